@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import dynid
-from dynid.export import recording_tables, write_table
+from dynid.export import signal_tables, write_table
 from dynid.files import make_folder, write_atomically
 from dynid.runs.live_calibration import calibrate_live
 
@@ -98,7 +98,7 @@ class Recorder:
     def write(self, folder: str | Path) -> Path:
         """Write ``run.csv`` and ``map.toml``; nothing is overwritten."""
         place = make_folder(folder)
-        (table,) = recording_tables(self.recording(), self.robot)
+        (table,) = signal_tables(self.recording(), self.robot)
         path = write_table(table, place / "run.csv")
         units = table.attrs["units"]
         header = [f"{name} [{units[name]}]" if name in units else name for name in table.columns]

@@ -23,9 +23,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # leaks are found by tracing, which containers forbid; nothing allocates
 
-from dynid.export.c.c_check import FLAGS, build_driver, compare, run_driver
+from dynid.export.c.c_check import FLAGS, build_driver, compare, reference, run_driver
 from dynid.export.c.c_package import CPackage, generate_c
-from dynid.export.c.c_reference import reference
 from dynid.robot import zoo
 from support.random_robots import random_robot
 

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DescriptionError, ExportError, GeneratedCodeMismatch
-from dynid.export.c.c_check import FLAGS, build_driver, run_driver
+from dynid.export.c.c_check import FLAGS, build_driver, reference, run_driver
 from dynid.export.c.c_functions import FUNCTIONS
 from dynid.export.c.c_package import generate_c
-from dynid.export.c.c_reference import reference
 from dynid.files import write_atomically
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters

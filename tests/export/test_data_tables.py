@@ -16,12 +16,10 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.export.data_tables import (
-    experiment_table,
-    load_table,
     parameter_table,
     prediction_table,
-    recording_tables,
-    standard_parameter_table,
+    result_tables,
+    signal_tables,
     write_table,
     write_tables,
 )
@@ -52,7 +50,7 @@ def test_what_the_motion_leaves_open_has_no_interval() -> None:
 def test_status_of_standard_parameters_is_that_of_the_regressor() -> None:
     """Columns of the regressor by themselves: zero ones never act; independent ones are determined alone."""
     fit, run = small_fit()
-    columns = standard_parameter_table(fit)
+    columns = parameter_table(fit, "standard")
     stacked = np.concatenate(dynid.regressor(fit.robot, run.q, run.dq, run.ddq))
     rank = np.linalg.matrix_rank(stacked)
     for j, status in enumerate(columns["status"]):
@@ -85,7 +83,7 @@ def test_polars_reads_the_files(tmp_path: Path) -> None:
 
 def test_csv_keeps_every_digit_and_names_units(tmp_path: Path) -> None:
     _, run = small_fit()
-    table = experiment_table(run, dynid.robots.ddarm())
+    (table,) = signal_tables(run, dynid.robots.ddarm())
     with write_table(table, tmp_path / "run.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
     assert rows[0][0] == "time [s]"
@@ -102,7 +100,7 @@ def test_slides_have_metres_and_other_clocks_tables_of_their_own() -> None:
     log = dynid.Recording(
         time=time, q=np.zeros((5, 4)), effort=np.ones((9, 4)), effort_time=np.arange(9.0) / 2, wrench=np.ones((5, 6))
     )
-    motion, effort = recording_tables(log, scara)
+    motion, effort = signal_tables(log, scara)
     assert (len(motion), len(effort)) == (5, 9)
     sliding = [body.is_prismatic for body in scara.bodies].index(True)
     name = log.joint_names[sliding]
@@ -116,13 +114,13 @@ def test_without_pyarrow_tables_are_csv(tmp_path: Path, monkeypatch: pytest.Monk
 
     fit, run = small_fit()
     monkeypatch.setattr(data_tables, "find_spec", lambda name: None)
-    files = write_tables(fit, tmp_path, [run])
+    files = write_tables(result_tables(fit, [run]), tmp_path)
     assert [file.name for file in files] == ["parameters.csv", "standard_parameters.csv", "prediction_1.csv"]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(dynid.errors.ArgumentError, match=r"dynid\[parquet\]"):
-        write_tables(fit, tmp_path, ending="parquet")
+    with pytest.raises(dynid.errors.ArgumentError, match=r"dynid\[readers\]"):
+        write_tables(result_tables(fit), tmp_path, ending="parquet")
     with pytest.raises(dynid.errors.ExportError, match="exists"):
-        write_tables(fit, tmp_path, ending="csv")
+        write_tables(result_tables(fit), tmp_path, ending="csv")
     with pytest.raises(dynid.errors.ExportError, match=r"\.parquet or \.csv"):
         write_table(parameter_table(fit), tmp_path / "parameters.xlsx")
 
@@ -156,7 +154,7 @@ def test_a_load_is_a_table_of_ten_parameters(tmp_path: Path) -> None:
     body = dynid.Inertia.from_com(2.5, [0.01, -0.03, 0.09], np.diag([0.012, 0.02, 0.025]))
     some = np.array([True, *9 * [False]])
     load = dynid.Load(frame="tool0", vector=body.vector, covariance=1e-6 * np.eye(10), undetermined=some)
-    columns = load_table(load)
+    columns = parameter_table(load)
     np.testing.assert_array_equal(columns["value"], body.vector)
     assert columns["status"].tolist() == ["unidentifiable", *9 * ["data"]]
     np.testing.assert_allclose(columns["std"][1:], 1e-3)

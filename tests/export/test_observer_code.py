@@ -11,7 +11,7 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.export.c.c_check import FLAGS, find_compiler
-from dynid.export.running.observer_code import CHECKED_GAIN, observer_files, run_observer, wandering_states
+from dynid.export.c.observer_code import CHECKED_GAIN, observer_files, run_observer, wandering_states
 from dynid.kernels import kernel
 from dynid.links.rich.models import Model
 from dynid.monitor.observer import MomentumObserver

@@ -13,10 +13,9 @@ import pytest
 
 from dynid import kernels
 from dynid.errors import GeneratedCodeMismatch
-from dynid.export.c.c_check import build_driver, compare, run_driver
+from dynid.export.c.c_check import build_driver, compare, reference, run_driver
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_pruning import prune
-from dynid.export.c.c_reference import reference
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.tape import compile_tape

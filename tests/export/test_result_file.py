@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -66,26 +64,6 @@ def test_a_saved_result_judges_new_logs_as_the_live_one(fit: Identification, tmp
     assert validate(again, other).to_json() == validate(fit, other).to_json()
 
 
-ODD_NUMBERS = (
-    ("covariance", -1.0), ("covariance", float("nan")), ("covariance", float("inf")),
-    ("noise_std", -1.0), ("inflation", float("nan")), ("samples", -1), ("values", float("inf")),
-)  # fmt: skip
-"""Field of an estimate and a number that it cannot hold."""
-
-
-def _with_first(estimate: dict[str, Any], name: str, value: float) -> dict[str, Any]:
-    """An estimate in a result file with another first number in one of its fields."""
-    odd = copy.deepcopy(estimate)
-    numbers = odd[name]
-    while isinstance(numbers, dict):  # how the file holds an array
-        numbers = next(item for item in numbers.values() if isinstance(item, list | dict))
-    while isinstance(numbers[0], list):
-        numbers = numbers[0]
-    assert numbers[0] != value
-    numbers[0] = value
-    return odd
-
-
 def test_whole_files_without_sense_are_bad_data(fit: Identification, tmp_path: Path) -> None:
     path = write_result(fit, tmp_path / "result.json")
     content = json.loads(path.read_text())
@@ -95,7 +73,9 @@ def test_whole_files_without_sense_are_bad_data(fit: Identification, tmp_path: P
         {"model": {"type": "Robot"}},
         {"estimate": {"type": "os"}},
         {"terms": 1},
-        *({"estimate": _with_first(content["estimate"], name, value)} for name, value in ODD_NUMBERS),
+        {"joint_names": content["joint_names"][::-1]},
+        {"plain": {**content["plain"], "parameters": content["plain"]["parameters"][1:]}},
+        {"estimate": {**content["estimate"], "covariance": content["estimate"]["values"]}},
     ):
         forged = {**content, **odd}
         forged["sha256"] = hashlib.sha256(json.dumps(forged, sort_keys=True).encode()).hexdigest()

@@ -14,8 +14,8 @@ import dynid
 from dynid.actuators import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.errors import ExportError
-from dynid.export.servos.servo_config import servo_friction_json
-from dynid.export.servos.servo_notes import FileNotes, notes_text
+from dynid.export.servo_config import servo_friction_json
+from dynid.export.servo_robot import FileNotes, notes_text
 from dynid.robot.parts import JointLimits
 from support.planted_servos import chirp, planted
 from support.servo_logs import DATASETS, double_pendulum, go2_motion, pendulum

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.export.torque_formulas import TorqueExpressions, torque_expressions
+from dynid.export.formulas import TorqueExpressions, torque_expressions
 from dynid.kernels import record_quantity
 from dynid.robot.model import Robot
 from dynid.tape import record

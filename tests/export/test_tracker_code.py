@@ -8,7 +8,7 @@ import pytest
 import dynid
 from dynid.errors import ExportError
 from dynid.export.c.c_check import FLAGS, find_compiler
-from dynid.export.running.tracker_code import tracker_files
+from dynid.export.c.tracker_code import tracker_files
 from dynid.monitor.load_tracker import LoadTracker
 from dynid.processing.simulation import sum_of_sines
 from support.c_drivers import run_tracker

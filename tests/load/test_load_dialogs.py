@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ExportError
-from dynid.export.controller_dialogs import payload_dialogs
+from dynid.export.controller_files import payload_dialogs
 from dynid.load.load import Load
 from dynid.robot.inertia import Inertia
 

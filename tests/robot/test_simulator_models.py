@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.export import drake_parameters, pinocchio_parameters, with_drake_parameters, with_pinocchio_parameters
+from dynid.export import body_parameters, with_body_parameters
 from dynid.robot import to_mujoco, to_pinocchio
 
 RNG = np.random.default_rng(3)
@@ -46,7 +46,7 @@ def test_robots_go_to_pinocchio_and_come_back(name: str) -> None:
         wanted = dynid.inverse_dynamics(robot, q, dq, ddq)
         np.testing.assert_allclose(pin.rnea(model, data, q, dq, ddq), wanted, atol=1e-9)
         np.testing.assert_allclose(dynid.inverse_dynamics(again, q, dq, ddq), wanted, atol=1e-9)
-    rows = pinocchio_parameters(robot)
+    rows = body_parameters(robot, "pinocchio")
     for index, row in enumerate(rows, start=1):
         np.testing.assert_allclose(row, model.inertias[index].toDynamicParameters(), atol=1e-12)
     regressor = pin.computeJointTorqueRegressor(model, data, q, dq, ddq)
@@ -56,7 +56,7 @@ def test_robots_go_to_pinocchio_and_come_back(name: str) -> None:
 def test_drake_rows_are_unit_inertias() -> None:
     """Mass and centre of mass as they are; the unit inertia gives the tensor of Pinocchio's row back."""
     robot = dynid.robots.panda()
-    for drake, pinocchio in zip(drake_parameters(robot), pinocchio_parameters(robot), strict=True):
+    for drake, pinocchio in zip(body_parameters(robot, "drake"), body_parameters(robot, "pinocchio"), strict=True):
         np.testing.assert_allclose(drake[0] * drake[1:4], pinocchio[1:4], atol=1e-12)
         np.testing.assert_allclose(drake[0] * drake[[4, 7, 5, 8, 9, 6]], pinocchio[4:], atol=1e-12)
 
@@ -118,7 +118,7 @@ def test_drake_has_the_same_rows(tmp_path: Path) -> None:
     Parser(plant).AddModels(str(tmp_path / "arm.urdf"))
     plant.Finalize()
     context = plant.CreateDefaultContext()
-    for row, body in zip(drake_parameters(robot), robot.bodies, strict=True):
+    for row, body in zip(body_parameters(robot, "drake"), robot.bodies, strict=True):
         theirs = plant.GetBodyByName(body.joint.child).CalcSpatialInertiaInBodyFrame(context)
         unit = theirs.get_unit_inertia()
         wanted = [theirs.get_mass(), *theirs.get_com(), *unit.get_moments(), *unit.get_products()]
@@ -129,14 +129,14 @@ def test_vectors_come_back_and_odd_ones_are_refused() -> None:
     pin = pytest.importorskip("pinocchio")
     robot = dynid.robots.panda()
     heavier = robot.with_parameters(robot.parameter_vector * np.linspace(0.5, 1.5, robot.parameter_vector.size))
-    vector = pinocchio_parameters(heavier).ravel()  # as it multiplies Pinocchio's regressor
-    found = with_pinocchio_parameters(robot, vector)
+    vector = body_parameters(heavier, "pinocchio").ravel()  # as it multiplies Pinocchio's regressor
+    found = with_body_parameters(robot, vector, "pinocchio")
     np.testing.assert_allclose(found.parameter_vector, heavier.parameter_vector, rtol=1e-12, atol=1e-14)
     model, (q, dq, ddq) = to_pinocchio(robot), RNG.normal(size=(3, 7))
     torque = pin.computeJointTorqueRegressor(model, model.createData(), q, dq, ddq) @ vector
     np.testing.assert_allclose(dynid.inverse_dynamics(found, q, dq, ddq), torque, atol=1e-9)
-    again = with_drake_parameters(robot, drake_parameters(heavier))
+    again = with_body_parameters(robot, body_parameters(heavier, "drake"), "drake")
     np.testing.assert_allclose(again.parameter_vector, heavier.parameter_vector, rtol=1e-12, atol=1e-14)
     for odd in (vector[:-1], np.full(70, np.nan)):
         with pytest.raises(dynid.errors.ArgumentError, match="ten finite numbers"):
-            with_pinocchio_parameters(robot, odd)
+            with_body_parameters(robot, odd, "pinocchio")

@@ -8,8 +8,8 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.export.c.c_check import FLAGS, run_sources
-from dynid.export.running.recursive_code import recursive_files
-from dynid.export.running.tracker_code import LOAD, tracker_files
+from dynid.export.c.recursive_code import recursive_files
+from dynid.export.c.tracker_code import LOAD, tracker_files
 from dynid.parameters.base import choose_base
 from dynid.robot.model import Robot
 

@@ -1,7 +1,15 @@
-"""A load as files that controllers read: a URScript program, and ROS 2 parameters of two gravity compensations.
+"""A load as robot controllers expect it: commands to copy, a URScript program, parameters of ROS 2.
 
-URScript
-    ``set_target_payload(m, cog, inertia)``: see `dynid.export.controller_dialogs`.
+=======  ==================================================================================================
+UR       ``set_target_payload``: kg, m from the flange; tensor about the centre of mass, axes of the flange,
+         in the order Ixx Iyy Izz Ixy Ixz Iyz; where it is left out, zeros (PolyScope X) or a ball of 1 g/cm^3
+Franka   ``setLoad``: kg, m in the flange frame; tensor about the centre of mass, column by column
+KUKA     ``LOAD_DATA``: kg, mm from the flange; A B C [deg] turn the flange's axes into the principal ones (about z,
+         then y, then x); principal moments
+ABB      ``loaddata``: kg, mm in the frame of the active tool, here tool0; quaternion of the principal axes;
+         principal moments
+=======  ==================================================================================================
+
 Filter GravityCompensation of ``control_filters`` (package ``control_toolbox``)
     ``CoG.pos`` (3,) [m] in ``sensor_frame``; ``CoG.force`` (3,) [N], mass times gravity along the axes of
     ``world_frame``, which is subtracted from a wrench.
@@ -9,35 +17,144 @@ Filter GravityCompensation of ``control_filters`` (package ``control_toolbox``)
     ``gravity_compensation.CoG.pos`` (3,) [m] in ``gravity_compensation.frame.id``; ``CoG.force``, the weight as one
     number [N]; gravity must point along -z of its world frame.
 
-What a format has no place for is a `Finding` with the code ``not-in-format``, and a remark in the file.
+What a file has no place for is a `Finding` with the code ``not-in-format``, and a remark in the file.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
 from dynid.arrays import Floats
+from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExportError
-from dynid.export.controller_dialogs import require_body, ur_set_target_payload
 from dynid.files import write_atomically
 from dynid.findings import Finding
-from dynid.load.load import Load
+from dynid.load.load import NAMES, Load
+from dynid.safe_text import visible_text
+from dynid.spatial import rpy_from_rotation
 
 GRAVITY = (0.0, 0.0, -9.81)
 """Gravity along the axes of the world frame [m/s^2]; convention of ROS 2: z points up."""
-UR_LARGEST_MOMENT = 133.0
-"""Largest entry of a payload's inertia that URScript accepts [kg m^2] (script manual of ``set_target_payload``)."""
-DOWN = 1e-6
-"""Share of gravity that may lie across -z where a controller has no place for its direction; convention."""
-Target = Literal["filter", "admittance_controller"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadDialog:
+    """The command for one controller."""
+
+    controller: str
+    text: str
+    """The command, ready to copy."""
+    notes: tuple[str, ...] = ()
+    """Remark for the user of the dialog."""
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.controller}: {self.text}", *(f"  {note}" for note in self.notes)])
+
+
+def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> tuple[PayloadDialog, ...]:
+    """Write a load for UR, Franka, KUKA and ABB controllers.
+
+    Args:
+        load: The load; its mass must be positive, and its mass and centre of mass determined.
+        T_flange_frame: (4, 4) pose of the load's frame in the flange frame; the same frame by default.
+
+    Raises:
+        ExportError: The mass or the centre of mass is not determined, or no physical body has these parameters.
+
+    Example:
+        >>> dynid.export.payload_dialogs(load)[0].controller
+        'UR'
+    """
+    held = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
+    _check_body(held)
+    dialogs = []
+    for name, (write, comment, own_note) in _CONTROLLERS.items():
+        text, notes = write(held), [own_note] if own_note else []
+        if not held.inertia_is_certain:
+            point = "without it the controller takes a point mass, or a ball of 1 g/cm^3"
+            zeros = "the zeros stand for a point mass, they are not measured"
+            notes.append(f"{_open_text(held)}; {zeros if comment else point}")
+            which = ", ".join(held.open_moments) if 0 < len(held.open_moments) < 6 else "moments of inertia"
+            text += f" {comment} zeros: {which} unknown" if comment else ""  # in the command, to be copied with it
+        dialogs.append(PayloadDialog(controller=name, text=text, notes=tuple(notes)))
+    return tuple(dialogs)
+
+
+def _check_body(load: Load) -> None:
+    if load.undetermined[6:].any() or not load.mass > 0.0:
+        raise ExportError(
+            "the mass or the centre of mass of the load is not determined",
+            remedy="Identify the load with more orientations.",
+        )
+    if load.inertia_is_certain and not load.inertia.is_physical:
+        raise ExportError("no physical body has these parameters", remedy="Identify the load with physical=True.")
+
+
+def _write_ur(load: Load) -> str:
+    arguments = f"{_fixed(load.mass, 4)}, [{_fixed(load.com, 5)}]"
+    if load.inertia_is_certain:
+        arguments += f", [{_fixed(load.inertia_about_com[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]], 8)}]"
+    return f"set_target_payload({arguments})"
+
+
+def _write_franka(load: Load) -> str:
+    tensor = load.inertia_about_com if load.inertia_is_certain else np.zeros((3, 3))
+    return f"setLoad({_fixed(load.mass, 4)}, {{{_fixed(load.com, 5)}}}, {{{_fixed(tensor.ravel(order='F'), 8)}}})"
+
+
+def _write_kuka(load: Load) -> str:
+    moments, axes = _principal(load)
+    values = [*1e3 * load.com, *np.rad2deg(rpy_from_rotation(axes))[::-1]]
+    place = ",".join(f"{name} {_fixed(value, 2)}" for name, value in zip("XYZABC", values, strict=True))
+    inertia = ",".join(f"{name} {_fixed(value, 8)}" for name, value in zip("XYZ", moments, strict=True))
+    return f"LOAD_DATA[1]={{M {_fixed(load.mass, 3)},CM {{{place}}},J {{{inertia}}}}}"
+
+
+def _write_abb(load: Load) -> str:
+    moments, axes = _principal(load)
+    quaternion = np.roll(Rotation.from_matrix(axes).as_quat(canonical=True), 1)
+    fields = [_fixed(load.mass, 3), f"[{_fixed(1e3 * load.com, 2)}]", f"[{_fixed(quaternion, 6)}]"]
+    return f"PERS loaddata load1:=[{','.join([*fields, *(_fixed(m, 8) for m in moments)])}];"
+
+
+_CONTROLLERS: dict[str, tuple[Callable[[Load], str], str, str]] = {
+    "UR": (_write_ur, "", "setting the payload resets the force and torque sensor to zero"),
+    "Franka": (_write_franka, "//", ""),
+    "KUKA": (_write_kuka, ";", ""),
+    "ABB": (_write_abb, "!", "loaddata is in the frame of the active tool: here tool0, the flange"),
+}
+"""Controller -> how it writes a load in the flange frame, the sign before a remark in its language where zeros stand
+for an unknown inertia, and a note."""
+
+
+def _principal(load: Load) -> tuple[Floats, Floats]:
+    """Principal moments [kg m^2] and axes (3, 3) of a load; those of a point mass where they are not determined."""
+    if not load.inertia_is_certain:
+        return np.zeros(3), np.eye(3)
+    return load.principal.moments, load.principal.axes
+
+
+def _open_text(load: Load) -> str:
+    """Say what is missing of the inertia, and what is known but not written: controllers take all of it or nothing."""
+    if not 0 < len(load.open_moments) < 6:
+        return "the inertia is not determined"
+    values = dict(zip(NAMES[:6], load.inertia_about_com[np.triu_indices(3)], strict=True))
+    about = [f"{name} = {values[name]:.3g}" for name in load.known_moments if np.isfinite(values[name])]
+    known = f"; known about the centre of mass, but not written: {', '.join(about)} kg m^2" if about else ""
+    return f"{', '.join(load.open_moments)} are not determined{known}"
+
+
+def _fixed(values: ArrayLike, digits: int) -> str:
+    return ", ".join(f"{value:z.{digits}f}" for value in np.atleast_1d(values).tolist())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,43 +176,25 @@ class ControllerFile:
         return write_atomically(path, self.text, force=force)
 
 
-def ur_payload_script(load: Load, *, T_flange_frame: ArrayLike | None = None) -> ControllerFile:
-    """Write a URScript program that sets a load as the payload of a Universal Robots arm.
-
-    Args:
-        load: The load; its mass must be positive, and its mass and centre of mass determined.
-        T_flange_frame: (4, 4) pose of the load's frame in the flange frame; the same frame by default.
+def ur_payload_script(load: Load) -> ControllerFile:
+    """Write a URScript program that sets a load in the flange frame as the payload of a Universal Robots arm.
 
     Raises:
-        ExportError: The mass or the centre of mass is not determined, no physical body has these parameters, or the
-            controller accepts no moments of inertia as large.
-
-    Example:
-        >>> print(dynid.export.ur_payload_script(load).text.splitlines()[-2][2:57])
-        set_target_payload(2.0000, [0.00000, 0.00000, 0.10000],
+        ExportError: The mass or the centre of mass is not determined, or no physical body has these parameters.
     """
-    held = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
-    _, _, tensor = require_body(held)
-    if tensor is not None and np.abs(tensor).max() > UR_LARGEST_MOMENT:
-        raise ExportError(
-            f"a moment of inertia is {np.abs(tensor).max():.4g} kg m^2, and URScript accepts "
-            f"{UR_LARGEST_MOMENT:g} kg m^2 at most",
-            remedy="Check the units of the load's logs.",
-        )
-    call = ur_set_target_payload(held)
-    findings: tuple[Finding, ...] = ()
-    if tensor is None:
-        what = f"{', '.join(held.known_moments)} are known, and are not written: " if held.known_moments else ""
+    call, findings = payload_dialogs(load)[0], []
+    if not load.inertia_is_certain:
+        what = f"{', '.join(load.known_moments)} are known, and are not written: " if load.known_moments else ""
         message = f"{what}URScript takes all moments of inertia or none, and not all are certain"
-        findings = (_not_held(message, "Identify the load with rotations about all axes of its frame."),)
-    remarks = [f"load of frame {held.frame}, which must be the tool flange", *_spread(held), *call.notes]
-    lines = [*(f"# {_line(remark)}" for remark in remarks), "def set_dynid_payload():", f"  {call.text}", "end"]
-    return ControllerFile(text="\n".join(lines) + "\n", ending=".script", findings=findings)
+        findings.append(_not_held(message, "Identify the load with rotations about all axes of its frame."))
+    remarks = [f"load of frame {load.frame}, which must be the tool flange", *_spread(load), *call.notes]
+    program = ["def set_dynid_payload():", f"  {call.text}", "end"]
+    return _controller_file(remarks, program, ".script", findings)
 
 
 def ros2_gravity_compensation(
     load: Load,
-    target: Target = "filter",
+    target: Literal["filter", "admittance_controller"] = "filter",
     *,
     frame: str | None = None,
     world_frame: str = "world",
@@ -122,41 +221,38 @@ def ros2_gravity_compensation(
         >>> dynid.export.ros2_gravity_compensation(load, frame="tool0").text.splitlines()[-1].strip()
         'force: [0.0, 0.0, -19.62]'
     """
-    mass, com, _ = require_body(load)
-    g = np.array(gravity, dtype=float).reshape(-1)
-    if g.shape != (3,) or not np.isfinite(g).all() or not g.any():
-        raise ArgumentError(f"gravity is {gravity!r}", remedy="Give three numbers in m/s^2.")
-    place = json.dumps(frame or load.frame)
+    _check_body(load)
+    g, place = as_row("gravity", gravity, 3, each="in m/s^2"), json.dumps(frame or load.frame)
     if target == "filter":
         node, world = "gravity_compensation", f"the axes of {world_frame}"
         own = [f"world_frame: {json.dumps(world_frame)}", f"sensor_frame: {place}", "CoG:"]
-        own += [f"  pos: {_row(com)}", f"  force: {_row(mass * g)}"]
+        own += [f"  pos: {_row(load.com)}", f"  force: {_row(load.mass * g)}"]
     elif target == "admittance_controller":
-        _check_down(g)
+        if g[2] >= 0.0 or not np.allclose(g[:2], 0.0):
+            raise ExportError(
+                "the admittance controller knows gravity along -z only",
+                place="gravity",
+                remedy="Use the filter, or give gravity in a frame whose z axis points up.",
+            )
         node, world = "admittance_controller", "the controller's world frame"
-        own = ["gravity_compensation:", f"  frame: {{id: {place}}}", "  CoG:", f"    pos: {_row(com)}"]
-        own += [f"    force: {_number(mass * -g[2])}"]
+        own = ["gravity_compensation:", f"  frame: {{id: {place}}}", "  CoG:", f"    pos: {_row(load.com)}"]
+        own += [f"    force: {_row([load.mass * -g[2]])[1:-1]}"]
     else:
         raise ArgumentError(f"there is no target {target!r}", remedy="Choose 'filter' or 'admittance_controller'.")
     remarks = [f"load of frame {load.frame}", *_spread(load), "the inertia has no place here: right at rest only"]
     remarks.append(f"weight under gravity ({', '.join(f'{value:.6g}' for value in g)}) m/s^2 in {world}")
-    lines = [*(f"# {_line(remark)}" for remark in remarks), f"{node}:", "  ros__parameters:"]
-    lines += [f"    {line}" for line in own]
     message = "the gravity compensation of ROS 2 has no place for the load's inertia, so it is right at rest only"
-    return ControllerFile(text="\n".join(lines) + "\n", ending=".yaml", findings=(_not_held(message),))
+    parameters = [f"{node}:", "  ros__parameters:", *(f"    {line}" for line in own)]
+    return _controller_file(remarks, parameters, ".yaml", [_not_held(message)])
+
+
+def _controller_file(remarks: list[str], lines: list[str], ending: str, findings: list[Finding]) -> ControllerFile:
+    shown = [f"# {' '.join(visible_text(remark).split())}" for remark in remarks]  # names may hold line ends
+    return ControllerFile(text="\n".join([*shown, *lines, ""]), ending=ending, findings=tuple(findings))
 
 
 def _not_held(message: str, remedy: str = "") -> Finding:
     return Finding(code="not-in-format", severity="note", where="load", message=message, remedy=remedy)
-
-
-def _check_down(g: Floats) -> None:
-    if g[2] >= 0.0 or np.hypot(g[0], g[1]) > DOWN * -g[2]:
-        raise ExportError(
-            "the admittance controller knows gravity along -z only",
-            place="gravity",
-            remedy="Use the filter, or give gravity in a frame whose z axis points up.",
-        )
 
 
 def _spread(load: Load) -> list[str]:
@@ -167,16 +263,7 @@ def _spread(load: Load) -> list[str]:
     return [f"standard deviations: mass {load.mass_stderr:.2g} kg, centre of mass {com} mm"]
 
 
-def _number(value: float) -> str:
-    """A number in YAML 1.1, which takes ``1e-05`` for text."""
-    text = repr(round(float(value), 9) + 0.0)
-    return text if "." in text else text.replace("e", ".0e")
-
-
-def _row(values: Sequence[float] | Floats) -> str:
-    return f"[{', '.join(map(_number, values))}]"
-
-
-def _line(text: str) -> str:
-    """A remark in one line, whatever a name from a file holds."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+def _row(values: ArrayLike) -> str:
+    """Numbers in YAML 1.1, which takes ``1e-05`` for text."""
+    rounded = np.round(np.asarray(values, dtype=float), 9) + 0.0
+    return f"[{', '.join(np.format_float_positional(value, trim='0') for value in rounded)}]"

@@ -45,15 +45,20 @@ def _frame(
     return frame
 
 
-def parameter_table(fit: Identification | SavedResult) -> pd.DataFrame:
-    """The estimated base parameters and terms with their uncertainty, one row each.
+def parameter_table(
+    source: Identification | SavedResult | Load, kind: Literal["base", "standard"] = "base"
+) -> pd.DataFrame:
+    """Parameters with their uncertainty, one row each.
 
     ``status`` is ``data`` where the data determine the value, ``shared`` where it is one of several terms that carry
-    the friction of a joint together, ``prior`` where the prior determines it more than the data, ``unidentifiable``
-    where the motion leaves it open; ``std`` and the 95 % interval are NaN there.
+    the friction of a joint together, ``prior`` where the prior determines it more than the data (a standard parameter
+    also where the data determine it in combination with others at most), ``unidentifiable`` where the motion leaves it
+    open; ``std`` and the 95 % interval are NaN there, and for ``prior`` in the table of standard parameters.
 
     Args:
-        fit: The identification, or a result from `read_result`.
+        source: The identification, a result from `read_result`, or a load with its ten parameters.
+        kind: Of an identification, ``base`` for the estimated base parameters and terms, ``standard`` for the
+            parameters of every link and joint, with the values before the identification (``prior``) and the ``owner``.
 
     Example:
         >>> table = dynid.export.parameter_table(fit)
@@ -62,42 +67,26 @@ def parameter_table(fit: Identification | SavedResult) -> pd.DataFrame:
         >>> set(table["status"])
         {'data'}
     """
-    fit = fit.identification() if isinstance(fit, SavedResult) else fit
+    if isinstance(source, Load):
+        status = ["unidentifiable" if unknown else "data" for unknown in source.undetermined.tolist()]
+        columns = _parameter_columns(NAMES, source.vector, UNITS, source.stderr, status)
+        return _frame(columns, {"frame": source.frame, "method": source.method})
+    fit = source.identification() if isinstance(source, SavedResult) else source
+    if kind == "standard":
+        layout, hidden, doubtful = fit.base.layout, fit.base.unidentifiable, fit.prior_dominated
+        status = ["unidentifiable" if n in hidden else "prior" if n in doubtful else "data" for n in layout.names]
+        columns = _parameter_columns(layout.names, fit.standard, layout.units, fit.standard_stderr, status)
+        columns |= {"prior": fit.robot.parameter_vector.copy(), "owner": [parameter.owner for parameter in layout]}
+        return _frame(columns, _facts(fit))
     estimate, parts = fit.estimate, shared_friction(fit.equations)
     words = {"data": "data", "prior": "prior", "open": "unidentifiable"}
     status = [
-        "shared" if source == "data" and name in parts else words[source]
-        for name, source in zip(estimate.names, estimate.sources, strict=True)
+        "shared" if origin == "data" and name in parts else words[origin]
+        for name, origin in zip(estimate.names, estimate.sources, strict=True)
     ]
     columns = _parameter_columns(estimate.names, estimate.values, estimate.units, estimate.stderr, status)
-    expressions = [*fit.base.expressions, *(term.name for term in fit.terms)]
-    return _frame({**columns, "expression": expressions}, _facts(fit))
-
-
-def standard_parameter_table(fit: Identification | SavedResult) -> pd.DataFrame:
-    """The parameters of every link and joint, one row each, with the values before the identification (``prior``).
-
-    ``status`` is ``data`` only for parameters that the data determine by themselves; ``prior`` where they determine it
-    in combination with others at most, so that the value rests on the prior model or on the wish for a possible robot;
-    ``unidentifiable`` where the parameter never acts on the torques. Only ``data`` rows have a standard deviation.
-
-    Example:
-        >>> dynid.export.standard_parameter_table(fit)["status"][:3].tolist()
-        ['unidentifiable', 'unidentifiable', 'unidentifiable']
-    """
-    fit = fit.identification() if isinstance(fit, SavedResult) else fit
-    layout, hidden, doubtful = fit.base.layout, set(fit.base.unidentifiable), set(fit.prior_dominated)
-    status = ["unidentifiable" if name in hidden else "prior" if name in doubtful else "data" for name in layout.names]
-    columns = _parameter_columns(layout.names, fit.standard, layout.units, fit.standard_stderr, status)
-    owners = [parameter.owner for parameter in layout]
-    return _frame({**columns, "prior": fit.robot.parameter_vector.copy(), "owner": owners}, _facts(fit))
-
-
-def load_table(load: Load) -> pd.DataFrame:
-    """The ten parameters of a load with their uncertainty, one row each; columns as in `parameter_table`."""
-    status = ["unidentifiable" if unknown else "data" for unknown in load.undetermined.tolist()]
-    columns = _parameter_columns(NAMES, load.vector, UNITS, load.stderr, status)
-    return _frame(columns, {"frame": load.frame, "method": load.method})
+    columns["expression"] = [*fit.base.expressions, *(term.name for term in fit.terms)]
+    return _frame(columns, _facts(fit))
 
 
 def _parameter_columns(
@@ -121,48 +110,36 @@ def _facts(fit: Identification) -> dict[str, str]:
     return {"robot": fit.robot.name, "method": fit.estimate.method, "source": sources}
 
 
-def experiment_table(run: Experiment, robot: Robot | None = None) -> pd.DataFrame:
-    """A processed log: time, motion, torques and which of them count, one column per joint.
+def signal_tables(log: Recording | Experiment, robot: Robot | None = None) -> tuple[pd.DataFrame, ...]:
+    """The signals of a log, one column per joint: as measured, or processed with what counts of them (``valid``).
 
     Args:
-        run: The experiment.
+        log: A recording, of which channels with a clock of their own become a table of their own; or an experiment.
         robot: Tells which joints slide, so that units are right; without it all joints are taken to turn.
 
     Example:
-        >>> dynid.export.experiment_table(run, robot).attrs["units"]["q_joint1"]
+        >>> (table,) = dynid.export.signal_tables(run, robot)
+        >>> table.attrs["units"]["q_joint1"]
         'rad'
     """
-    run = run if robot is None else run.matched(robot)
-    signals = {name: getattr(run, name) for name in ("q", "dq", "ddq", "effort", "valid", "wrench")}
-    columns, units = _signal_columns(signals, run.joint_names, robot)
-    facts = {"source": run.source, "sha256": run.sha256, "rate_hz": f"{run.rate_hz:.17g}"}
-    return _frame({"time": run.time, "segment": run.segment, **columns}, facts, {"time": "s", **units})
-
-
-def recording_tables(recording: Recording, robot: Robot | None = None) -> tuple[pd.DataFrame, ...]:
-    """A raw log as it was measured; channels that have a clock of their own become a table of their own.
-
-    Args:
-        recording: The log.
-        robot: Tells which joints slide, so that units are right; without it all joints are taken to turn.
-
-    Example:
-        >>> len(dynid.export.recording_tables(log))
-        1
-    """
-    recording = match_joints(recording, robot)
-    clocks = [(recording.time, ["q", "dq"]), (recording.effort_time, ["effort", "current"]),
-              (recording.wrench_time, ["wrench"])]  # fmt: skip
-    for clock, names in clocks[1:]:
-        if clock is None:
-            clocks[0][1].extend(names)
+    if isinstance(log, Experiment):
+        log = log if robot is None else log.matched(robot)
+        clocks = [(log.time, ["q", "dq", "ddq", "effort", "valid", "wrench"])]
+    else:
+        log = match_joints(log, robot)
+        clocks = [(log.time, ["q", "dq"])]
+        for clock, names in ((log.effort_time, ["effort", "current"]), (log.wrench_time, ["wrench"])):
+            if clock is None:
+                clocks[0][1].extend(names)
+            else:
+                clocks.append((clock, names))
     tables = []
     for clock, names in clocks:
-        signals = {name: getattr(recording, name) for name in names}
-        columns, units = _signal_columns(signals, recording.joint_names, robot)
-        if clock is not None and columns:
-            facts = {"source": recording.source, "sha256": recording.sha256}
-            tables.append(_frame({"time": clock, **columns}, facts, {"time": "s", **units}))
+        columns, units = _signal_columns({name: getattr(log, name) for name in names}, log.joint_names, robot)
+        before = {"time": clock, "segment": log.segment} if isinstance(log, Experiment) else {"time": clock}
+        if columns:
+            facts = {"source": log.source, "sha256": log.sha256}
+            tables.append(_frame({**before, **columns}, facts, {"time": "s", **units}))
     return tuple(tables)
 
 
@@ -229,34 +206,20 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str], *, force: boo
     return write_atomically(path, stream.getvalue(), force=force)
 
 
-def table_ending(ending: str) -> str:
-    """The format of tables: for ``auto`` Parquet where pyarrow is installed, CSV elsewhere."""
-    return ending if ending != "auto" else "parquet" if find_spec("pyarrow") else "csv"
-
-
 def write_tables(
-    fit: Identification,
+    tables: Mapping[str, pd.DataFrame],
     folder: str | os.PathLike[str],
-    runs: Sequence[Experiment] = (),
     *,
     ending: Literal["auto", "parquet", "csv"] = "auto",
     force: bool = False,
 ) -> tuple[Path, ...]:
-    """Write the parameters of an identification, and the predictions of experiments, as tables.
-
-    The files are ``parameters``, ``standard_parameters``, and ``prediction_1``, ``prediction_2``, ... for the runs.
-
-    Args:
-        fit: The identification.
-        folder: Folder for the files.
-        runs: Experiments whose torques are predicted.
-        ending: ``parquet`` or ``csv``; ``auto`` writes Parquet where pyarrow is installed and CSV elsewhere.
-        force: Whether existing files may be replaced.
-
-    Returns:
-        The paths of the files.
-    """
-    place, kind = make_folder(folder), table_ending(ending)
-    tables = {"parameters": parameter_table(fit), "standard_parameters": standard_parameter_table(fit)}
-    tables |= {f"prediction_{number}": prediction_table(fit, run) for number, run in enumerate(runs, start=1)}
+    """Write named tables into a folder; ``auto`` is Parquet where pyarrow is installed and CSV elsewhere."""
+    place = make_folder(folder)
+    kind = ending if ending != "auto" else "parquet" if find_spec("pyarrow") else "csv"
     return tuple(write_table(table, place / f"{name}.{kind}", force=force) for name, table in tables.items())
+
+
+def result_tables(fit: Identification, runs: Sequence[Experiment] = ()) -> dict[str, pd.DataFrame]:
+    """The tables of an identification by the names of their files, with the predictions of some experiments."""
+    tables = {"parameters": parameter_table(fit), "standard_parameters": parameter_table(fit, "standard")}
+    return tables | {f"prediction_{number}": prediction_table(fit, run) for number, run in enumerate(runs, start=1)}

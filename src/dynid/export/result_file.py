@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,59 +63,58 @@ class _Data(Struct, forbid_unknown_fields=True):
     stretch_keys: list[Finite] = []
 
 
-class _BaseParameter(Struct):
-    name: Text
-    value: Finite
-    std: Finite | None
-    unit: Text
-
-
 class _Significant(Struct):
     threshold: Text
     pruned: dict[str, Any]
 
 
-class _Model(Struct, forbid_unknown_fields=True):
-    parameters: list[_Parameter]
-    terms: list[Any]
-
-
 class _Result(Struct):
-    """What a result file holds; other keys are for people and for the report."""
+    """What a result file holds; other keys are for people, for the report, and for `_State`."""
 
-    schema: int
     robot: Text
     joint_names: list[Text]
     training_error_percent: dict[str, Finite | None]
     standard_parameters: dict[str, _Parameter]
-    plain: _Model
-    rich: _Model
     data: list[_Data]
     band_hz: _Rate | None
     model: dict[str, Any]
     terms: list[Any]
-    estimate: dict[str, Any]
-    base_parameters: list[_BaseParameter]
     base: Method | None = None
     training_error_in_band_percent: Finite | None = None
     significant: _Significant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Friction:
+    """A model without its robot."""
+
+    parameters: tuple[float, ...]
+    """(p,) in the order of `Robot.parameter_vector`."""
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What an identification is restored from; each field is a key of the file."""
+
+    model: Robot
+    estimate: Estimate
+    terms: tuple[Term, ...]
+    plain: _Friction
+    rich: _Friction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SavedResult:
     """The content of a result file."""
 
-    robot: str
-    joint_names: tuple[str, ...]
-    parameter_names: tuple[str, ...]
-    standard: Floats
-    """(p,) standard parameters, in the order of `parameter_names`."""
     content: Mapping[str, Any]
     """The whole file."""
 
     def __repr__(self) -> str:
         """Robot and size in one line."""
-        return f"SavedResult('{self.robot}', {len(self.joint_names)} joints, {len(self.parameter_names)} parameters)"
+        joints, parameters = len(self.content["joint_names"]), len(self.content["standard_parameters"])
+        return f"SavedResult('{self.content['robot']}', {joints} joints, {parameters} parameters)"
 
     def identification(self) -> Identification:
         """Restore the identification without its data: it predicts torques and can be validated.
@@ -150,68 +149,55 @@ class SavedResult:
             remedy = "Run dynid identify with --significant 1%, or write fit.with_significant('1%')."
             raise DataError("the result holds no significant parameters", remedy=remedy)
         with _content_errors():
-            pruned = from_plain(part["pruned"], _types(), "significant.pruned")
-            if not isinstance(pruned, PrunedRobot):
-                raise TypeError("the pruned robot is something else")
+            pruned: PrunedRobot = _typed(PrunedRobot, part["pruned"], "significant.pruned")
             return pruned
 
-    def _check_sizes(self, robot: Robot, base: BaseParameters, terms: Sequence[Term]) -> None:
-        """Check that the vectors of the file are those of its robot."""
-        sizes = {
-            "standard_parameters": (self.standard.size, robot.parameter_vector.size),
-            "plain.parameters": (len(self.content["plain"]["parameters"]), self.standard.size),
-            "rich.parameters": (len(self.content["rich"]["parameters"]), self.standard.size),
-            "rich.terms": (len(self.content["rich"]["terms"]), len(terms)),
-            "training_error_percent": (len(self.content["training_error_percent"]), robot.dof + 1),
-        }
-        for place, (found, wanted) in sizes.items():
-            if found != wanted:
-                raise DataError(f"it holds {found} numbers, {wanted} are expected", place=place)
-        if self.parameter_names != tuple(base.layout.names) or self.joint_names != robot.joint_names:
-            raise DataError("the names are not those of the robot", place="standard_parameters or joint_names")
-
     def _restored(self) -> Identification:
-        types = _types()
-        robot = from_plain(self.content["model"], types, "model")
-        estimate = from_plain(self.content["estimate"], types, "estimate")
-        terms = from_plain(self.content["terms"], types, "terms")
-        _check_kinds(robot, estimate, terms)
+        kept = {field.name: self.content[field.name] for field in fields(_State)}
+        models = {name: {**kept[name], "type": "_Friction"} for name in ("plain", "rich")}
+        state: _State = _typed(_State, {**kept, **models})
+        robot, estimate, terms = state.model, state.estimate, state.terms
         base = base_parameters(robot)
         if (*base.names, *(term.name for term in terms)) != tuple(estimate.names):
-            raise DataError(
-                "the base parameters of the result are not those of its robot", remedy="Run dynid identify again."
-            )
+            raise DataError("the base parameters of the result are not those of its robot", remedy=_REMEDY)
+        errors = np.array([*self.content["training_error_percent"].values()], dtype=float)
+        self._check_sizes(state, base, errors)
+        runs = tuple(_experiment_without_samples(robot, facts) for facts in self.content["data"])
+        rate = next((run.rate_hz for run in runs), None)
+        nothing = Information(
+            robot=robot.name, fingerprint=robot.fingerprint, columns=(), supports=((),) * robot.dof, kind="factor",
+            parts=(),
+        )  # fmt: skip
         equations = Factors(
-            robot=robot,
-            base=base,
-            excerpts=tuple(_experiment_without_samples(robot, facts) for facts in self.content["data"]),
-            information=Information(
-                robot=robot.name, fingerprint=robot.fingerprint, columns=(), supports=((),) * robot.dof, kind="factor",
-                parts=(),
-            ),
-            blocks=(),
-            terms=terms,
+            robot=robot, base=base, excerpts=runs, information=nothing, blocks=(), terms=terms,
             band_hz=self.content["band_hz"],
         )  # fmt: skip
-        self._check_sizes(robot, base, terms)
-        rate = next((run.rate_hz for run in equations.excerpts), None)
-        plain, rich = (
-            Model(
-                robot,
-                np.array(self.content[kind]["parameters"], dtype=float),
-                tuple(from_plain(self.content[kind]["terms"], types, f"{kind}.terms")),
-                rate,
-            )
-            for kind in ("plain", "rich")
-        )
+        plain, rich = (Model(robot, np.array(f.parameters), f.terms, rate) for f in (state.plain, state.rich))
         fit = Identification(equations=equations, estimate=estimate, plain=plain, rich=rich)
         if (chosen := self.content.get("base")) is not None:
             fit = fit.in_set(base_parameters(robot, chosen))
-        error = self.content["training_error_percent"]
-        vars(fit)["training_error"] = np.array(
-            [*error.values()], dtype=float
-        )  # stored in the file, because the data are not
+        vars(fit)["training_error"] = errors  # stored in the file, because the data are not
         return fit
+
+    def _check_sizes(self, state: _State, base: BaseParameters, errors: Floats) -> None:
+        """Check that the arrays of the file are those of its robot."""
+        robot, estimate, b = state.model, state.estimate, len(state.estimate.names)
+        found = {
+            "joint_names": (self.content["joint_names"], [*robot.joint_names]),
+            "standard_parameters": ([*self.content["standard_parameters"]], [*base.layout.names]),
+            "training_error_percent": (errors.shape, (robot.dof + 1,)),
+            "plain.parameters": (len(state.plain.parameters), len(base.layout)),
+            "rich.parameters": (len(state.rich.parameters), len(base.layout)),
+            "rich.terms": (len(state.rich.terms), len(state.terms)),
+            "estimate.units": (len(estimate.units), b),
+            "estimate.covariance": (estimate.covariance.shape, (b, b)),
+        }
+        found |= {f"estimate.{n}": (getattr(estimate, n).shape, (b,)) for n in ("values", "undetermined")}
+        joints = ("noise_std", "inflation", "samples")
+        found |= {f"estimate.{n}": (getattr(estimate, n).shape, (robot.dof,)) for n in joints}
+        for place, (own, wanted) in found.items():
+            if own != wanted:
+                raise DataError(f"it is {own}, and the robot's is {wanted}", place=place)
 
 
 def _types() -> list[type[Any]]:
@@ -220,21 +206,22 @@ def _types() -> list[type[Any]]:
     return [*fixed, PrunedRobot, PruningCost, OperationCount, *TERMS]
 
 
+def _typed(kind: type[Any], content: Mapping[str, Any], place: str = "") -> Any:
+    """Restore a value of one type, with every part of it."""
+    return from_plain({**content, "type": kind.__name__}, [*_types(), _State, _Friction], place)
+
+
 def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Experiment:
     """Restore what a result file keeps of an experiment: its source and its processing."""
-    none = np.zeros((0, robot.dof))
+    none, degrees = np.zeros((0, robot.dof)), facts.get("temperature_degC")
+    temperature = None if degrees is None else np.array(degrees, dtype=float)
     return Experiment(
         time=np.zeros(0), q=none, dq=none, ddq=none, effort=none, valid=none.astype(bool),
         segment=np.zeros(0, dtype=np.int64), rate_hz=facts["rate_hz"], joint_names=robot.joint_names,
         processing_steps=tuple(facts["recipe"]), dropped=dict(facts["dropped"]),
-        source=facts["source"], sha256=facts["sha256"], temperature=_temperature(facts.get("temperature_degC")),
+        source=facts["source"], sha256=facts["sha256"], temperature=temperature,
         stretch_keys=tuple(facts.get("stretch_keys", ())),
     )  # fmt: skip
-
-
-def _temperature(given: Sequence[float | None] | None) -> Floats | None:
-    """(n,) temperatures as an experiment holds them."""
-    return None if given is None else np.array([np.nan if value is None else value for value in given])
 
 
 def data_facts(run: Experiment) -> dict[str, Any]:
@@ -367,8 +354,8 @@ def write_result(
         True
     """
     content = result_json(fit, check, cost, files)
-    content["sha256"] = _digest(json.dumps(content, sort_keys=True, allow_nan=False))
-    return write_atomically(path, json.dumps(content, indent=1) + "\n", force=force)
+    content["sha256"] = _digest(content)
+    return write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n", force=force)
 
 
 def read_result(path: str | os.PathLike[str]) -> SavedResult:
@@ -384,16 +371,23 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
     """
     file = Path(path) / "result.json" if Path(path).is_dir() else Path(path)
     check_listed(file)
-    content = _read_content(file)
+    remedy = "Give a folder that dynid identify wrote, or the result.json in it; logs come after it."
+    if file.is_file() and file.suffix.lower() != ".json":
+        raise DataError("this is no result of an identification", path=file, remedy=remedy)
+    content = read_json(file, remedy=remedy, odd_names=True)
+    version = content.get("schema") if isinstance(content, dict) else None
+    if version != SCHEMA:
+        newer = isinstance(version, int) and version > SCHEMA
+        remedy = "Read it with the newer dynid that wrote it." if newer else _REMEDY
+        reason = f"the result file has version {version}, but this dynid reads version {SCHEMA}"
+        raise DataError(reason, path=file, remedy=remedy)
+    if content.pop("sha256", None) != _digest(content):
+        reason = "the result was changed or damaged: its checksum does not match"
+        raise DataError(reason, path=file, remedy=_REMEDY)
+    as_record(content, _Result, path=file, remedy=_REMEDY)
     with _content_errors(file):
-        standard = content["standard_parameters"]
-        return SavedResult(
-            robot=str(content["robot"]),
-            joint_names=tuple(content["joint_names"]),
-            parameter_names=tuple(standard),
-            standard=np.array(list(standard.values()), dtype=float),
-            content=content,
-        )
+        check_bounded({"model": content["model"], "terms": content["terms"]}, LARGEST)
+    return SavedResult(content=content)
 
 
 @contextmanager
@@ -408,64 +402,5 @@ def _content_errors(path: Path | None = None) -> Iterator[None]:
         raise DataError(what, path=path, remedy=_REMEDY) from error
 
 
-def _check_kinds(robot: Any, estimate: Any, terms: Any) -> None:
-    """Check that the restored parts are what their places say, and of sizes that belong together."""
-    if not isinstance(robot, Robot) or not isinstance(estimate, Estimate) or not isinstance(terms, tuple):
-        raise DataError("a part of the result is something else", place="model, estimate or terms")
-    b, n = len(estimate.names), robot.dof
-    shapes = {
-        "units": (np.shape(estimate.units), (b,)),
-        "values": (estimate.values.shape, (b,)),
-        "covariance": (estimate.covariance.shape, (b, b)),
-        "undetermined": (estimate.undetermined.shape, (b,)),
-        "noise_std": (estimate.noise_std.shape, (n,)),
-        "inflation": (estimate.inflation.shape, (n,)),
-        "samples": (estimate.samples.shape, (n,)),
-    }
-    for name, (found, wanted) in shapes.items():
-        if found != wanted:
-            raise DataError(f"the shape is {found}, {wanted} is expected", place=f"estimate.{name}")
-    if not all(isinstance(term, Term) for term in terms):
-        raise DataError("an entry is no term", place="terms")
-    if not np.isfinite(estimate.values).all():
-        raise DataError("a value is not finite", place="estimate.values")
-    _check_covariance(estimate)
-    for name in ("noise_std", "inflation", "samples"):
-        if not np.all(getattr(estimate, name) >= 0.0):
-            raise DataError("a number is negative", place=f"estimate.{name}")
-
-
-def _check_covariance(estimate: Estimate) -> None:
-    """Check that the known values have variances that numbers can have."""
-    known = ~estimate.undetermined
-    covariance = estimate.covariance[np.ix_(known, known)]
-    if not (np.diag(covariance) >= 0.0).all() or not np.isfinite(covariance).all():
-        raise DataError("a known value has no finite variance", place="estimate.covariance")
-
-
-def _read_content(path: Path) -> dict[str, Any]:
-    remedy = "Give a folder that dynid identify wrote, or the result.json in it; logs come after it."
-    if path.is_file() and path.suffix.lower() != ".json":
-        raise DataError("this is no result of an identification", path=path, remedy=remedy)
-    content = read_json(path, remedy=remedy, odd_names=True)
-    version = content.get("schema") if isinstance(content, dict) else None
-    if version != SCHEMA:
-        newer = isinstance(version, int) and version > SCHEMA
-        remedy = "Read it with the newer dynid that wrote it." if newer else "Run dynid identify again."
-        raise DataError(
-            f"the result file has version {version}, but this dynid reads version {SCHEMA}", path=path, remedy=remedy
-        )
-    if content.pop("sha256", None) != _digest(json.dumps(content, sort_keys=True)):
-        raise DataError(
-            "the result was changed or damaged: its checksum does not match",
-            path=path,
-            remedy="Run dynid identify again.",
-        )
-    as_record(content, _Result, path=path, remedy=_REMEDY)
-    with _content_errors(path):
-        check_bounded({"model": content["model"], "terms": content["terms"]}, LARGEST)
-    return dict(content)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, ExportError
-from dynid.export.controller_dialogs import payload_dialogs
+from dynid.export.controller_files import payload_dialogs
 from dynid.load.load import NAMES, UNITS
 from dynid.load.load_study import LoadStudy
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Rows, Text

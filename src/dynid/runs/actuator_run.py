@@ -21,9 +21,8 @@ from dynid.checks import as_number
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.signals import check_clock, check_limits
 from dynid.errors import ArgumentError, DataError, ExportError
-from dynid.export.servos.servo_config import SERVO_MODEL, isaac_actuators, servo_friction_json
-from dynid.export.servos.servo_notes import FileNotes, notes_text
-from dynid.export.servos.servo_robot import ServoFile, missing_in, write_servo_mjcf, write_servo_urdf
+from dynid.export.servo_config import SERVO_MODEL, isaac_actuators, servo_friction_json
+from dynid.export.servo_robot import FileNotes, ServoFile, missing_in, notes_text, write_servo_mjcf, write_servo_urdf
 from dynid.findings import Finding
 from dynid.links.common.copies import check_copies
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map

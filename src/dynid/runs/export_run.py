@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from dynid.errors import ArgumentError, DynidError, ExportError
 from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
-from dynid.export.data_tables import load_table, table_ending, write_table, write_tables
+from dynid.export.data_tables import parameter_table, result_tables, write_tables
 from dynid.export.result_file import read_result
 from dynid.files import make_folder
 from dynid.links.log_reader import LogReader, Notice, log_finding
@@ -19,7 +20,7 @@ from dynid.load.load_files import read_load
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.runs.validation_run import common_cutoff
 
-TABLES = {"tables": "auto", "parquet": "parquet", "csv": "csv"}
+TABLES: Mapping[str, Literal["auto", "parquet", "csv"]] = {"tables": "auto", "parquet": "parquet", "csv": "csv"}
 """Kind of tables -> ending of their files."""
 LOAD_FILES: Mapping[str, tuple[str, Callable[[Load], ControllerFile]]] = {
     "urscript": ("payload", ur_payload_script),
@@ -72,12 +73,12 @@ def run_export(
             return (_write_load(load, kind, folder, notice, force=force),)
         ending = TABLES[kind]
         if is_load:
-            return (write_table(load_table(read_load(load)), folder / f"load.{table_ending(ending)}", force=force),)
+            return write_tables({"load": parameter_table(read_load(load))}, folder, ending=ending, force=force)
         saved = read_result(run)
         fit = saved.identification()
         reader = LogReader(robot=fit.robot, recipe=Recipe(gate=False), channel_map=channel_map, notice=notice)
         runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved)) if logs else []
-        return write_tables(fit, folder, runs, ending=ending, force=force)  # type: ignore[arg-type]
+        return write_tables(result_tables(fit, runs), folder, ending=ending, force=force)
     except DynidError:
         if is_new:
             with suppress(OSError):  # not empty: what was written stays

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from dynid.errors import ArgumentError
-from dynid.export.controller_dialogs import payload_dialogs
+from dynid.export.controller_files import payload_dialogs
 from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
 from dynid.links.common.copies import check_copies

@@ -65,7 +65,7 @@ def base(
 
     Parameters that cannot be separated are shown as combinations.
     """
-    from dynid.export.torque_formulas import torque_expressions
+    from dynid.export.formulas import torque_expressions
     from dynid.parameters.base import base_parameters
     from dynid.parameters.dh_frames import distal_base_parameters, has_closed_form
     from dynid.parameters.minimal_dynamics import count_inverse_dynamics, steps_table

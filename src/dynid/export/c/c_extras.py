@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dynid.arrays import Floats
+from dynid.export.c.c_check import Reference
 from dynid.export.c.c_preparation import PARAMETERS
-from dynid.export.c.c_reference import Reference
-from dynid.export.c.c_source import CodeText, operation_table
-from dynid.export.c.c_two_rate_text import two_rate_call
+from dynid.export.c.c_source import CodeText, operation_table, two_rate_call
 from dynid.safe_text import c_comment
 
 _CHECK = """

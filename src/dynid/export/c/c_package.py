@@ -15,23 +15,30 @@ from dynid.checks import as_whole
 from dynid.decompositions import eigvalsh
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.errors import ArgumentError, DescriptionError, ExportError
-from dynid.export.c.c_check import check_code
+from dynid.export.c.c_check import check_code, reference
 from dynid.export.c.c_extras import cmake_text, readme_text, selftest_text
 from dynid.export.c.c_functions import FUNCTIONS, OBSERVER, TWO_RATE, record_function, record_synchronous
 from dynid.export.c.c_model import CodeModel, build_model
 from dynid.export.c.c_preparation import Preparation
 from dynid.export.c.c_printer import printed_count
 from dynid.export.c.c_pruning import PrunedModel
-from dynid.export.c.c_reference import reference
-from dynid.export.c.c_source import TOLERANCE, CodeText, header_text, operation_table, source_text
-from dynid.export.c.c_two_rate_text import two_rate_header, two_rate_source
-from dynid.export.model_code import model_files
+from dynid.export.c.c_source import (
+    TOLERANCE,
+    CodeText,
+    header_text,
+    operation_table,
+    source_text,
+    two_rate_header,
+    two_rate_source,
+)
+from dynid.export.c.model_code import model_files
+from dynid.export.c.observer_code import check_observer, observer_files
 from dynid.export.result_file import SavedResult
-from dynid.export.running.observer_code import check_observer, observer_files
 from dynid.files import begin, write_atomically
 from dynid.links.identify import Identification
-from dynid.links.pruning import PrunedRobot
+from dynid.links.pruning import PrunedRobot, PruningCost
 from dynid.links.significance import Significance
+from dynid.links.validation import Validation
 from dynid.monitor.observer_model import ObserverModel
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
@@ -348,3 +355,47 @@ def _files(text: CodeText) -> dict[str, str]:
     files["CMakeLists.txt"] = cmake_text(text, sources, headers)
     files["README.md"] = readme_text(text, tolerance)
     return files
+
+
+def count_code(source: Source) -> Mapping[str, OperationCount]:
+    """Operations per call of the generated inverse dynamics and of the tasks of the two-rate structure.
+
+    Args:
+        source: As for `generate_c`.
+    """
+    return generate_c(source, ["inverse_dynamics"], two_rate=True).counts
+
+
+def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Validation | None = None) -> PruningCost:
+    """Compare the code of an identification with that of its significant parameters alone.
+
+    Args:
+        fit: An identification by `Identification.with_significant`.
+        full: Its validation on held-out data.
+        pruned: The validation of ``fit.significance`` on the same data.
+
+    Raises:
+        ArgumentError: The identification has no significant parameters.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> short = replace(fit, significance=dynid.links.significant_parameters(fit.equations))
+        >>> type(dynid.export.pruning_cost(short)).__name__
+        'PruningCost'
+    """
+    found = fit.significance
+    if found is None:
+        remedy = "Call fit.with_significant('1%')."
+        raise ArgumentError("the identification has no significant parameters", remedy=remedy)
+    before, after = count_code(fit), count_code(found)
+    joints: dict[str, tuple[float, float]] = {}
+    if full is not None and pruned is not None:
+        pairs = zip(full.per_joint.tolist(), pruned.per_joint.tolist(), strict=True)
+        joints = dict(zip(full.joint_names, pairs, strict=True))
+    return PruningCost(
+        parameters=(len(fit.estimate.names), len(found.kept)),
+        training_error=(float(fit.training_error[-1]), float(found.training_error[-1])),
+        held_out_error=None if full is None or pruned is None else (full.relative_error, pruned.relative_error),
+        joint_errors=joints,
+        operations={name: (count, after[name]) for name, count in before.items()},
+    )

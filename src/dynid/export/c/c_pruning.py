@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
-from dynid.export.c.c_regrouping import regroup
+from dynid.export.c.c_model import regroup
 from dynid.kernels import inertia_matrix, regressor
 from dynid.robot.model import Robot
 from dynid.tables import Table

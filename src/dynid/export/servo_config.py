@@ -9,7 +9,7 @@ import numpy as np
 from dynid.actuators.drive_laws import MotorLaw
 from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.errors import ExportError
-from dynid.export.servos.servo_robot import drive_gains, missing_in
+from dynid.export.servo_robot import drive_gains, missing_in
 
 SERVO_MODEL = ("zero", "delay", "offset", "breakaway", "load_drive", "load_external", "armature")
 """Kinds, of those that other formats may lack, that the JSON of a servo friction model holds."""

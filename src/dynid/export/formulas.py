@@ -1,0 +1,354 @@
+"""Polynomials of an expanded tape as text, LaTeX and Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.arrays import Floats
+from dynid.dynamics.christoffel import christoffel_coefficients
+from dynid.dynamics.inertia_matrix import composite_inertia_matrix, gravity_torque
+from dynid.errors import ArgumentError
+from dynid.kernels import record_quantity, regressor
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import BaseParameters
+from dynid.robot.model import Robot, require_robot
+from dynid.safe_text import c_comment
+from dynid.tape import record
+from dynid.tape.expansion import Atom, Expansion, expand_tape
+
+READ_DIGITS = 6
+"""Digits of a coefficient in text and LaTeX, which people read; convention."""
+_ORDER = ("ddq", "dq", "q", "sin", "cos")
+"""Factors of a product are written in this order, then other functions: the order of [Atkeson1986] appendix I."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How products, powers, elements and functions are written."""
+
+    name: str
+    element: str
+    """Element of an input, with {name}, {index} from 0 and {number} from 1."""
+    power: str
+    """Power of a factor, with {x} and {n}."""
+    times: str = "*"
+    """What stands between two factors."""
+    digits: int | None = None
+    """Digits of a number; None for as many as the number needs."""
+
+    def call(self, function: str, argument: str) -> str:
+        """A function of an argument."""
+        if self.name == "latex":
+            return f"\\{function}\\left({argument}\\right)"
+        if self.name == "python" and function == "sign":
+            return f"(1.0 if ({argument}) > 0.0 else -1.0 if ({argument}) < 0.0 else 0.0)"
+        return (
+            f"math.{function}({argument})" if self.name == "python" and function != "abs" else f"{function}({argument})"
+        )
+
+    def raise_power(self, factor: str, power: int) -> str:
+        """A factor to a power of at least one."""
+        return factor if power == 1 else self.power.format(x=factor, n=power)
+
+    def number(self, value: float) -> str:
+        """A number that is not negative."""
+        text = repr(value).removesuffix(".0") if self.digits is None else f"{value:.{self.digits}g}"
+        if self.name == "latex" and "e" in text:
+            mantissa, exponent = text.split("e")
+            return f"{mantissa} \\cdot 10^{{{int(exponent)}}}"
+        return text
+
+
+TEXT = Language("text", "{name}{number}", "{x}^{n}", digits=READ_DIGITS)
+LATEX = Language("latex", "{name}_{{{number}}}", "{x}^{{{n}}}", times=" ", digits=READ_DIGITS)
+PYTHON = Language("python", "{name}[{index}]", "{x}**{n}")
+_LATEX_INPUTS = {"q": "q", "dq": "\\dot{q}", "ddq": "\\ddot{q}"}
+
+
+class PolynomialPrinter:
+    """Writes the polynomials of an expansion in one language."""
+
+    def __init__(self, expansion: Expansion, language: Language) -> None:
+        """Find a text for every atom.
+
+        Args:
+            expansion: The polynomials' atoms.
+            language: How they are written.
+        """
+        self.expansion, self.language = expansion, language
+        self.factors = [self._factor(place, atom) for place, atom in enumerate(expansion.atoms)]
+        self._rank = [self._place_in_product(place, atom) for place, atom in enumerate(expansion.atoms)]
+
+    def polynomial(self, polynomial: Mapping[int, float]) -> str:
+        """A sum of products; "0" for an empty one."""
+        products = sorted((self._product(monomial), value) for monomial, value in polynomial.items())
+        text = ""
+        for (_, product), value in products:
+            size = abs(value)
+            parts = [self.language.number(size)] * (size != 1.0 or not product) + [product] * bool(product)
+            sign = ("-" if value < 0.0 else "") if not text else (" - " if value < 0.0 else " + ")
+            text += sign + self.language.times.join(parts)
+        return text or "0"
+
+    def definitions(self, polynomials: list[Mapping[int, float]]) -> list[tuple[str, str]]:
+        """Short names and values of the functions that the polynomials need, in the order in which they need them."""
+        needed = {place for polynomial in polynomials for monomial in polynomial for place in self._places(monomial)}
+        for place in reversed(range(len(self.factors))):
+            if place in needed:
+                needed |= {
+                    inner for monomial, _ in self.expansion.atoms[place].argument for inner in self._places(monomial)
+                }
+        return [
+            (self.factors[place], self.language.call(atom.name, self.polynomial(dict(atom.argument))))
+            for place, atom in enumerate(self.expansion.atoms)
+            if place in needed and atom.index < 0
+        ]
+
+    def _places(self, monomial: int) -> list[int]:
+        return [place for place, _ in self.expansion.powers(monomial)]
+
+    def _product(self, monomial: int) -> tuple[list[tuple[tuple[int, int], int]], str]:
+        """What products are sorted by, and the product without its coefficient."""
+        powers = sorted(self.expansion.powers(monomial), key=lambda item: self._rank[item[0]])
+        key = [(self._rank[place], -power) for place, power in powers]
+        return key, self.language.times.join(self.language.raise_power(self.factors[p], n) for p, n in powers)
+
+    def _place_in_product(self, place: int, atom: Atom) -> tuple[int, int]:
+        rank = _ORDER.index(atom.name) if atom.name in _ORDER else len(_ORDER)
+        return rank, atom.index if atom.index >= 0 else place
+
+    def _factor(self, place: int, atom: Atom) -> str:
+        """An input's element; s2 and c2 for sine and cosine of q2; f7 for another function."""
+        if atom.index >= 0:
+            name = _LATEX_INPUTS.get(atom.name, atom.name) if self.language is LATEX else atom.name
+            return self.language.element.format(name=name, index=atom.index, number=atom.index + 1)
+        joint = self._joint_of(atom)
+        short, number = (atom.name[0], joint + 1) if joint is not None else ("f", place)
+        return f"{short}_{{{number}}}" if self.language is LATEX else f"{short}{number}"
+
+    def _joint_of(self, atom: Atom) -> int | None:
+        """Index of the joint whose position alone is the argument of a sine or cosine; None for other functions."""
+        if atom.name not in ("sin", "cos") or len(atom.argument) != 1 or atom.argument[0][1] != 1.0:
+            return None
+        powers = self.expansion.powers(atom.argument[0][0])
+        inner = self.expansion.atoms[powers[0][0]] if len(powers) == 1 and powers[0][1] == 1 else None
+        return inner.index if inner is not None and inner.name == "q" else None
+
+
+WIDTH = 110
+"""Longest line of text and code [characters]; convention."""
+ROUNDING = 1e-9
+"""Part of the largest entry of a regressor that rounding explains (convention: numerical base parameters reach 1e-12).
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TorqueExpressions:
+    """Closed-form torques of a robot in terms of its base parameters."""
+
+    robot: Robot
+    """The robot; its lengths [m] and its gravity [m/s^2] are numbers in the expressions."""
+    base: BaseParameters
+    """The parameters p, in the order of the code's argument."""
+    expansion: Expansion
+    """The regressor (n, b), multiplied out."""
+
+    @property
+    def terms(self) -> int:
+        """Number of products in all torques together."""
+        return self.expansion.terms
+
+    @property
+    def values(self) -> Floats:
+        """(b,) values of the base parameters of the robot itself, for the argument p of the code."""
+        return self.base.project(self.robot.parameter_vector)
+
+    def coefficient(self, joint: str, parameter: str) -> str:
+        """Torque of a joint per unit of a base parameter, as text; "0" where it has no effect.
+
+        Raises:
+            ArgumentError: There is no such joint or base parameter.
+        """
+        for given, known in ((joint, self.robot.joint_names), (parameter, self.base.names)):
+            if given not in known:
+                raise ArgumentError(f"there is no '{given}'", remedy=f"Choose one of {', '.join(known)}.")
+        place = self.robot.joint_names.index(joint), self.base.names.index(parameter)
+        return PolynomialPrinter(self.expansion, TEXT).polynomial(self._columns[place])
+
+    def text(self) -> str:
+        """The torques for people: ``tau1 = ZZR1*(ddq1) + ...``, with s2 and c2 for sine and cosine of q2."""
+        printer = PolynomialPrinter(self.expansion, TEXT)
+        lines = [f"Joint torques of robot '{self.robot.name}'", ""]
+        for joint, torque in enumerate(self._torques(printer, self.base.names), 1):
+            whole = f"tau{joint} = {' + '.join(torque) or '0'}"
+            lines += [*wrap(whole, WIDTH, subsequent_indent="    ", break_long_words=False), ""]
+        lines += [f"{name} = {value}" for name, value in self._definitions(printer)]
+        return "\n".join([*lines, "", *self.base.expressions]) + "\n"
+
+    def latex(self) -> str:
+        """The torques as an ``align*`` environment of amsmath, one line per parameter."""
+        printer = PolynomialPrinter(self.expansion, LATEX)
+        names = [_latex_name(name) for name in self.base.names]
+        torques = [
+            f"\\tau_{{{joint}}} ={{}}& " + " \\\\\n  &+ ".join(torque or ["0"])
+            for joint, torque in enumerate(self._torques(printer, names), 1)
+        ]
+        return "\\begin{align*}\n" + " \\\\\n".join(torques) + "\n\\end{align*}\n"
+
+    def python(self, name: str = "joint_torques") -> str:
+        """A Python function ``name(q, dq, ddq, p)`` that returns a list; it needs ``math`` alone."""
+        printer = PolynomialPrinter(self.expansion, PYTHON)
+        lines = ["import math", "", "", f"def {_checked(name)}(q, dq, ddq, p):"]
+        lines += [f'    """Joint torques of robot {c_comment(self.robot.name)}.', ""]
+        lines += [*wrap(f"p: {self._names}.", WIDTH, initial_indent="    ", subsequent_indent="        "), '    """']
+        lines += [f"    {short} = {value}" for short, value in self._definitions(printer)]
+        for joint, torque in enumerate(self._torques(printer, [f"p[{k}]" for k in self._numbers]), 1):
+            lines += [f"    tau{joint} = (", *_fold(torque), "    )"]
+        lines.append(f"    return [{', '.join(f'tau{joint + 1}' for joint in range(self.robot.dof))}]")
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _columns(self) -> NDArray[np.object_]:
+        return self.expansion.outputs["output"]
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(self.base.names)
+
+    @property
+    def _numbers(self) -> range:
+        return range(len(self.base.names))
+
+    def _definitions(self, printer: PolynomialPrinter) -> list[tuple[str, str]]:
+        return printer.definitions(list(self._columns.ravel()))
+
+    def _torques(self, printer: PolynomialPrinter, names: Sequence[str]) -> list[list[str]]:
+        """For every joint, the products of a parameter and its polynomial that are not zero."""
+        left, right = ("\\left(", "\\right)") if printer.language is LATEX else ("(", ")")
+        return [
+            [
+                f"{name}{printer.language.times}{left}{printer.polynomial(column)}{right}"
+                for name, column in zip(names, row, strict=True)
+                if column
+            ]
+            for row in self._columns
+        ]
+
+
+def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> TorqueExpressions:
+    """Write a robot's joint torques in closed form.
+
+    Args:
+        robot: Geometry, gravity and kinds of terms; lengths and gravity become numbers in the expressions.
+        base: Base parameters in which the torques are written; by default those of `dynid.base_parameters`.
+
+    Raises:
+        ArgumentError: The expressions are too long to be of use, or the base parameters do not determine the torques.
+
+    Example:
+        >>> type(dynid.export.torque_expressions(dynid.robots.ddarm())).__name__
+        'TorqueExpressions'
+    """
+    require_robot(robot)
+    chosen = base_parameters(robot) if base is None else base
+    columns = list(chosen.columns)
+    _check_base(robot, chosen)
+    tape = record_quantity(robot, "regressor").select({"output": np.s_[..., columns]})
+    expansion, mix = expand_tape(tape), np.linalg.inv(chosen.grouping[:, columns])
+    if not np.array_equal(mix, np.eye(chosen.rank)):  # a set in which a parameter is no single column
+        expansion = expansion.mix("output", np.asarray(mix, dtype=np.float64))
+    return TorqueExpressions(robot=robot, base=chosen, expansion=expansion)
+
+
+def _check_base(robot: Robot, base: BaseParameters) -> None:
+    """Refuse base parameters of a smaller motion, such as rest, or of another robot."""
+    rng = np.random.default_rng(0)
+    columns = list(base.columns)
+    if base.grouping.shape[1] == robot.parameter_vector.size:
+        Y = regressor(robot, *rng.normal(size=(3, robot.dof)))
+        again = Y[:, columns] @ np.linalg.solve(base.grouping[:, columns], base.grouping)
+        if np.allclose(Y, again, atol=ROUNDING * float(np.abs(Y).max())):
+            return
+    raise ArgumentError(
+        f"the base parameters do not determine all torques of robot '{robot.name}'",
+        remedy="Give base parameters of this robot with all joints in motion, or none.",
+    )
+
+
+def _checked(name: str) -> str:
+    if not (name.isascii() and name.isidentifier()):
+        raise ArgumentError(f"'{name}' cannot be the name of a function", remedy="Give letters, digits and _.")
+    return name
+
+
+def _latex_name(name: str) -> str:
+    """The letters of a parameter in italics, its number as an index."""
+    letters = name.rstrip("0123456789")
+    number = name[len(letters) :]
+    shown = letters.replace("_", "\\_")
+    return f"\\mathit{{{shown}}}" + (f"_{{{number}}}" if number else "")
+
+
+def _fold(summands: Sequence[str]) -> list[str]:
+    """A sum over several lines of code, each summand folded at its own signs."""
+    whole = " + ".join(summands) or "0.0"
+    return wrap(whole, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "inertia": composite_inertia_matrix,
+    "gravity": gravity_torque,
+    "christoffel": christoffel_coefficients,
+}
+
+
+def coefficient_expressions(
+    robot: Robot, kind: Literal["inertia", "gravity", "christoffel"] = "christoffel"
+) -> dict[str, str]:
+    """Formulas of the coefficients that are not zero, in joint positions q1, q2, ... and base parameters.
+
+    Args:
+        robot: The robot; only its geometry, gravity and kinds of terms matter.
+        kind: ``inertia`` for D_ij (rotors included), ``gravity`` for D_i, ``christoffel`` for D_ijk.
+
+    Returns:
+        Name -> formula, such as ``D112``; joints are counted from 1, and of coefficients that are equal by symmetry
+        only that with increasing indices is listed (of D_ijk in j and k). A long formula has lines ``t1 = ...`` first.
+
+    Raises:
+        ArgumentError: There are no coefficients of this kind.
+
+    Example:
+        >>> len(dynid.export.coefficient_expressions(robot, "gravity")) > 0
+        True
+    """
+    require_robot(robot)
+    if kind not in tuple(_FUNCTIONS):
+        raise ArgumentError(f"kind is {kind!r}", remedy=f"Choose from {', '.join(_FUNCTIONS)}.")
+    base, function = base_parameters(robot), _FUNCTIONS[kind]
+    names = list(base.names)
+
+    def coefficients(q: Any, beta: Any) -> Any:
+        theta = np.zeros(len(base.layout), dtype=object)
+        theta[list(base.columns)] = beta
+        return function(robot, theta, q)
+
+    tape = record(coefficients, q=(robot.dof,), beta=(len(names),))
+    nonzero = tape.sparsity("output")
+    shape = tape.output("output").shape
+    found = {}
+    for index in np.ndindex(*shape):
+        if nonzero[index] and list(index[-2:]) == sorted(index[-2:]):
+            name = "D" + ("" if robot.dof < 10 else "_").join(str(i + 1) for i in index)
+            text = tape.text("output", index)
+            text = re.sub(r"beta\[(\d+)\]", lambda m: names[int(m[1])], text)
+            text = re.sub(r"q\[(\d+)\]", lambda m: f"q{int(m[1]) + 1}", text)
+            found[name] = re.sub(r"output\[[\d,]+\]", name, text)
+    return found

@@ -1,1 +1,0 @@
-"""C code that runs beside a robot: observers and trackers with a state."""

@@ -1,1 +1,0 @@
-"""Identified servos for simulators: MJCF, URDF, Isaac Lab, servo models as JSON."""
