@@ -26,7 +26,6 @@ TARGETS: dict[tuple[Workload, str], float] = {
     ("regressor streamed", PinocchioPython.name): 25.0,
     ("regressor streamed", Figaroh.name): 60.0,
     ("regressor dense", PinocchioPython.name): 14.0,
-    ("logs to R, Gram", PinocchioPython.name): 45.0,
     ("logs to R", PinocchioPython.name): 25.0,
     ("inverse dynamics, batch", PinocchioCpp.name): 8.0,
     **{(function_workload(function, 1), PinocchioPython.name): 2.0 for function in BOUND},
@@ -83,7 +82,7 @@ def compare(case: Case, peers: Sequence[Callable[[], Peer]] = PEERS) -> list[Row
             rows += [_row_without_peer(case, ours, peer, workload, str(missing)) for workload in _targets(peer)]
             continue
         for workload, seconds in ours.items():
-            other = theirs.get("logs to R" if workload == "logs to R, Gram" else workload)
+            other = theirs.get(workload)
             if other is not None:
                 rows.append(_compare_times(case, workload, seconds, peer.name, other))
     compared = {row.workload for row in rows}

@@ -72,7 +72,7 @@ def test_shared_parameters_lie_within_their_intervals_and_are_known_better_than_
 def test_own_unknowns_without_equations_stay_open(arms: list[ArmEquations]) -> None:
     """An arm that never ran has no own values; the fleet does not suffer."""
     log = arms[0].logs[0]
-    empty = replace(arms[0], logs=(log.without(*log.segments),), weights=np.ones(ROBOT.dof))
+    empty = replace(arms[0], logs=(log.only(),), weights=np.ones(ROBOT.dof))
     pool = pool_arms([*arms, empty], OWN)
     assert np.all(np.isinf(pool.own[-1].std))
     np.testing.assert_allclose(pool.shared, pool_arms(arms, OWN).shared, rtol=1e-9)

@@ -70,13 +70,3 @@ def test_joints_behind_fixed_links_move_in_the_axes_of_their_body():
     assert np.allclose(after.p_parent_joint - before.p_parent_joint, [0.01, 0.0, 0.0])
     turn = dynid.spatial.rotation_about([0.0, 0.0, 1.0], 0.2)
     assert np.allclose(after.R_parent_joint, turn @ before.R_parent_joint)
-
-
-def test_wanted_columns_are_those_of_all():
-    robot, rng = dynid.robots.puma560(), np.random.default_rng(2)
-    q, dq, ddq = rng.normal(size=(3, 5, 6))
-    wanted = rng.random((6, 6)) < 0.4
-    every = displacement_columns(robot, robot.parameter_vector, q, dq, ddq)
-    some = displacement_columns(robot, robot.parameter_vector, q, dq, ddq, wanted)
-    np.testing.assert_allclose(some, every * wanted, rtol=1e-12, atol=1e-12)
-    assert every[:, :, wanted].any()

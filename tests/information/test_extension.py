@@ -11,7 +11,6 @@ import pytest
 import dynid
 from dynid.errors import DataError
 from dynid.information.extension import Extension
-from dynid.information.methods import METHODS, Method
 from dynid.information.reduction import reduce_extended, reduce_samples
 
 ROBOT = dynid.robots.gautier_khalil_3r()
@@ -58,15 +57,14 @@ def stacked(run: Run, joint: int, extension: Extension, keep: Any) -> Any:
     return np.vstack(rows)
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("filtered", [False, True])
-def test_the_reduction_agrees_with_numpy(method: Method, filtered: bool) -> None:
+def test_the_reduction_agrees_with_numpy(filtered: bool) -> None:
     run = make_run()
     extension = Extension(
         key="test", further=further(run), low_pass=smooth if filtered else None, step=3 if filtered else 1
     )
     blocks = np.arange(len(run.q)) // 250
-    made = reduce_extended(ROBOT, run, extension, columns=COLUMNS, segments=blocks, method=method)
+    made = reduce_extended(ROBOT, run, extension, columns=COLUMNS, segments=blocks)
     assert made.columns == (*COLUMNS, P, P + 1)
     assert made.segments == (0, 1, 2, 3)
     for joint in range(ROBOT.dof):
@@ -81,7 +79,7 @@ def test_the_reduction_agrees_with_numpy(method: Method, filtered: bool) -> None
 def test_without_an_extension_it_is_the_other_reduction() -> None:
     run = make_run()
     plain = reduce_samples(
-        ROBOT, run.q, run.dq, run.ddq, run.effort, columns=COLUMNS, segments=run.segment, valid=run.valid, method="qr"
+        ROBOT, run.q, run.dq, run.ddq, run.effort, columns=COLUMNS, segments=run.segment, valid=run.valid
     )
     made = reduce_extended(ROBOT, run, Extension(key=""), columns=COLUMNS)
     assert (made.columns, made.supports, made.segments) == (plain.columns, plain.supports, plain.segments)

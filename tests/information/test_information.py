@@ -7,7 +7,6 @@ import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.information import Information, reduce_samples
-from dynid.information.methods import METHODS, Method
 
 from .problems import ROBOTS, Log, independent_columns, random_log
 
@@ -19,9 +18,9 @@ def log() -> Log:
     return random_log(ROBOTS["serial"], len(SEGMENTS))
 
 
-@pytest.fixture(scope="module", params=METHODS)
-def information(request: pytest.FixtureRequest, log: Log) -> Information:
-    return reduce_samples(log.robot, *log.arrays, segments=SEGMENTS, method=request.param)
+@pytest.fixture(scope="module")
+def information(log: Log) -> Information:
+    return reduce_samples(log.robot, *log.arrays, segments=SEGMENTS)
 
 
 def solution(log: Log, columns: tuple[int, ...], weights: np.ndarray) -> np.ndarray:
@@ -48,14 +47,13 @@ def test_weights(log: Log, information: Information) -> None:
     assert_close(left_out.solve(), solution(log, columns, np.outer(SEGMENTS != 5, np.ones(log.robot.dof))))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_rows_of_few_equations_say_what_their_triangle_says(method: Method) -> None:
+def test_rows_of_few_equations_say_what_their_triangle_says() -> None:
     """A joint that stands has columns of zeros, so that the rows that count are not the first ones."""
     log = random_log(ROBOTS["serial"], 48)
     q, dq, ddq, tau = (array.copy() for array in log.arrays)
     dq[:, 0] = ddq[:, 0] = 0.0
     segments = np.repeat(np.arange(12), 4)
-    information = reduce_samples(log.robot, q, dq, ddq, tau, segments=segments, method=method)
+    information = reduce_samples(log.robot, q, dq, ddq, tau, segments=segments)
     for joint in range(log.robot.dof):
         for segment in information.segments:
             rows, triangle = information.rows(joint, segment), information.factor(joint, segment)
@@ -63,7 +61,7 @@ def test_rows_of_few_equations_say_what_their_triangle_says(method: Method) -> N
             np.testing.assert_allclose(
                 rows.T @ rows, triangle.T @ triangle, rtol=0.0, atol=1e-14 * np.outer(size, size).max(initial=1e-300)
             )
-            assert method == "gram" or len(rows) < len(triangle)
+            assert len(rows) < len(triangle)
         total = sum(information.rows(joint, s).T @ information.rows(joint, s) for s in information.segments)
         whole = information.factor(joint)
         np.testing.assert_allclose(whole.T @ whole, total, rtol=1e-9, atol=1e-12 * np.abs(total).max())
@@ -75,13 +73,7 @@ def test_select_reorders_and_drops(log: Log, information: Information) -> None:
     turned = information.select(columns[::-1])
     assert turned.columns == columns[::-1]
     assert_close(turned.weight().solve()[::-1], base.weight().solve())
-    direct = reduce_samples(
-        log.robot,
-        *log.arrays,
-        columns=columns,
-        segments=SEGMENTS,
-        method="qr" if information.kind == "factor" else "gram",
-    )
+    direct = reduce_samples(log.robot, *log.arrays, columns=columns, segments=SEGMENTS)
     assert base.supports == direct.supports
     for joint in range(log.robot.dof):
         found, expected = base.factor(joint, 5), direct.factor(joint, 5)
@@ -92,18 +84,26 @@ def test_select_reorders_and_drops(log: Log, information: Information) -> None:
         information.select((3, 3))
 
 
-def test_without_and_only(log: Log, information: Information) -> None:
+def test_some_segments(log: Log, information: Information) -> None:
     columns = independent_columns(log.robot)
     base = information.select(columns)
-    rest = base.without(5)
+    rest = base.only(9, 2)
     assert rest.segments == (2, 9)
     assert_close(rest.weight().solve(), solution(log, columns, np.outer(SEGMENTS != 5, np.ones(log.robot.dof))))
-    assert base.only(9, 2).segments == (2, 9)
-    assert base.only().segments == ()
-    for choose in (base.without, base.only):
-        with pytest.raises(ArgumentError, match="no segment 4"):
-            choose(4)
-    assert base.without(2, 5, 9).weight().samples == 0
+    assert base.only().weight().samples == 0
+    with pytest.raises(ArgumentError, match="no segment 4"):
+        base.only(4)
+
+
+def test_torques_of_known_parameters_move_to_the_other_side(log: Log, information: Information) -> None:
+    columns = independent_columns(log.robot)
+    known = np.random.default_rng(2).normal(size=len(columns))
+    gains = np.array([2.0, 0.5, 4.0])
+    W = log.dense(columns)
+    W[..., -1] = W[..., -1] / gains - W[..., :-1] @ known
+    expected = np.linalg.lstsq(W[..., :-1].reshape(-1, len(columns)), W[..., -1].ravel(), rcond=None)[0]
+    moved = information.select(columns).with_moved_torques(known, gains)
+    assert_close(moved.weight().solve(), expected)
 
 
 def test_residuals_of_any_parameters(log: Log, information: Information) -> None:
@@ -126,10 +126,7 @@ def test_renumbered_logs_merge(log: Log, information: Information) -> None:
     assert np.array_equal(both.samples.sum(axis=0), 2 * information.samples.sum(axis=0))
     columns = independent_columns(log.robot)
     assert_close(both.select(columns).weight().solve(), information.select(columns).weight().solve())
-    other = "gram" if information.kind == "factor" else "qr"
-    with pytest.raises(ArgumentError, match="different kind"):
-        information.merge(reduce_samples(log.robot, *log.arrays, method=other))
-    turned = reduce_samples(log.robot.with_gravity((0, 9.81, 0)), *log.arrays, method="gram")
+    turned = reduce_samples(log.robot.with_gravity((0, 9.81, 0)), *log.arrays)
     with pytest.raises(ArgumentError, match="different fingerprint"):
         information.merge(turned)
 

@@ -1,22 +1,17 @@
-"""Every method and back end gives what the dense matrices give, whatever the sizes and the number of workers."""
+"""Every back end gives what the dense matrices give, whatever the sizes and the number of workers."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DataError
-from dynid.information import Information, reduce_samples, reduce_stream
+from dynid.information import Information, reduce_samples
 from dynid.information import chunks as chunking
-from dynid.information.methods import METHODS
-from dynid.information.triangular import (
-    append_many_rows,
-    triangle_of,
-)
+from dynid.information.triangular import append_many_rows, triangle_of
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
@@ -58,11 +53,10 @@ def identical(one: Information, other: Information) -> bool:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ROBOTS)
-def test_all_methods_agree_with_dense_matrices(name: str, method: str, backend: str) -> None:
+def test_reductions_agree_with_dense_matrices(name: str, backend: str) -> None:
     log = random_log(ROBOTS[name], 1003)
-    information = reduce_samples(log.robot, *log.arrays, method=method, backend=backend)
+    information = reduce_samples(log.robot, *log.arrays, backend=backend)
     assert information.columns == tuple(range(log.robot.parameter_vector.size))
     assert np.array_equal(information.samples, np.full((1, log.robot.dof), 1003))
     assert_same_grams(information, log)
@@ -74,19 +68,17 @@ def test_all_methods_agree_with_dense_matrices(name: str, method: str, backend: 
 def test_no_samples() -> None:
     robot = ROBOTS["serial"]
     nothing = np.zeros((0, robot.dof))
-    for method in METHODS:
-        information = reduce_samples(robot, nothing, nothing, nothing, nothing, method=method)
-        assert information.segments == ()
-        assert information.weight().samples == 0
-        assert information.weight().flags
+    information = reduce_samples(robot, nothing, nothing, nothing, nothing)
+    assert information.segments == ()
+    assert information.weight().samples == 0
+    assert information.weight().flags
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("method", METHODS)
-def test_the_solution_is_that_of_lstsq(method: str, backend: str) -> None:
+def test_the_solution_is_that_of_lstsq(backend: str) -> None:
     log = random_log(ROBOTS["tree"], 2500)
     columns = independent_columns(log.robot)
-    factor = reduce_samples(log.robot, *log.arrays, columns=columns, method=method, backend=backend).weight()
+    factor = reduce_samples(log.robot, *log.arrays, columns=columns, backend=backend).weight()
     W = log.dense(columns).reshape(-1, len(columns) + 1)
     expected, residual, *_ = np.linalg.lstsq(W[:, :-1], W[:, -1], rcond=None)
     np.testing.assert_allclose(factor.solve(), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
@@ -103,38 +95,19 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunking, "CHUNK", 480)
 
 
-def pieces(log: Log, size: int, segments: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-    buffer = [np.empty((size, log.robot.dof)) for _ in range(4)]  # reused: the reduction must not keep views
-    for start in range(0, len(log.q), size):
-        stop = min(start + size, len(log.q))
-        for target, source in zip(buffer, log.arrays, strict=True):
-            target[: stop - start] = source[start:stop]
-        yield (*(target[: stop - start] for target in buffer), segments[start:stop])
-
-
 @pytest.mark.usefixtures("_small_chunks")
-@pytest.mark.parametrize("method", METHODS)
-def test_threads_and_piece_sizes_make_no_difference(method: str) -> None:
+def test_threads_and_cuts_between_chunks_make_no_difference() -> None:
     log = random_log(ROBOTS["serial"], 4001)
     segments = np.repeat([4, 1, 7], [1777, 3, 2221])
-    whole = reduce_stream(log.robot, [(*log.arrays, segments)], method=method)
+    whole = reduce_samples(log.robot, *log.arrays, segments=segments)
     assert whole.segments == (1, 4, 7)
-    for size, threads in [(1, 1), (97, 2), (480, 3), (1000, 1), (4001, 2)]:
-        assert identical(reduce_stream(log.robot, pieces(log, size, segments), method=method, threads=threads), whole)
-    valid = np.random.default_rng(1).random(4001) < 0.9
-    masked = [(*(array[a:b] for array in log.arrays), None, valid[a:b]) for a, b in [(0, 2000), (2000, 4001)]]
-    by_two, by_one = (reduce_stream(log.robot, masked, method=method, threads=threads) for threads in (2, 1))
-    assert identical(by_two, by_one)
-    assert set(by_one.samples[0]) == {valid.sum()}
-    in_memory = reduce_samples(log.robot, *log.arrays, segments=segments, method=method)
-    for threads in (2, 3, 8):
-        again = reduce_samples(log.robot, *log.arrays, segments=segments, method=method, threads=threads)
-        assert identical(again, in_memory)
+    assert np.array_equal(whole.samples[:, 0], [3, 1777, 2221])
+    for threads in (2, 8):
+        assert identical(reduce_samples(log.robot, *log.arrays, segments=segments, threads=threads), whole)
 
 
 @pytest.mark.usefixtures("_small_chunks")
-@pytest.mark.parametrize("method", METHODS)
-def test_merging_in_any_order_makes_no_difference(method: str) -> None:
+def test_merging_in_any_order_makes_no_difference() -> None:
     log = random_log(ROBOTS["serial"], 6 * 480)
     segments = np.repeat(np.arange(6), 480)
     parts = [
@@ -142,7 +115,6 @@ def test_merging_in_any_order_makes_no_difference(method: str) -> None:
             log.robot,
             *(array[480 * k : 480 * k + 480] for array in log.arrays),
             segments=segments[480 * k : 480 * k + 480],
-            method=method,
         )
         for k in range(6)
     ]
@@ -157,8 +129,7 @@ def test_merging_in_any_order_makes_no_difference(method: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("method", METHODS)
-def test_masked_equations_do_not_count(method: str, backend: str) -> None:
+def test_masked_equations_do_not_count(backend: str) -> None:
     log = random_log(ROBOTS["coupled wrist"], 1501)
     valid = np.random.default_rng(4).random(log.q.shape) < 0.8
     valid[100:140] = False
@@ -166,29 +137,25 @@ def test_masked_equations_do_not_count(method: str, backend: str) -> None:
     dirty.tau[~valid] = np.nan
     for array in dirty.arrays[:3]:
         array[100:140] = np.inf  # nobody looks at a sample that counts for no joint
-    information = reduce_samples(log.robot, *dirty.arrays, valid=valid, method=method, backend=backend)
+    information = reduce_samples(log.robot, *dirty.arrays, valid=valid, backend=backend)
     assert np.array_equal(information.samples[0], valid.sum(axis=0))
     assert_same_grams(information, log, valid)
     columns_first = (np.asfortranarray(array) for array in (*dirty.arrays, valid))  # as some filters leave them
     *channels, mask = columns_first
-    assert_same_grams(reduce_samples(log.robot, *channels, valid=mask, method=method, backend=backend), log, valid)
-    by_row = reduce_samples(log.robot, *log.arrays, valid=valid.any(axis=1), method=method, backend=backend)
+    assert_same_grams(reduce_samples(log.robot, *channels, valid=mask, backend=backend), log, valid)
+    by_row = reduce_samples(log.robot, *log.arrays, valid=valid.any(axis=1), backend=backend)
     assert set(by_row.samples[0]) == {1501 - 40}
 
 
 @pytest.mark.usefixtures("_small_chunks")
 @pytest.mark.parametrize("channel", ["q", "dq", "ddq", "tau"])
-@pytest.mark.parametrize("method", METHODS)
-def test_strange_numbers_are_named(channel: str, method: str) -> None:
+def test_strange_numbers_are_named(channel: str) -> None:
     log = random_log(ROBOTS["serial"], 1100)
     for value, word in [(np.nan, "NaN"), (-np.inf, "infinite")]:
         arrays = {name: array.copy() for name, array in zip(("q", "dq", "ddq", "tau"), log.arrays, strict=True)}
         arrays[channel][1042, 2] = value
         with pytest.raises(DataError, match=rf"^{channel} of joint 3 is {word} at sample 1042\b"):
-            reduce_samples(log.robot, *arrays.values(), method=method)
-        cut = [tuple(array[a:b] for array in arrays.values()) for a, b in [(0, 700), (700, 1100)]]
-        with pytest.raises(DataError, match=rf"^{channel} of joint 3 is {word} at sample 1042\b"):
-            reduce_stream(log.robot, cut, method=method, threads=2)
+            reduce_samples(log.robot, *arrays.values())
 
 
 def test_wrong_arguments_are_refused() -> None:
@@ -201,10 +168,6 @@ def test_wrong_arguments_are_refused() -> None:
         reduce_samples(log.robot, *log.arrays, segments=np.zeros(29))
     with pytest.raises(ArgumentError, match="chosen twice"):
         reduce_samples(log.robot, *log.arrays, columns=(0, 0))
-    with pytest.raises(ArgumentError, match="no method"):
-        reduce_samples(log.robot, *log.arrays, method="magic")
-    with pytest.raises(DataError, match="a piece of 3 arrays"):
-        reduce_stream(log.robot, [log.arrays[:3]])
 
 
 # --- accuracy ----------------------------------------------------------------------------------------------------
@@ -229,32 +192,32 @@ def badly_conditioned(condition: float) -> tuple[Log, tuple[int, ...]]:
     return Log(robot, q, dq, ddq, tau), columns
 
 
+def reflected(log: Log, columns: tuple[int, ...]) -> np.ndarray:
+    """The solution by Householder reflections of all equations at once."""
+    W = log.dense(columns).reshape(-1, len(columns) + 1)
+    R = np.linalg.qr(W / np.linalg.norm(W, axis=0), mode="r")
+    return np.linalg.solve(R[:-1, :-1], R[:-1, -1]) * np.linalg.norm(W[:, -1]) / np.linalg.norm(W[:, :-1], axis=0)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_preconditioned_is_as_good_as_householder(backend: str) -> None:
     log, columns = badly_conditioned(1e6)
-    solutions = {}
-    for method in ("qr", "preconditioned"):
-        factor = reduce_samples(log.robot, *log.arrays, columns=columns, method=method, backend=backend).weight()
-        assert 3e5 < factor.condition < 3e6
-        assert not factor.flags
-        solutions[method] = factor.solve()
-    difference = np.linalg.norm(solutions["qr"] - solutions["preconditioned"]) / np.linalg.norm(solutions["qr"])
-    assert difference < 1e-9
-    crude = reduce_samples(log.robot, *log.arrays, columns=columns, method="gram", backend=backend).weight()
-    assert crude.flags  # what cross products cannot resolve is not hidden
+    factor = reduce_samples(log.robot, *log.arrays, columns=columns, backend=backend).weight()
+    assert 3e5 < factor.condition < 3e6
+    assert not factor.flags
+    expected = reflected(log, columns)
+    assert np.linalg.norm(factor.solve() - expected) < 1e-9 * np.linalg.norm(expected)
 
 
 @pytest.mark.usefixtures("_small_chunks")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_log_that_begins_at_rest(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first chunks say nothing about the rest, so that the preconditioner made from them does not fit."""
+    """Its first chunks say nothing about the rest, so that the preconditioner made from all does not fit them."""
     monkeypatch.setattr(chunking, "CHUNK", 2880)
     log = random_log(ROBOTS["serial"], 3 * 2880)
     log.q[:2880], log.dq[:2880], log.ddq[:2880] = log.q[0], 0.0, 0.0
     log.q[2880:5760] = log.q[0] + 1e-4 * log.q[2880:5760]
     columns = independent_columns(log.robot)
-    found, expected = (
-        reduce_stream(log.robot, [log.arrays], columns=columns, method=method, backend=backend).weight().solve()
-        for method in ("preconditioned", "qr")
-    )
+    found = reduce_samples(log.robot, *log.arrays, columns=columns, backend=backend).weight().solve()
+    expected = reflected(log, columns)
     assert np.linalg.norm(found - expected) < 1e-10 * np.linalg.norm(expected)

@@ -9,8 +9,7 @@ import pytest
 
 from dynid.errors import ArgumentError, DataError
 from dynid.information import chunks as chunking
-from dynid.information import reduce_samples, reduce_stream
-from dynid.information.methods import METHODS
+from dynid.information import reduce_samples
 
 from .problems import ROBOTS, random_log
 
@@ -20,14 +19,13 @@ COUNT = LOG.robot.parameter_vector.size
 
 @pytest.mark.parametrize(("channel", "value"), [(1, 1e80), (1, 1e200), (2, -1e170), (3, 1e200)])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
-@pytest.mark.parametrize("method", METHODS)
-def test_finite_numbers_that_overflow_are_named(method: str, backend: str, channel: int, value: float) -> None:
+def test_finite_numbers_that_overflow_are_named(backend: str, channel: int, value: float) -> None:
     arrays = [array.copy() for array in LOG.arrays]
     arrays[channel][101, 1] = value
     with pytest.raises(DataError, match=f"{chunking.CHANNELS[channel]} of joint 2 .* at sample 101"):
-        reduce_samples(LOG.robot, *arrays, method=method, backend=backend)
+        reduce_samples(LOG.robot, *arrays, backend=backend)
     valid = np.arange(300) != 101
-    found = reduce_samples(LOG.robot, *arrays, method=method, backend=backend, valid=valid)
+    found = reduce_samples(LOG.robot, *arrays, backend=backend, valid=valid)
     assert all(np.isfinite(matrix).all() for part in found.parts for matrix in part.matrices)
 
 
@@ -38,7 +36,6 @@ def test_finite_numbers_that_overflow_are_named(method: str, backend: str, chann
 def test_columns_that_are_no_columns(columns: Any) -> None:
     for refused in (
         lambda: reduce_samples(LOG.robot, *LOG.arrays, columns=columns),
-        lambda: reduce_stream(LOG.robot, [LOG.arrays], columns=columns),
         lambda: reduce_samples(LOG.robot, *LOG.arrays).select(columns),
     ):
         with pytest.raises(ArgumentError, match="column"):
@@ -60,9 +57,7 @@ def test_torques_that_are_no_real_numbers(tau: Any) -> None:
         reduce_samples(LOG.robot, LOG.q, LOG.dq, LOG.ddq, tau)
 
 
-@pytest.mark.parametrize("options", [{"backend": "foo"}, {"threads": None}, {"threads": 1.5}, {"method": "foo"}])
+@pytest.mark.parametrize("options", [{"backend": "foo"}, {"threads": None}, {"threads": 1.5}])
 def test_options_that_there_are_not(options: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError):
         reduce_samples(LOG.robot, *LOG.arrays, **options)
-    with pytest.raises(ArgumentError):
-        reduce_stream(LOG.robot, [LOG.arrays], **options)

@@ -20,7 +20,6 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.rows import reduce_rows, torque_along, torque_of_terms
 from dynid.information import Information, reduce_samples
-from dynid.information.methods import Method
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.parameters.layout import term_unit
@@ -160,7 +159,6 @@ def build_equations(
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
     band_hz: float | None = None,
-    method: Method = "preconditioned",
     blocks: int | None = None,
     threads: int = 1,
 ) -> Samples:
@@ -172,7 +170,6 @@ def build_equations(
         base: The base parameters; of every motion by default.
         terms: Terms besides the robot's own.
         band_hz: Low-pass both sides of the equations to this band [Hz]; None leaves them as they are.
-        method: How samples are reduced where there are no terms and no band; see `dynid.information`.
         blocks: Number of blocks of time that each experiment is cut into, for cross-validation and correlation; 10 by
             default, 5 of more than eight experiments.
         threads: Number of threads that reduce the samples.
@@ -204,7 +201,7 @@ def build_equations(
         else:
             part = reduce_samples(
                 robot, run.q, run.dq, run.ddq, run.effort, columns=chosen.columns, segments=numbers, valid=run.valid,
-                method=method, threads=threads,
+                threads=threads,
             )  # fmt: skip
         parts.append(part.renumber(next_segment(parts)))
     kind = LoopedRuns if all(run.loop is not None for run in runs) else Samples

@@ -165,7 +165,7 @@ class SavedResult:
         runs = tuple(_experiment_without_samples(robot, facts) for facts in self.content["data"])
         rate = next((run.rate_hz for run in runs), None)
         nothing = Information(
-            robot=robot.name, fingerprint=robot.fingerprint, columns=(), supports=((),) * robot.dof, kind="factor",
+            robot=robot.name, fingerprint=robot.fingerprint, columns=(), supports=((),) * robot.dof,
             parts=(),
         )  # fmt: skip
         equations = Factors(

@@ -1,4 +1,4 @@
-"""Streamed reduction of samples to an information factor per joint and segment, mergeable and weighable afterwards."""
+"""Reduction of samples to an information factor per joint and segment, mergeable and weighable afterwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dynid.lazy import lazy_names
 NAMES = {
     "factor": ["Factor"],
     "information": ["Information"],
-    "reduction": ["reduce_samples", "reduce_stream"],
+    "reduction": ["reduce_samples"],
 }
 """Module -> its public names, loaded at first use."""
 

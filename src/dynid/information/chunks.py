@@ -1,9 +1,11 @@
-"""Cutting logs, whole or in pieces of any size, into chunks of a fixed size that begin where a segment begins."""
+"""Cutting logs into chunks of a fixed size that begin where a segment begins."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -42,7 +44,7 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Consecutive samples of one log, in the caller's own arrays."""
+    """The samples of one log, in the caller's own arrays."""
 
     arrays: tuple[NDArray[np.generic], ...]
     """q, dq, ddq, tau, each (N, n)."""
@@ -158,92 +160,13 @@ def piece(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segmen
     return Piece(states, mask, np.broadcast_to(numbers, (samples,)))
 
 
-def cut(pieces: Iterable[Piece]) -> Iterator[Chunk]:
-    """Chunks of consecutive pieces; where the pieces were cut makes no difference.
-
-    Args:
-        pieces: The samples.
-    """
-    cutter = _Cutter()
-    for whole in pieces:
-        for run in _runs(whole):
-            yield from cutter.feed(run)
-        cutter.keep()
-    yield from cutter.finish()
-
-
-class _Cutter:
-    """What waits for its chunk to fill."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Piece] = []
-        self._kept = 0  # how many of those are copies
-        self._length = 0
-        self._first = 0
-        self._numbers: dict[int, int] = {}
-
-    def feed(self, run: Piece) -> Iterator[Chunk]:
-        """Take some samples of one segment; gives the chunks that they complete."""
-        if self._waiting and run.segment[0] != self._waiting[0].segment[0]:
-            yield from self.finish()
-        start = 0
-        while start < len(run.segment):
-            part = _rows(run, slice(start, start + CHUNK - self._length))
-            self._waiting.append(part)
-            self._length += len(part.segment)
-            start += len(part.segment)
-            if self._length == CHUNK:
-                yield from self.finish()
-
-    def keep(self) -> None:
-        """Copy what came last: the caller may use the arrays again.
-
-        Pieces are joined only with pieces as long as themselves, so that a sample is copied a few times at most.
-        """
-        kept, fresh = self._waiting[: self._kept], self._waiting[self._kept :]
-        if fresh:
-            kept.append(_join_pieces(fresh, copy=True))
-        while len(kept) > 1 and len(kept[-2].segment) <= len(kept[-1].segment):
-            kept[-2:] = [_join_pieces(kept[-2:])]
-        self._waiting, self._kept = kept, len(kept)
-
-    def finish(self) -> Iterator[Chunk]:
-        """The chunk of what waits, if anything does."""
-        if self._waiting:
-            joined = _join_pieces(self._waiting)
-            segment = int(joined.segment[0])
-            number = self._numbers.get(segment, 0)
-            self._numbers[segment] = number + 1
-            yield Chunk(segment, number, self._first, joined.arrays, joined.valid)
-            self._first += self._length
-            self._waiting, self._kept, self._length = [], 0, 0
-
-
-def _runs(whole: Piece) -> Iterator[Piece]:
-    """Stretches of one segment each, none longer than a chunk."""
-    for first in range(0, len(whole.segment), CHUNK):
-        window = _rows(whole, slice(first, first + CHUNK))
-        borders = (np.flatnonzero(np.diff(window.segment)) + 1).tolist()
-        for start, stop in zip([0, *borders], [*borders, len(window.segment)], strict=True):
-            yield _rows(window, slice(start, stop))
-
-
-def _rows(whole: Piece, rows: slice) -> Piece:
-    valid = None if whole.valid is None else whole.valid[rows]
-    return Piece(tuple(array[rows] for array in whole.arrays), valid, whole.segment[rows])
-
-
-def _join_pieces(pieces: Sequence[Piece], copy: bool = False) -> Piece:
-    """Consecutive pieces as one; a single one is not copied unless asked to."""
-    if len(pieces) == 1 and not copy:
-        return pieces[0]
-    masks = [piece.valid for piece in pieces]
-    valid = None
-    if any(mask is not None for mask in masks):
-        shape = pieces[0].arrays[0].shape[1]
-        full = [np.ones((len(p.segment), shape), dtype=bool) if p.valid is None else p.valid for p in pieces]
-        valid = np.concatenate(full)
-    channels = zip(*(piece.arrays for piece in pieces), strict=True)
-    return Piece(
-        tuple(np.concatenate(channel) for channel in channels), valid, np.concatenate([p.segment for p in pieces])
-    )
+def cut(whole: Piece) -> Iterator[Chunk]:
+    """Chunks of one segment each; a new one begins where the segment changes."""
+    numbers: Counter[int] = Counter()
+    borders = (np.flatnonzero(np.diff(whole.segment)) + 1).tolist()
+    for start, stop in pairwise([0, *borders, len(whole.segment)]):
+        for first in range(start, stop, CHUNK):
+            rows, segment = slice(first, min(first + CHUNK, stop)), int(whole.segment[first])
+            valid = None if whole.valid is None else whole.valid[rows]
+            yield Chunk(segment, numbers[segment], first, tuple(array[rows] for array in whole.arrays), valid)
+            numbers[segment] += 1

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
@@ -34,9 +34,7 @@ _SOURCES = (*(Path(__file__).parents[1] / name for name in ("dynamics", "robot",
 """The code on which the recorded derivatives depend."""
 
 
-def displacement_columns(
-    robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, ddq: Floats, wanted: NDArray[np.bool_] | None = None
-) -> Floats:
+def displacement_columns(robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, ddq: Floats) -> Floats:
     """Derivatives (N, n, n, 6) of the links' torques by the placements of the joints.
 
     The first n counts torques, the second joints whose placement moves. Of the six, three are [N m/m or N/m] for slides
@@ -49,14 +47,10 @@ def displacement_columns(
         q: (N, n) joint positions [rad or m].
         dq: (N, n) joint velocities.
         ddq: (N, n) joint accelerations.
-        wanted: (n, 6) slides and turns that are wanted, which takes less time; the derivatives by others are zero.
     """
     inertial = np.asarray(theta, dtype=float)[: 10 * robot.dof]
-    mask = np.ones((robot.dof, FREEDOMS), dtype=bool) if wanted is None else wanted
-    evaluate = _compiled(RobotKey(robot, ("numpy" if len(q) <= FEW else "auto", mask.tobytes())))
-    columns = np.zeros((len(q), robot.dof, *mask.shape))
-    columns[:, :, mask] = evaluate(q, dq, ddq, inertial)
-    return columns
+    evaluate = _compiled(RobotKey(robot, "numpy" if len(q) <= FEW else "auto"))
+    return np.asarray(evaluate(q, dq, ddq, inertial))
 
 
 def displace(robot: Robot, shifts: Mapping[str, ArrayLike]) -> Robot:
@@ -85,15 +79,9 @@ def displace(robot: Robot, shifts: Mapping[str, ArrayLike]) -> Robot:
 
 
 @lru_cache(maxsize=32)
-def _compiled(key: RobotKey[tuple[Literal["numpy", "auto"], bytes]]) -> Program:
-    backend, mask = key.fields
-    wanted = np.frombuffer(mask, dtype=bool).reshape(-1, FREEDOMS)
-
-    def make() -> Tape:
-        return _record(key.robot).select({"output": np.s_[:, wanted]})
-
-    tape = recorded_once(f"displacements|{key.robot.fingerprint}|{mask.hex()}", _SOURCES, make)
-    return compile_tape(tape, backend)
+def _compiled(key: RobotKey[Literal["numpy", "auto"]]) -> Program:
+    tape = recorded_once(f"displacements|{key.robot.fingerprint}", _SOURCES, lambda: _record(key.robot))
+    return compile_tape(tape, key.fields)
 
 
 def _record(robot: Robot) -> Tape:

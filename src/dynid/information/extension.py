@@ -1,7 +1,7 @@
 """Equations beyond the tape: further columns from precomputed arrays, and a linear filter on both sides.
 
-The tape gives the rows of every joint; here they get further columns, go through the filter and become `TableChunk`s,
-which are reduced by the same methods as all others. When both sides of ``tau = Y theta`` go through the same linear
+The tape gives the rows of every joint; here they get further columns, go through the filter and are reflected. When
+both sides of ``tau = Y theta`` go through the same linear
 filter, theta stays the same while the noise above the band goes ("parallel filtering", Gautier). An equation that does
 not count is set to zero on both sides before the filter, so that it cannot act on its neighbours.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -21,8 +21,8 @@ from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.information.chunks import Chunk, Piece
 from dynid.information.joint_equations import Equations, RowShape
-from dynid.information.methods import Gram
-from dynid.information.triangular import precondition_rows
+from dynid.information.partial_results import Part
+from dynid.information.triangular import are_moderate, triangle_of
 
 Masks = NDArray[np.bool_]
 Rows = Callable[[Chunk], list[Floats]]
@@ -58,44 +58,6 @@ class Extension:
     the filter is the same. Of a column that is known, `further` needs the joints alone."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TableChunk(Chunk):
-    """Consecutive rows of one segment; `arrays` holds for each joint its table (N, w), the torque last."""
-
-    def check(self) -> TableChunk:
-        """The chunk itself: `table_chunks` has checked its numbers."""
-        return self
-
-    def overflow(self) -> DataError:
-        """The error for finite numbers too large to be squared."""
-        return DataError(
-            f"the squares of the equations from sample {self.first} on overflow",
-            remedy="Check units; mark samples that cannot be used in `valid`, or cut them out.",
-        )
-
-    def inputs(self, rows: slice = slice(None)) -> list[Floats]:
-        """The tables of some rows."""
-        return [np.asarray(table[rows], dtype=np.float64) for table in self.arrays]
-
-
-class TableGram:
-    """Cross products of rows that are in memory."""
-
-    def rows(self, inputs: Sequence[Floats]) -> list[Floats]:
-        """The tables themselves."""
-        return list(inputs)
-
-    def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]:
-        """For each table ``W.T @ W``, or that of ``W @ inv(R0)``."""
-        if preconditioners is None:
-            return [W.T @ W for W in inputs]
-        columns = [precondition_rows(W, R0) for W, R0 in zip(inputs, preconditioners, strict=True)]
-        return [Z @ Z.T for Z in columns]
-
-
-TABLE_GRAM: Gram = TableGram()
-
-
 def extend(equations: Equations, extension: Extension, parameters: int) -> RowShape:
     """Columns and supports of the tape's columns followed by the further ones.
 
@@ -118,8 +80,8 @@ def _acting(extension: Extension, joint: int) -> list[int]:
     return [k for k, column in enumerate(extension.further) if joint in column]
 
 
-def table_chunks(whole: Piece, stretch: NDArray[np.int64], extension: Extension, rows: Rows) -> Iterator[TableChunk]:
-    """The extended rows of a run, block of time after block of time.
+def reduce_tables(whole: Piece, stretch: NDArray[np.int64], extension: Extension, rows: Rows) -> Iterator[Part]:
+    """The extended equations of a run, block of time after block of time, by Householder reflections.
 
     Args:
         whole: All samples of the run, with the number of each one's block.
@@ -128,7 +90,7 @@ def table_chunks(whole: Piece, stretch: NDArray[np.int64], extension: Extension,
         rows: Forms the tape's rows.
 
     Raises:
-        DataError: if a number that counts is NaN or infinite; names the sample.
+        DataError: if a number that counts is NaN, infinite or so large that squares overflow; names the sample.
     """
     numbers: Counter[int] = Counter()
     for span in _spans(stretch, filtered=extension.low_pass is not None):
@@ -139,9 +101,15 @@ def table_chunks(whole: Piece, stretch: NDArray[np.int64], extension: Extension,
         valid, blocks = valid[:: extension.step], whole.segment[span][:: extension.step]
         edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
         for start, stop in pairwise(edges):
-            segment, first = int(blocks[start]), span.start + start * extension.step
-            arrays = tuple(table[start:stop] for table in tables)
-            yield TableChunk(segment, numbers[segment], first, arrays, valid[start:stop])
+            with np.errstate(all="ignore"):
+                factors = tuple(triangle_of(table[start:stop]) for table in tables)
+            if not are_moderate(factors):
+                raise DataError(
+                    f"the squares of the equations from sample {span.start + start * extension.step} on overflow",
+                    remedy="Check units; mark samples that cannot be used in `valid`, or cut them out.",
+                )
+            segment, counts = int(blocks[start]), np.count_nonzero(valid[start:stop], axis=0)
+            yield Part(segment, 0, numbers[segment], factors, tuple(counts.tolist()))
             numbers[segment] += 1
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import chain
 from os import PathLike
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,19 +16,12 @@ from dynid.checks import as_columns
 from dynid.errors import ArgumentError
 from dynid.information import storage
 from dynid.information.factor import Factor
-from dynid.information.partial_results import Combine, Forest, Part, total
-from dynid.information.triangular import append_many_rows, gram_factor, join_triangles, told_rows, triangle_of
+from dynid.information.partial_results import Forest, Part
+from dynid.information.triangular import append_many_rows, join_triangles, told_rows, triangle_of
 from dynid.lazy import cached_property
 
-Kind = Literal["factor", "gram"]
-
-RESOLUTION: dict[Kind, float] = {"factor": 1e-11, "gram": 1e-7}
-"""Relative size below which a column is rounding noise (convention; cross products lose half of the digits)."""
-
-
-def combination(kind: Kind) -> Combine:
-    """How two matrices of one joint are combined."""
-    return np.add if kind == "gram" else join_triangles
+RESOLUTION = 1e-11
+"""Relative size below which a column is rounding noise (convention)."""
 
 
 def _frozen(matrix: Floats) -> Floats:
@@ -40,7 +33,7 @@ def _frozen(matrix: Floats) -> Floats:
 class Information:
     """Everything that linear least squares needs of a log, without the log.
 
-    Make one with `reduce_samples` or `reduce_stream`. Weights, column subsets and the segments that count can be chosen
+    Make one with `reduce_samples`. Weights, column subsets and the segments that count can be chosen
     afterwards, any number of times.
     """
 
@@ -52,8 +45,6 @@ class Information:
     """(p,) columns of the robot's regressor, indices into `Robot.parameter_vector`."""
     supports: tuple[tuple[int, ...], ...]
     """For each joint, the positions in `columns` that act on its torque at all."""
-    kind: Kind
-    """``factor``: triangular factors, as accurate as a QR decomposition; ``gram``: cross products."""
     parts: tuple[Part, ...] = field(repr=False)
     """By segment and position; see `dynid.information.partial_results`."""
 
@@ -95,7 +86,7 @@ class Information:
         if not 0 <= joint < self.dof:
             raise ArgumentError(f"there is no joint of index {joint}", remedy=f"Give 0 to {self.dof - 1}.")
         matrix = self._joint_totals[joint] if segment is None else self._segment_totals[segment][joint]
-        return _frozen(gram_factor(matrix) if self.kind == "gram" else matrix)
+        return _frozen(matrix)
 
     def rows(self, joint: int, segment: int) -> Floats:
         """(m, w + 1) rows of one joint and segment with the cross products of `factor`, few where equations are few.
@@ -109,9 +100,6 @@ class Information:
     @cached_property
     def _segment_rows(self) -> dict[int, tuple[Floats, ...]]:
         """For each segment and joint the rows."""
-        joints = range(self.dof)
-        if self.kind == "gram":
-            return {segment: tuple(self.factor(joint, segment) for joint in joints) for segment in self.segments}
         counts = zip(self._segment_totals.items(), self.samples.tolist(), strict=True)
         return {segment: tuple(map(told_rows, matrices, samples)) for (segment, matrices), samples in counts}
 
@@ -120,8 +108,6 @@ class Information:
         """For each joint the matrix of all segments together."""
         if not self.parts:
             return tuple(_frozen(np.zeros((len(support) + 1,) * 2)) for support in self.supports)
-        if self.kind == "gram":
-            return tuple(np.sum(matrices, axis=0) for matrices in zip(*self._segment_totals.values(), strict=True))
         first, *others = self.segments
         return tuple(
             append_many_rows(start, np.concatenate([self._segment_rows[segment][joint] for segment in others]))
@@ -133,17 +119,12 @@ class Information:
     @cached_property
     def _segment_totals(self) -> dict[int, tuple[Floats, ...]]:
         """For each segment and joint the matrix."""
-        joints = range(self.dof)
         return {
             segment: tuple(
-                total((p.matrices[joint] for p in self._by_segment[segment]), self._combine) for joint in joints
+                reduce(join_triangles, matrices) for matrices in zip(*(p.matrices for p in parts), strict=True)
             )
-            for segment in self.segments
+            for segment, parts in sorted(self._by_segment.items())
         }
-
-    @property
-    def _combine(self) -> Combine:
-        return combination(self.kind)
 
     # --- from one to another -----------------------------------------------------------------------------------------
 
@@ -156,13 +137,13 @@ class Information:
         Raises:
             ArgumentError: if the two are of different equations, or have samples in common.
         """
-        for name in ("fingerprint", "columns", "supports", "kind"):
+        for name in ("fingerprint", "columns", "supports"):
             if getattr(self, name) != getattr(other, name):
                 raise ArgumentError(
                     f"information of different {name} cannot be merged",
-                    remedy="Reduce both for the same robot, columns and method.",
+                    remedy="Reduce both for the same robot and columns.",
                 )
-        forest = Forest(self._combine)
+        forest = Forest()
         for part in (*self.parts, *other.parts):
             forest.add(part)
         return replace(self, parts=forest.parts())
@@ -179,20 +160,15 @@ class Information:
         counts = tuple(int(count) for count in self.samples.sum(axis=0))
         return replace(self, parts=(Part(segment, 0, 0, self._joint_totals, counts),))
 
-    def without(self, *segments: int) -> Information:
-        """The same without some segments, for cross-validation; nothing is subtracted, the others are taken anew."""
-        self._check_segments(segments)
-        return replace(self, parts=tuple(part for part in self.parts if part.segment not in segments))
-
     def only(self, *segments: int) -> Information:
-        """The same with some segments only."""
-        return self.without(*set(self.segments).difference(segments)) if self._check_segments(segments) else self
+        """The same with some segments only; nothing is subtracted, these are taken anew."""
+        self._check_segments(segments)
+        return replace(self, parts=tuple(part for part in self.parts if part.segment in segments))
 
-    def _check_segments(self, segments: Iterable[int]) -> bool:
+    def _check_segments(self, segments: Iterable[int]) -> None:
         unknown = sorted(set(segments).difference(self.segments))
         if unknown:
             raise ArgumentError(f"there is no segment {unknown[0]}", remedy=f"The segments are {self.segments}.")
-        return True
 
     def select(self, columns: Sequence[int]) -> Information:
         """The information on some of the columns, in the order given, as if the others' parameters were zero.
@@ -213,11 +189,11 @@ class Information:
             kept = sorted((place[position], where) for where, position in enumerate(support) if position in place)
             supports.append(tuple(number for number, _ in kept))
             picks.append([where for _, where in kept] + [len(support)])
-        parts = tuple(replace(part, matrices=tuple(map(self._picked, part.matrices, picks))) for part in self.parts)
+        parts = tuple(replace(part, matrices=tuple(map(_pick_columns, part.matrices, picks))) for part in self.parts)
         chosen = replace(self, columns=columns, supports=tuple(supports), parts=parts)
         if "_joint_totals" in self.__dict__:  # what is known of all segments together need not be added up again
             totals = zip(self._joint_totals, picks, strict=True)
-            chosen.__dict__["_joint_totals"] = tuple(_frozen(self._picked(R, pick)) for R, pick in totals)
+            chosen.__dict__["_joint_totals"] = tuple(_frozen(_pick_columns(R, pick)) for R, pick in totals)
         return chosen
 
     def with_moved_torques(self, beta: ArrayLike, gains: ArrayLike | None = None) -> Information:
@@ -233,8 +209,6 @@ class Information:
         def moved(matrix: Floats, support: tuple[int, ...], gain: float) -> Floats:
             change = np.eye(len(matrix))
             change[:-1, -1], change[-1, -1] = -values[list(support)], 1.0 / gain
-            if self.kind == "gram":
-                return np.asarray(change.T @ matrix @ change)
             return triangle_of(matrix @ change)
 
         return replace(
@@ -243,16 +217,6 @@ class Information:
                 replace(part, matrices=tuple(map(moved, part.matrices, self.supports, scale))) for part in self.parts
             ),
         )
-
-    def _picked(self, matrix: Floats, pick: list[int]) -> Floats:
-        if self.kind == "gram":
-            return matrix[np.ix_(pick, pick)]
-        same = next((row for row, place in enumerate(pick) if place != row), len(pick))  # rows that stay as they are
-        result = np.zeros((len(pick),) * 2)
-        result[:same] = matrix[:same, pick]
-        rest = matrix[same:, pick[same:]]
-        result[same:, same:] = triangle_of(rest[rest.any(axis=1)])
-        return result
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
@@ -287,22 +251,18 @@ class Information:
     def _reduce_blocks(self, blocks: Iterable[tuple[float, Floats, tuple[int, ...]]], samples: int) -> Factor:
         """One triangle from weighted matrices of single joints."""
         p = len(self.columns)
-        R, rows = np.zeros((p + 1, p + 1)), []
+        rows = [np.zeros((0, p + 1))]
         for weight, matrix, support in blocks:
-            places = [*support, p]
-            if self.kind == "gram":
-                R[np.ix_(places, places)] += weight * matrix
-            else:
-                rows.append(np.zeros((len(places), p + 1)))
-                rows[-1][:, places] = np.sqrt(weight) * matrix
-        R = gram_factor(R) if self.kind == "gram" else append_many_rows(R, np.concatenate([R[:0], *rows]))
+            rows.append(np.zeros((len(matrix), p + 1)))
+            rows[-1][:, [*support, p]] = np.sqrt(weight) * matrix
+        R = append_many_rows(np.zeros((p + 1, p + 1)), np.concatenate(rows))
         return Factor(
             columns=self.columns,
             R=R[:p, :p].copy(),
             z=R[:p, p].copy(),
             residual=float(R[p, p] ** 2),
             samples=samples,
-            resolution=RESOLUTION[self.kind],
+            resolution=RESOLUTION,
         )
 
     def per_joint_residual(self, beta: ArrayLike) -> Floats:
@@ -334,7 +294,7 @@ class Information:
         Raises:
             ExportError: if the file exists and ``force`` is False, or the system refuses.
         """
-        facts = {name: getattr(self, name) for name in ("robot", "fingerprint", "columns", "supports", "kind")}
+        facts = {name: getattr(self, name) for name in ("robot", "fingerprint", "columns", "supports")}
         storage.write(path, facts, self.parts, force=force)
 
     @classmethod
@@ -350,6 +310,15 @@ class Information:
             fingerprint=facts.fingerprint,
             columns=facts.columns,
             supports=facts.supports,
-            kind=facts.kind,
             parts=parts,
         )
+
+
+def _pick_columns(triangle: Floats, pick: list[int]) -> Floats:
+    """The triangle of some of the columns."""
+    same = next((row for row, place in enumerate(pick) if place != row), len(pick))  # rows that stay as they are
+    result = np.zeros((len(pick),) * 2)
+    result[:same] = triangle[:same, pick]
+    rest = triangle[same:, pick[same:]]
+    result[same:, same:] = triangle_of(rest[rest.any(axis=1)])
+    return result

@@ -8,14 +8,11 @@ when.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-
-Combine = Callable[[Floats, Floats], Floats]
-"""Two matrices of a joint, earlier samples first, to the matrix of all of them."""
+from dynid.information.triangular import join_triangles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +24,7 @@ class Part:
     position: int
     """It covers the chunks ``position * 2**level`` to ``(position + 1) * 2**level - 1`` of the segment."""
     matrices: tuple[Floats, ...]
-    """For each joint, the (w, w) factor or cross products of its equations: its columns, then the torque."""
+    """For each joint, the (w, w) triangle of its equations: its columns, then the torque."""
     samples: tuple[int, ...]
     """For each joint, the number of equations."""
 
@@ -41,9 +38,9 @@ class Part:
         """The chunks of the segment it covers."""
         return range(self.position << self.level, (self.position + 1) << self.level)
 
-    def join(self, right: Part, combine: Combine) -> Part:
+    def join(self, right: Part) -> Part:
         """The part one level up, of this one and its right neighbour."""
-        matrices = tuple(combine(a, b) for a, b in zip(self.matrices, right.matrices, strict=True))
+        matrices = tuple(join_triangles(a, b) for a, b in zip(self.matrices, right.matrices, strict=True))
         samples = tuple(a + b for a, b in zip(self.samples, right.samples, strict=True))
         return Part(self.segment, self.level + 1, self.position >> 1, matrices, samples)
 
@@ -51,8 +48,7 @@ class Part:
 class Forest:
     """The parts of any number of segments while they grow."""
 
-    def __init__(self, combine: Combine) -> None:
-        self._combine = combine
+    def __init__(self) -> None:
         self._parts: dict[int, dict[tuple[int, int], Part]] = {}
 
     def add(self, part: Part) -> None:
@@ -70,7 +66,7 @@ class Forest:
                 )
         while (neighbour := here.pop((part.level, part.position ^ 1), None)) is not None:
             left, right = (neighbour, part) if part.position & 1 else (part, neighbour)
-            part = left.join(right, self._combine)
+            part = left.join(right)
         here[part.level, part.position] = part
 
     def parts(self) -> tuple[Part, ...]:
@@ -80,12 +76,3 @@ class Forest:
             for segment in sorted(self._parts)
             for part in sorted(self._parts[segment].values(), key=lambda part: part.chunks.start)
         )
-
-
-def total(matrices: Iterable[Floats], combine: Combine) -> Floats:
-    """All of them combined, from the first to the last."""
-    rest = iter(matrices)
-    result = next(rest)
-    for matrix in rest:
-        result = combine(result, matrix)
-    return result

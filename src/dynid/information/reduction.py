@@ -1,28 +1,39 @@
-"""Logs to `Information`, chunk after chunk, in bounded memory."""
+"""Logs to `Information`, chunk after chunk."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain, islice
-from typing import TypeVar
+from functools import lru_cache
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.errors import DataError
+from dynid.arrays import Floats
 from dynid.information.chunks import Chunk, Piece, Run, cut, piece
-from dynid.information.extension import TABLE_GRAM, Extension, extend, table_chunks
-from dynid.information.information import Information, Kind, combination
-from dynid.information.joint_equations import RowShape, equations
-from dynid.information.methods import REPRESENTATIVE, Method, Reducer, tape_gram
-from dynid.information.partial_results import Forest
+from dynid.information.cross_products import NumpyGram
+from dynid.information.extension import Extension, extend, reduce_tables
+from dynid.information.information import Information
+from dynid.information.joint_equations import Equations, RowShape, equations
+from dynid.information.partial_results import Forest, Part
+from dynid.information.triangular import (
+    append_many_rows,
+    are_moderate,
+    factor_from_preconditioned,
+    make_preconditioner,
+    triangle_of,
+)
 from dynid.robot.model import Robot
-from dynid.tape.program import Backend, check_threads
+from dynid.tape.program import Backend, check_threads, compiles
+from dynid.tape.tape import Tape
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+REPRESENTATIVE = 2048
+"""Number of samples that a preconditioner is made of (convention: many times the number of columns)."""
 
 
 def reduce_samples(
@@ -35,11 +46,12 @@ def reduce_samples(
     columns: Sequence[int] | None = None,
     segments: ArrayLike | None = None,
     valid: ArrayLike | None = None,
-    method: Method = "preconditioned",
     threads: int = 1,
     backend: Backend = "auto",
 ) -> Information:
-    """Reduce samples in memory to one factor per joint and segment.
+    """Reduce samples to one factor per joint and segment, as accurately as Householder reflections would.
+
+    Logs that do not fit into memory are reduced piece by piece and merged; see `Information.merge`.
 
     Args:
         robot: The robot; its parameter values do not matter.
@@ -50,8 +62,6 @@ def reduce_samples(
         columns: Columns of the regressor, indices into `Robot.parameter_vector`; all by default.
         segments: (N,) number of the gap-free stretch each sample belongs to; one stretch by default.
         valid: (N, n) or (N,) which equations count; what does not count may be NaN. All by default.
-        method: ``preconditioned``: as accurate as QR at nearly the speed of cross products; ``gram``: cross products,
-            the fastest, loses half of the digits; ``qr``: Householder reflections, the reference.
         threads: How many threads share the chunks; the result is the same, bit for bit, for any number.
         backend: ``llvm``, ``numpy``, or ``auto`` for the first that works.
 
@@ -64,48 +74,9 @@ def reduce_samples(
     """
     setup = equations(robot, columns)
     whole = piece(robot.dof, (q, dq, ddq, tau), valid, segments)
-    reducer = Reducer(method, tape_gram(setup, backend))
-    if len(whole.segment):
-        reducer.prepare(lambda: _spread(whole))
-    return _reduce_chunks(robot, setup, method, reducer, cut([whole]), threads)
-
-
-def reduce_stream(
-    robot: Robot,
-    chunks: Iterable[Run | tuple[ArrayLike, ...]],
-    *,
-    columns: Sequence[int] | None = None,
-    method: Method = "preconditioned",
-    threads: int = 1,
-    backend: Backend = "auto",
-) -> Information:
-    """Reduce samples that come in pieces, of any size, and need not fit into memory together.
-
-    Args:
-        robot: The robot; its parameter values do not matter.
-        chunks: Either consecutive pieces of one log, tuples ``(q, dq, ddq, tau)`` that may be followed by segment
-            numbers and by masks (see `reduce_samples`; None leaves one out); or whole runs such as `dynid.Experiment`,
-            whose segments are numbered on from one run to the next. Where a log is cut into pieces makes no difference.
-        columns: Columns of the regressor; all by default.
-        method: See `reduce_samples`. The preconditioner is made from the first samples.
-        threads: How many threads share the chunks; the result does not depend on it.
-        backend: See `reduce_samples`.
-
-    Raises:
-        DataError: if a number that counts is NaN or infinite, or a shape is wrong.
-
-    Example:
-        >>> dynid.information.reduce_stream(robot, [(run.q, run.dq, run.ddq, run.effort)]).robot
-        'ddarm'
-    """
-    setup = equations(robot, columns)
-    reducer = Reducer(method, tape_gram(setup, backend))
     check_threads(threads)
-    rest = cut(_pieces(robot.dof, chunks, copy=threads > 1))
-    first = list(islice(rest, 1))
-    if first:
-        reducer.prepare(lambda: first[0])
-    return _reduce_chunks(robot, setup, method, reducer, chain(first, rest), threads)
+    reducer = _Reducer(_tape_gram(setup, backend), _spread(whole))
+    return _collect(robot, setup, _in_order(reducer.part, cut(whole), threads))
 
 
 def reduce_extended(
@@ -115,9 +86,6 @@ def reduce_extended(
     *,
     columns: Sequence[int] | None = None,
     segments: ArrayLike | None = None,
-    method: Method = "qr",
-    threads: int = 1,
-    backend: Backend = "auto",
 ) -> Information:
     """Reduce a run whose equations have further columns, or go through a filter.
 
@@ -128,9 +96,6 @@ def reduce_extended(
             the robot.
         columns: Columns of the regressor; all by default.
         segments: (N,) number of the block of time of each sample; the run's `segment` by default.
-        method: See `reduce_samples`; rows that are in memory anyway are reflected as fast as the others reduce them.
-        threads: How many threads share the chunks; the result does not depend on it.
-        backend: See `reduce_samples`.
 
     Raises:
         DataError: if a number that counts is NaN or infinite, or a shape is wrong.
@@ -139,45 +104,9 @@ def reduce_extended(
     shape = extend(setup, extension, robot.parameter_vector.size)
     numbers = run.segment if segments is None else segments
     whole = piece(robot.dof, (run.q, run.dq, run.ddq, run.effort), run.valid, numbers)
-    gram = tape_gram(setup, backend)
-    chunks = table_chunks(whole, run.segment, extension, lambda chunk: gram(chunk).rows(chunk.inputs()))
-    reducer = Reducer(method, lambda _: TABLE_GRAM)
-    first = list(islice(chunks, 1))
-    if first:
-        reducer.prepare(lambda: first[0])
-    return _reduce_chunks(robot, shape, method, reducer, chain(first, chunks), threads)
-
-
-def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]], copy: bool) -> Iterator[Piece]:
-    """The pieces of a stream, copied where one is asked for before the last is reduced: arrays may be used again."""
-    following = 0
-    for chunk in chunks:
-        if isinstance(chunk, tuple):
-            if not 4 <= len(chunk) <= 6:
-                raise DataError(
-                    f"a piece of {len(chunk)} arrays", remedy="Give (q, dq, ddq, tau[, segments[, valid]])."
-                )
-            arrays = [np.array(array) if copy and array is not None else array for array in chunk]
-            segment, valid = (*arrays[4:], None, None)[:2]
-            yield piece(dof, arrays[:4], valid, segment)
-        elif not hasattr(chunk, "segment"):
-            raise DataError(
-                f"a piece is {type(chunk).__name__}",
-                remedy="Give tuples (q, dq, ddq, tau) or experiments: dynid.process(recording).",
-            )
-        else:
-            places, count = _numbered(chunk.segment)
-            states = (chunk.q, chunk.dq, chunk.ddq, chunk.effort)
-            yield piece(dof, states, chunk.valid, following + places)
-            following += count
-
-
-def _numbered(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Segments (N,) numbered from zero in the order of their own numbers, and how many there are."""
-    if len(segment) and segment.min() == segment.max():  # nearly all pieces of a long log
-        return np.zeros(len(segment), dtype=np.int64), 1
-    numbers, places = np.unique(segment, return_inverse=True)
-    return places.reshape(-1), len(numbers)
+    gram = _tape_gram(setup, "auto")
+    parts = reduce_tables(whole, run.segment, extension, lambda chunk: gram(chunk).rows(chunk.inputs()))
+    return _collect(robot, shape, parts)
 
 
 def _spread(whole: Piece) -> Chunk:
@@ -190,20 +119,15 @@ def _spread(whole: Piece) -> Chunk:
     return Chunk(0, 0, 0, arrays, counts)
 
 
-def _reduce_chunks(
-    robot: Robot, setup: RowShape, method: Method, reducer: Reducer, chunks: Iterable[Chunk], threads: int
-) -> Information:
-    check_threads(threads)
-    kind: Kind = "gram" if method == "gram" else "factor"
-    forest = Forest(combination(kind))
-    for part in _in_order(reducer.part, chunks, threads):
+def _collect(robot: Robot, shape: RowShape, parts: Iterable[Part]) -> Information:
+    forest = Forest()
+    for part in parts:
         forest.add(part)
     return Information(
         robot=robot.name,
-        fingerprint=setup.fingerprint,
-        columns=setup.columns,
-        supports=setup.supports,
-        kind=kind,
+        fingerprint=shape.fingerprint,
+        columns=shape.columns,
+        supports=shape.supports,
         parts=forest.parts(),
     )
 
@@ -224,3 +148,69 @@ def _in_order(function: Callable[[Item], Result], items: Iterable[Item], threads
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+
+
+class _Gram(Protocol):
+    """What reduces the outputs of a tape; see `NumpyGram`."""
+
+    def rows(self, inputs: Sequence[Floats]) -> list[Floats]: ...
+    def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]: ...
+
+
+class _Reducer:
+    """Reduces chunks of one log: cross products of preconditioned rows, reflections where those lose digits."""
+
+    def __init__(self, gram: Callable[[Chunk], _Gram], sample: Chunk) -> None:
+        """Make for each joint a triangle that gives the log nearly orthonormal columns.
+
+        Args:
+            gram: What forms rows and cross products from the inputs of a checked chunk.
+            sample: Representative samples of the log.
+        """
+        self._gram, few = gram, sample.check()
+        with np.errstate(all="ignore"):
+            factors = zip(self._reflected(few), few.samples, strict=True)
+            self._preconditioners = tuple(make_preconditioner(R, samples) for R, samples in factors)
+
+    def part(self, raw: Chunk) -> Part:
+        """What a chunk says.
+
+        Raises:
+            DataError: if a number is NaN, infinite, or so large that squares overflow; names the sample.
+        """
+        chunk = raw.check()
+        with np.errstate(all="ignore"):
+            grams = self._gram(chunk).grams(chunk.inputs(), self._preconditioners)
+            found = list(map(factor_from_preconditioned, grams, self._preconditioners))
+            if any(R is None for R in found):
+                found = [S if R is None else R for R, S in zip(found, self._reflected(chunk), strict=True)]
+            factors = tuple(R for R in found if R is not None)
+        if not are_moderate(factors):
+            raise chunk.overflow()
+        return Part(chunk.segment, 0, chunk.number, factors, chunk.samples)
+
+    def _reflected(self, chunk: Chunk) -> list[Floats]:
+        """For each joint R by Householder reflections."""
+        factors: list[Floats] = []
+        for start in range(0, max(chunk.length, 1), REPRESENTATIVE):
+            rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + REPRESENTATIVE)))
+            if not start:
+                factors = [triangle_of(W) for W in rows]
+            else:
+                factors = [append_many_rows(R, W) for R, W in zip(factors, rows, strict=True)]
+        return factors
+
+
+def _tape_gram(equations: Equations, backend: Backend) -> Callable[[Chunk], _Gram]:
+    """Rows and cross products from a robot's tapes."""
+    chosen: Literal["llvm", "numpy"] = "llvm" if compiles(backend) else "numpy"
+    return lambda chunk: _gram(equations.plain if chunk.valid is None else equations.masked, chosen)
+
+
+@lru_cache(maxsize=64)
+def _gram(tape: Tape, backend: Literal["llvm", "numpy"]) -> _Gram:
+    if backend == "numpy":
+        return NumpyGram(tape)
+    from dynid.tape.llvm.gram import LlvmGram
+
+    return LlvmGram(tape)

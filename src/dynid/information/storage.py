@@ -13,7 +13,7 @@ import operator
 import struct
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from dynid.files.small_files import read_small
 from dynid.information.partial_results import Part
 
 MAGIC = b"dynid information\n"
-VERSION = 1
+VERSION = 2
 """Version of the file's layout."""
 _PREFIX = struct.Struct("<IQ32s")
 _LENGTH = struct.Struct("<Q")
@@ -39,7 +39,6 @@ class _Facts(msgspec.Struct):
     fingerprint: Text
     columns: tuple[Whole, ...]
     supports: tuple[tuple[Whole, ...], ...]
-    kind: Literal["gram", "factor"]
     parts: list[tuple[int, int, int, tuple[Whole, ...]]]
     """Segment, level, position and numbers of samples of each part"""
 
@@ -73,7 +72,7 @@ def read(path: str | PathLike[str]) -> tuple[_Facts, tuple[Part, ...]]:
     """Read what `write` wrote.
 
     Returns:
-        The facts and the parts; full symmetric matrices where ``facts.kind`` is ``gram``, triangles elsewhere.
+        The facts and the parts.
 
     Raises:
         DataError: if the file cannot be read, is not of this kind, is cut short or damaged.
@@ -118,7 +117,7 @@ def _parts(facts: _Facts, numbers: Any) -> tuple[Part, ...]:
             matrix = np.zeros((width, width))
             count = width * (width + 1) // 2
             matrix[np.triu_indices(width)] = numbers[place : place + count]
-            matrices.append(matrix + np.triu(matrix, 1).T if facts.kind == "gram" else matrix)
+            matrices.append(matrix)
             place += count
         result.append(Part(segment, level, position, tuple(matrices), samples))
     return tuple(result)

@@ -1,10 +1,12 @@
-"""Triangular factors: stacking them, and finding them from cross products or through a preconditioner.
+"""Triangular factors: stacking them, and finding them from cross products of preconditioned rows.
 
 Throughout, ``R`` is upper triangular with a non-negative diagonal, and ``R.T @ R == W.T @ W`` for the rows W that it
 stands for.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,11 +24,11 @@ Derivation: cross products then lose at most four of the sixteen digits."""
 PANEL = 8
 """Columns whose reflections LAPACK gathers before it updates the others (convention)."""
 
+LARGEST = 1e300
+"""Largest sum of squares of a chunk: it leaves room to add up many chunks (float64 ends at 1.8e308)."""
+
 REFLECTED = 256
 """Rows that are reflected at a time: they stay in the cache, and no BLAS starts threads for them (convention)."""
-
-_SEMIDEFINITE = 1e-13
-"""A pivot below this part of its diagonal entry is zero to working precision."""
 
 
 def append_rows(R: Floats, rows: Floats) -> Floats:
@@ -76,30 +78,6 @@ def told_rows(R: Floats, samples: int) -> Floats:
     return R if 2 * samples > len(R) else np.asarray(R[R.any(axis=1)])
 
 
-def gram_factor(G: Floats) -> Floats:
-    """R with ``R.T @ R == G`` for a positive semidefinite G; a dependent column has a zero row."""
-    scale = np.sqrt(np.maximum(np.diagonal(G), 0.0))
-    divisor = np.where(scale > 0.0, scale, 1.0)
-    correlation = G / np.outer(divisor, divisor)
-    empty = np.flatnonzero(scale == 0.0)
-    correlation[empty, empty] = 1.0
-    R, failure = lapack().dpotrf(correlation)
-    if failure or np.min(np.diagonal(R), initial=1.0) ** 2 < _SEMIDEFINITE:
-        R = _semidefinite(correlation)
-    R[empty] = 0.0
-    return np.asarray(R * scale, order="C")
-
-
-def _semidefinite(correlation: Floats) -> Floats:
-    """Cholesky factor of a matrix of unit diagonal that skips the columns that depend on those before them."""
-    rest, R = correlation.copy(), np.zeros_like(correlation)
-    for k in range(len(rest)):
-        if rest[k, k] > _SEMIDEFINITE:
-            R[k, k:] = rest[k, k:] / np.sqrt(rest[k, k])
-            rest[k:, k:] -= np.outer(R[k, k:], R[k, k:])
-    return R
-
-
 def echelon(R: Floats, tolerance: float) -> Floats:
     """The factor whose row k is zero where column k depends on those before it.
 
@@ -122,22 +100,15 @@ def echelon(R: Floats, tolerance: float) -> Floats:
 
 
 def make_preconditioner(R: Floats, samples: int) -> Floats:
-    """A preconditioner from the R of some representative samples: as if of one sample, and never singular.
+    """A regular triangle that makes the columns behind a triangle nearly orthonormal; dependent ones stay as they are.
 
-    A column that depends on those before it keeps its own length as scale, and does not act on those behind it.
+    Args:
+        R: Triangle of some representative samples.
+        samples: How many they are.
     """
-    return made_regular(echelon(R / np.sqrt(max(samples, 1)), NOISE))
-
-
-def made_regular(R: Floats) -> Floats:
-    """A triangle (w, w) in which a column that depends on those before it has its own length, and acts on no other.
-
-    The triangle that cross products give roughly becomes a preconditioner for the same rows by this: the factor of the
-    rows that it preconditions is near to the identity, as in Cholesky QR with a second pass.
-    """
-    length = np.linalg.norm(R, axis=0)
-    dependent = np.flatnonzero(np.diagonal(R) <= NOISE * length)
-    safe = R.copy()
+    safe = echelon(R / np.sqrt(max(samples, 1)), NOISE)
+    length = np.linalg.norm(safe, axis=0)
+    dependent = np.flatnonzero(np.diagonal(safe) <= NOISE * length)
     safe[dependent] = 0.0
     safe[dependent, dependent] = np.where(length[dependent] > 0.0, length[dependent], 1.0)
     return safe
@@ -148,19 +119,30 @@ def precondition_rows(rows: Floats, R0: Floats) -> Floats:
     return np.asarray(lapack().dtrtrs(R0.T, rows.T, lower=1)[0])
 
 
-def factor_from_preconditioned(C: Floats, R0: Floats) -> Floats:
-    """R of the rows ``Z @ R0`` from ``C = Z.T @ Z``."""
-    return gram_factor(C) @ R0
+def factor_from_preconditioned(C: Floats, R0: Floats) -> Floats | None:
+    """The triangle of equations from the cross products C of their preconditioned rows; None where they lost digits.
 
-
-def is_well_resolved(C: Floats, R: Floats, R0: Floats) -> bool:
-    """Whether cross products of preconditioned columns tell them apart as well as reflections would.
+    A column may keep 1 % of its length beside the others, or be rounding noise.
 
     Args:
-        C: (w, w) cross products ``Z.T @ Z``.
-        R: (w, w) the factor found from them.
+        C: (w, w) cross products of ``W @ inv(R0)``.
         R0: (w, w) the preconditioner.
     """
-    remaining = np.sqrt(np.maximum(np.diagonal(C), 0.0)) * np.diagonal(R0)
+    scale = np.sqrt(np.maximum(np.diagonal(C), 0.0))
+    divisor = np.where(scale > 0.0, scale, 1.0)
+    correlation = C / np.outer(divisor, divisor)
+    empty = np.flatnonzero(scale == 0.0)
+    correlation[empty, empty] = 1.0
+    root, failure = lapack().dpotrf(correlation)
+    root[empty] = 0.0
+    R = (root * scale) @ R0
+    remaining = scale * np.diagonal(R0)
     matters = remaining > NOISE * np.linalg.norm(R, axis=0)
-    return bool(np.all(np.diagonal(R)[matters] ** 2 >= RESOLVED * remaining[matters] ** 2))
+    resolved = np.diagonal(root)[matters] ** 2 >= RESOLVED
+    return R if not failure and np.isfinite(R).all() and resolved.all() else None
+
+
+def are_moderate(factors: Sequence[Floats]) -> bool:
+    """Whether triangles are finite, and so are the sums of squares they stand for."""
+    with np.errstate(all="ignore"):
+        return all(np.vdot(R, R) <= LARGEST for R in factors)  # false for NaN

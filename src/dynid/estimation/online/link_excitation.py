@@ -104,7 +104,7 @@ def link_columns(robot: Robot, base: BaseParameters) -> tuple[tuple[int, ...], .
     count = GENERIC_SAMPLES * (base.rank + 10)
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, count, robot.dof))
     torque = np.ones_like(q)
-    information = reduce_samples(robot, q, dq, ddq, torque, columns=base.columns, method="qr")
+    information = reduce_samples(robot, q, dq, ddq, torque, columns=base.columns)
     equations = Factors(robot=robot, base=base, information=information, blocks=((0,),), excerpts=())
     places = {name: place for place, name in enumerate(base.names)}
     steps = reversed(link_steps(equations))

@@ -185,7 +185,6 @@ class OnlineLinkByLink:
             fingerprint=self.robot.fingerprint,
             columns=tuple(self._kept.columns),
             supports=self._supports,
-            kind="factor",
             parts=parts,
         )
         return Factors(
