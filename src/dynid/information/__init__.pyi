@@ -3,4 +3,3 @@
 from dynid.information.factor import Factor as Factor
 from dynid.information.information import Information as Information
 from dynid.information.reduction import reduce_samples as reduce_samples
-from dynid.information.reduction import reduce_stream as reduce_stream
