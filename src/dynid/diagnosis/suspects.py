@@ -1,12 +1,12 @@
 """Suspects: what may be wrong with a log or a model, as a table, and the columns that each adds to the equations.
 
 A suspect with a column is judged by `dynid.diagnosis.verdicts.judge_suspects`; those that change the log itself are in
-`dynid.diagnosis.log_changes`. To add one, add a row to `KINDS` and yield its column below.
+`dynid.diagnosis.log_changes`. To add one that concerns one joint at a time, add a row with its column to `KINDS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,6 +49,8 @@ class Kind:
     words: tuple[str, str]
     """What ``{more}`` is for positive and for negative amounts."""
     remedy: str
+    column: Callable[[Excerpt, int], Floats] | None = None
+    """(N,) torque per amount [SI] on a joint, of what is suspected of every joint by itself; None for all others."""
 
 
 _DEGREES = 180.0 / np.pi
@@ -57,7 +59,8 @@ KINDS: dict[str, Kind] = {
     "delay": Kind("delay", "ms", 1e3, 0.002, 1.0, "the torques are {size} {more}", ("late", "early"),
                   "Take it out: --set delay_s={seconds:.4f}."),
     "late": Kind("delay", "ms", 1e3, 0.005, 1.0, "the torque of this joint alone is {size} {more}", ("late", "early"),
-                 "Record all torques at the same instants, or shift this channel."),
+                 "Record all torques at the same instants, or shift this channel.",
+                 column=lambda excerpt, j: -excerpt.slope[:, j]),
     "gain": Kind("gain", "%", 100.0, 0.1, 0.5, "the torque is measured {size} too {more} beside the other joints",
                  ("large", "small"), "Check gain, torque constant and gear of this joint in the channel map."),
     "zero": Kind("geometry", "deg", _DEGREES, 0.01, 0.6, "the encoder reads {size} too {more}", ("little", "much"),
@@ -72,9 +75,11 @@ KINDS: dict[str, Kind] = {
     "tilt": Kind("gravity", "deg", _DEGREES, 0.01, 0.6, "the base is tilted by {size} about {axis}", ("", ""),
                  "Level the base, state gravity (--gravity x,y,z), or estimate it (--set free=tilt)."),
     "spring": Kind("spring", "N m/rad or N/m", 1.0, 0.1, np.inf, "a spring of {signed} acts on the joint", ("", ""),
-                   "A cable or a counterbalance? Add it to the model (--set springs={joint})."),
+                   "A cable or a counterbalance? Add it to the model (--set springs={joint}).",
+                   column=lambda excerpt, j: excerpt.run.q[:, j]),
     "drift": Kind("drift", "N m/min or N/min", 1.0, 0.05, np.inf, "the offset of the torque drifts by {signed}",
-                  ("", ""), "Does the sensor or the gear warm up? Warm up first, or cut the log (--time)."),
+                  ("", ""), "Does the sensor or the gear warm up? Warm up first, or cut the log (--time).",
+                  column=lambda excerpt, j: (excerpt.run.time - excerpt.run.time[0]) / 60.0),
     "load": Kind("load", "kg", 1.0, 0.05, np.inf, "the load differs by {signed}", ("", ""),
                  "Was a load taken up? Cut the log there (--time)."),
     "push": Kind("push", "N m or N", 1.0, 0.05, np.inf, "{signed} act on the joint that nothing else explains",
@@ -190,16 +195,12 @@ def placement_columns(model: Model, excerpt: Excerpt, suspects: Sequence[Suspect
 
 def channels(robot: Robot) -> Iterator[Suspect]:
     """What may be wrong with the torque of one joint, beside its gain."""
-    yield from (Suspect(kind, j) for kind in ("late", "drift", "spring") for j in range(robot.dof))
+    yield from (Suspect(name, j) for name, kind in KINDS.items() if kind.column for j in range(robot.dof))
 
 
 def channel_columns(robot: Robot, excerpt: Excerpt) -> Iterator[Column]:
     """The columns of `channels`."""
-    run = excerpt.run
-    minutes = (run.time - run.time[0]) / 60.0
-    yield from ({j: -excerpt.slope[:, j]} for j in range(robot.dof))
-    yield from ({j: minutes} for j in range(robot.dof))
-    yield from ({j: run.q[:, j]} for j in range(robot.dof))
+    yield from ({j: kind.column(excerpt, j)} for kind in KINDS.values() if kind.column for j in range(robot.dof))
 
 
 def trusted_values(evidence: Evidence, weights: Floats, base: BaseParameters, robot: Robot) -> Floats:
