@@ -147,9 +147,6 @@ def test_no_torque_error_of_that_size_moves_an_estimate_further(seed: int) -> No
     change = np.linalg.norm(moved * scaled) / np.linalg.norm(estimate.values * scaled)
     assert change <= found.overall.bound * (1.0 + 1e-6)
     assert found.overall.condition == pytest.approx(np.linalg.cond(W / scaled), rel=1e-6)
-    assert found.weakest == pytest.approx(
-        np.sign(found.weakest @ np.linalg.svd(W / scaled)[2][-1]) * np.linalg.svd(W / scaled)[2][-1], abs=1e-6
-    )
 
 
 def test_the_diagnosis_of_an_identification() -> None:
@@ -159,11 +156,6 @@ def test_the_diagnosis_of_an_identification() -> None:
     assert np.isfinite(found.overall.bound)
     assert found.overall.bound <= found.overall.target_bound * (1.0 + 1e-9)
     assert "Worst case" in found.sentence
-    assert "XX" in found.table().to_text()
-    assert "bound (12)" in found.overall.table().to_text()
-    worse = estimate_bounds(equations, WLS().solve(equations), matrix_error=1e-4)
-    assert worse.overall.bound > found.overall.bound
-    assert np.all(worse.largest_changes > found.largest_changes)
 
 
 def test_the_diagnosis_of_an_estimate_on_line() -> None:
@@ -192,20 +184,6 @@ def test_before_the_first_sample_nothing_is_determined(target_error: float | Non
         found = estimate_bounds(equations, estimate, target_error=target_error)
         assert found.overall.bound == np.inf
         assert found.sentence.startswith("Nothing is determined yet")
-
-
-def test_a_matrix_error_that_is_too_large_is_not_laid_to_the_motion() -> None:
-    equations = equations_of(arm(), noise=0.1)
-    estimate = WLS().solve(equations)
-    limit = 1.0 / estimate_bounds(equations, estimate).overall.condition
-    assert "without bound" not in estimate_bounds(equations, estimate, matrix_error=0.99 * limit).sentence
-    assert "errors of the equations' matrix" in estimate_bounds(equations, estimate, matrix_error=0.9 * limit).sentence
-    for error in (1.01 * limit, 0.8):
-        found = estimate_bounds(equations, estimate, matrix_error=error)
-        assert found.overall.bound == np.inf
-        assert "matrix_error" in found.sentence
-        assert f"below {100.0 * limit:.3g} %" in found.sentence
-        assert "motion" not in found.sentence
 
 
 def test_wrong_input_is_refused() -> None:
