@@ -99,7 +99,6 @@ CODES: Mapping[str, str] = MappingProxyType(
         "refused": "A log was refused; the report in the run folder lists all findings.",
         # estimates, from estimation/
         "selected-friction": "The data chose the mechanisms of friction; intervals hold as if they had been known.",
-        "bounds-cost": "Given bounds contradict the data.",
         "freed-geometry": "Geometry was estimated beside the parameters.",
         "impossible-estimate": "No possible robot has the estimated parameters, or its inertia matrix is not definite.",
         "method": "What the estimator chose: kept parameters or singular values, and the bias that it adds.",

@@ -8,15 +8,15 @@ import pytest
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.physical.bounds import Bounds
-from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
+from dynid.estimation.physical.conic import ConeProgram, Constraint, solve_cone_program, svec, unsvec
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.pseudo_inertia import svec, unsvec
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+MARGIN = 1e-3
 LINKS = [body.joint.child for body in ROBOT.bodies]
 
 
@@ -24,14 +24,16 @@ def program(seed: int = 0, bodies: int = 2, extra: int = 2) -> ConeProgram:
     rng = np.random.default_rng(seed)
     p = 10 * bodies + extra
     centre = np.concatenate([np.tile(svec(np.eye(4)), bodies), np.ones(extra)])
+    units = np.eye(p)
     return ConeProgram(
         matrix=rng.normal(size=(p // 2, p)),
         target=3.0 * rng.normal(size=p // 2),
         centre=centre,
         pull=np.full(p, 0.1),
-        bodies=bodies,
-        margin=1e-3,
-        at_least=np.eye(p)[10 * bodies :],
+        constraints=[
+            *(Constraint("matrix", -units[10 * j : 10 * j + 10], -MARGIN * svec(np.eye(4))) for j in range(bodies)),
+            Constraint("at most", -units[10 * bodies :], np.zeros(extra)),
+        ],
     )
 
 
@@ -39,15 +41,15 @@ def program(seed: int = 0, bodies: int = 2, extra: int = 2) -> ConeProgram:
 def test_optimality_by_an_independent_check(seed: int) -> None:
     """KKT: the gradient lies in the dual cone and is complementary to the solution."""
     case = program(seed)
-    y, _ = solve_cone_program(case)
+    y = solve_cone_program(case)
     gradient = case.matrix.T @ (case.matrix @ y - case.target) + case.pull * (y - case.centre)
-    for body in range(case.bodies):
+    for body in range(2):
         part = slice(10 * body, 10 * body + 10)
-        Q, G = unsvec(y[part]) - case.margin * np.eye(4), unsvec(gradient[part])
+        Q, G = unsvec(y[part]) - MARGIN * np.eye(4), unsvec(gradient[part])
         assert np.linalg.eigvalsh(Q)[0] > -1e-6
         assert np.linalg.eigvalsh(G)[0] > -1e-4
         assert abs(np.sum(Q * G)) < 1e-3
-    held = slice(10 * case.bodies, None)
+    held = slice(20, None)
     assert (y[held] > -1e-7).all()
     assert (gradient[held] > -1e-4).all()
     assert np.abs(gradient[held] * y[held]).max() < 1e-3
@@ -72,13 +74,10 @@ def test_bounds_hold() -> None:
     np.testing.assert_allclose(estimate.standard[:10], ROBOT.parameter_vector[:10], atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "bounds", [Bounds(mass={LINKS[1]: (5.0, 4.0)}), Bounds(mass={LINKS[1]: (50.0, 60.0)}, total_mass=(0.0, 20.0))]
-)
-def test_contradictory_bounds_are_refused(bounds: Bounds) -> None:
-    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.1))
-    with pytest.raises(EstimationError, match="no possible robot"):
-        FeasibleWLS(bounds=bounds).solve(equations)
+def test_contradictory_bounds_are_named() -> None:
+    bounds = Bounds(mass={LINKS[1]: (50.0, 60.0)}, total_mass=(0.0, 20.0))
+    with pytest.raises(EstimationError, match=rf"satisfies mass of {LINKS[1]} in \[50, 60\] kg and total mass"):
+        FeasibleWLS(bounds=bounds).solve(build_equations(ROBOT, planted_run(ROBOT, noise=0.1)))
 
 
 def test_an_impossible_prior_is_replaced_and_noted() -> None:
@@ -128,13 +127,13 @@ def test_one_sided_bounds() -> None:
 
 def test_bounds_that_hold_nothing_are_named() -> None:
     equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.05))
-    with pytest.raises(ArgumentError, match=f"box of {LINKS[2]}.*along x, z"):
+    with pytest.raises(ArgumentError, match=f"centre of mass of {LINKS[2]} in its box. holds nothing"):
         FeasibleWLS(bounds=Bounds(com_box={LINKS[2]: ([1.0, -1.0, 1.0], [0.0, 1.0, 0.0])})).solve(equations)
     with pytest.raises(ArgumentError, match=f"mass of {LINKS[0]}"):
-        FeasibleWLS(bounds=Bounds(mass={LINKS[0]: (np.nan, 1.0)})).solve(equations)
+        FeasibleWLS(bounds=Bounds(mass={LINKS[0]: (5.0, 4.0)})).solve(equations)
 
 
-def test_bounds_that_hold_are_told_and_what_they_cost() -> None:
+def test_bounds_that_hold_are_told() -> None:
     equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.05))
     wrong = Bounds(mass={LINKS[1]: (50.0, np.inf)})
     estimate = FeasibleWLS(prior_weight=1.0, bounds=wrong).solve(equations)
@@ -143,21 +142,3 @@ def test_bounds_that_hold_are_told_and_what_they_cost() -> None:
     true = Bounds(mass={LINKS[1]: (0.1, 100.0)}, known=(LINKS[0],))
     estimate = FeasibleWLS(prior_weight=1.0, bounds=true).solve(equations)
     assert not [name for name in estimate.at_bound if "mass" in name]
-    assert "bounds-cost" not in estimate.codes
-
-
-@pytest.mark.parametrize("kind", ["known", "mirror", "com_box"])
-def test_bounds_against_the_data(kind: str) -> None:
-    """The planted robot is another one than the prior that is said to be known, and not symmetric."""
-    theta = ROBOT.parameter_vector.copy()
-    theta[:30] *= 1.5
-    equations = build_equations(ROBOT, planted_run(ROBOT.with_parameters(theta), noise=0.05))
-    wrong = {
-        "known": Bounds(known=tuple(LINKS[:3])),
-        "mirror": Bounds(mirror={link: "xy" for link in LINKS}),
-        "com_box": Bounds(com_box={link: ([-0.01, -0.01, -np.inf], [0.01, 0.01, np.inf]) for link in LINKS}),
-    }[kind]
-    notes = [f.message for f in FeasibleWLS(bounds=wrong).solve(equations).findings if f.code == "bounds-cost"]
-    assert len(notes) == 1
-    assert "larger than without" in notes[0]
-    assert LINKS[1] in notes[0]

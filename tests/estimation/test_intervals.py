@@ -15,11 +15,10 @@ from scipy.signal import lfilter
 
 from dynid.estimation.equations import Factors, build_equations
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.intervals.score_sums import ScoreSums
-from dynid.estimation.intervals.waves import WAVES, make_waves, student_factor, wave_number
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.linear.robust import Huber
 from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.score_sums import WAVES, ScoreSums, make_waves, student_factor, wave_number
 from dynid.information import Information
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
@@ -85,11 +84,7 @@ def test_degrees_of_freedom_are_those_of_the_covariances_themselves(blocks: int,
     filling = bread if alike else filling
     sums = ScoreSums(root, rng.uniform(20.0, 40.0, blocks), np.zeros(blocks, int))
     for place in range(blocks):
-        if alike:
-            sums.add(place, block := bread[place], block, rng.normal(size=r))
-            continue
         sums.add(place, bread[place], filling[place], rng.normal(size=r))
-    sums._add_waiting()
     waves = sums._waves
     inner = np.tensordot(waves, bread, axes=1)
     away = waves[:, :, None, None] * np.eye(r) - inner[:, None]  # (m, S, r, r)

@@ -21,9 +21,8 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator, convert_estimate
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
-from dynid.estimation.physical.definiteness import check_inertia
+from dynid.estimation.physical.definiteness import check_friction, check_inertia
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.friction_signs import check_friction
 from dynid.estimation.physical.nearest import lift_parameters
 from dynid.estimation.registry import capabilities
 from dynid.findings import Finding

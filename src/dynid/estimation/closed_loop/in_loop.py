@@ -20,22 +20,19 @@ from scipy.ndimage import maximum_filter1d
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
-from dynid.decompositions import eigenvalues, lstsq
-from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.decompositions import lstsq
+from dynid.errors import ArgumentError
 from dynid.estimation.closed_loop.law_test import NUDGE, follow_law
 from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
-from dynid.estimation.closed_loop.loop_runs import dry_joints, loop_simulator
+from dynid.estimation.closed_loop.loop_runs import dry_joints
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
-from dynid.kernels import inertia_matrix
-from dynid.loop.arm import control_tape
 from dynid.loop.laws import PD, PID, Cascade, ControlLaw, check_law, following_law
 from dynid.loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-from dynid.tape import compile_tape
 
 MotionMaker = Callable[[], TimeFunction]
 """Returns a motion: a function from times (N,) in order to (q, dq, ddq)."""
@@ -48,16 +45,9 @@ RATE_TOLERANCE = 0.02
 SHORTEST_S = 1.0
 """Stretches that are shorter after the loop has settled are left out [s]. Convention."""
 SETTLING_S = 1.0
-"""Time after which a loop has forgotten its initial state, where nothing else is known [s]. Convention."""
-SETTLED = 0.01
-"""Share of its largest effect on the torques below which the initial state is forgotten. Convention."""
+"""Time after which a loop has forgotten that it started from noisy measurements [s]. Convention."""
 LOOKED_S = 1.0
 """Length of a log's beginning from which the law's memory is estimated [s]. Convention."""
-HASTY = 20.0
-"""Times a joint's speed that a law may take from it in one control period; beyond 2 it overshoots. The reserve is a
-convention: the robot near the data may be off."""
-POSES = 64
-"""Poses at which the damping of a law is checked. Convention."""
 MOVED = 0.25
 """Periods of its cutoff by which a low-pass may move a reversal. Convention."""
 LEFT = 0.25
@@ -269,21 +259,12 @@ class InLoop(Estimator):
             ArgumentError: There is no gap-free stretch of a second, or the law has other joints.
             EstimationError: As the estimator does.
         """
-        robot, fitted = equations.robot, FeasibleWLS(prior_weight=1.0).solve(equations).standard
-        # a feasible robot near the data gives an assumed law its model, and the search its step sizes, its prior and
-        # one of its starts
-        if fitted is not None:
-            robot = robot.with_parameters(fitted)
-        law = self.law or following_law(robot, BANDWIDTH_HZ)
-        law.check_joints(robot.joint_names)
-        _check_damping(law, robot, equations, min(self._control_rates_hz(equations)))
-        try:
-            estimate = self.estimator.solve(self._add_loops(equations, robot, law))
-        except EstimationError as error:  # noise may have spoilt the fitted robot: the given one is tried
-            try:
-                estimate = self.estimator.solve(self._add_loops(equations, equations.robot, law))
-            except (EstimationError, IdentifiabilityError):
-                raise error from None
+        # a feasible robot near the data gives an assumed law its model
+        fitted = FeasibleWLS(prior_weight=1.0).solve(equations).standard
+        assert fitted is not None, "feasible has standard parameters"
+        law = self.law or following_law(equations.robot.with_parameters(fitted), BANDWIDTH_HZ)
+        law.check_joints(equations.robot.joint_names)
+        estimate = self.estimator.solve(self._add_loops(equations, law))
         # a doubted law is to be corrected; nobody can correct an assumed one
         findings = [
             replace(finding, remedy=ASSUMED, severity="note") if self.law is None and is_law else finding
@@ -297,31 +278,20 @@ class InLoop(Estimator):
         """Whether the commanded motion is simulated."""
         return bool(self.motions) and (self.law is not None or not self.estimator.compares_torques)
 
-    def _add_loops(self, equations: Samples, robot: Robot, law: ControlLaw) -> Samples:
+    def _add_loops(self, equations: Samples, law: ControlLaw) -> Samples:
         """The equations with a loop for every stretch."""
-        motions = self._motions(equations)
-        rates_hz = self._control_rates_hz(equations)
-        settling_s = 0.0
-        runs: list[Experiment] = []
-        for again in (False, True):
-            each = zip(equations.experiments, motions, rates_hz, strict=True)
-            runs = [
-                part
-                for run, motion, rate_hz in each
-                for part in with_loop(run, motion, law=law, rate_hz=rate_hz, settling_s=settling_s)
-            ]
-            if not runs:
-                reason = f"no gap-free stretch is longer than {SHORTEST_S:g} s and the settling time"
-                remedy = "Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares."
-                raise ArgumentError(f"{reason}: nothing can be simulated", remedy=remedy)
-            if not again:
-                settling_s = max(_settling_time_s(replace(equations, robot=robot), run) for run in runs)
+        each = zip(equations.experiments, self._motions(equations), self._control_rates_hz(equations), strict=True)
+        runs = [part for run, motion, rate_hz in each for part in with_loop(run, motion, law=law, rate_hz=rate_hz)]
+        if not runs:
+            reason = f"no gap-free stretch is longer than {SHORTEST_S:g} s and the settling time"
+            remedy = "Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares."
+            raise ArgumentError(f"{reason}: nothing can be simulated", remedy=remedy)
         if self._simulates_commanded:
             for run in runs:
-                _check_commanded_motion(run, robot)
+                _check_commanded_motion(run, equations.robot)
         else:
-            runs = [exclude_reversals(run, robot) for run in runs]
-        return build_equations(robot, runs, base=equations.base)
+            runs = [exclude_reversals(run, equations.robot) for run in runs]
+        return build_equations(equations.robot, runs, base=equations.base)
 
     def _motions(self, equations: Samples) -> list[TimeFunction | None]:
         """For every log its commanded motion; None where the measured motion is simulated.
@@ -376,22 +346,6 @@ def _make_motion(make: MotionMaker, number: int) -> TimeFunction:
     return motion
 
 
-def _settling_time_s(equations: Factors, run: Experiment) -> float:
-    """Time after which a simulation of a robot near the data has forgotten where it started [s]."""
-    assert run.loop is not None
-    simulator = loop_simulator(equations, run.loop)
-    n, beta = run.q.shape[1], equations.base.project(equations.robot.parameter_vector)
-    moved = run.loop.start + NUDGE * np.append(np.ones(2 * n), 0.0)
-    try:
-        held = simulator.run(beta, start=np.stack([run.loop.start, moved])).held
-    except EstimationError:  # the search for parameters says so, if no other robot is found
-        return SETTLING_S
-    effect = np.abs(held[1] - held[0])
-    late = np.flatnonzero((effect > SETTLED * effect.max(axis=0)).any(axis=1))
-    settled_s = float(late.max(initial=-1) + 1) * run.loop.period_s
-    return min(settled_s, 0.2 * len(held[0]) * run.loop.period_s)  # friction that sticks keeps a part of it
-
-
 def exclude_reversals(run: Experiment, robot: Robot) -> Experiment:
     """The experiment without torques of joints with dry friction near their reversals.
 
@@ -425,34 +379,4 @@ def _check_commanded_motion(run: Experiment, robot: Robot) -> None:
             f"the commanded positions of '{robot.joint_names[worst]}' are {apart[worst]:.3g} {unit} from the measured "
             f"ones of '{run.source}' (root mean square), which move by {run.q[:, worst].std():.3g}",
             remedy="Check their column, unit, sign and zero, and that they are of this log.",
-        )
-
-
-def _check_damping(law: ControlLaw, robot: Robot, equations: Samples, rate_hz: float) -> None:
-    """Check that a robot near the data survives the law's damping at this rate in one of its poses.
-
-    Raises:
-        ArgumentError: It survives in none.
-    """
-    poses = np.concatenate([run.q[:: max(1, run.samples // POSES)] for run in equations.experiments])
-    count, n = poses.shape
-    control = compile_tape(control_tape(law, n, 1.0 / rate_hz))
-    rest, memory = np.zeros_like(poses), np.zeros((count, law.memory_size(n)))
-    damping = np.empty((count, n, n))
-    for joint in range(n):
-        moved = rest.copy()
-        moved[:, joint] = NUDGE
-        held = [
-            control(np.hstack([poses, dq, rest[:, :1]]), memory, np.hstack([poses, rest, rest]))["held"]
-            for dq in (moved, rest)
-        ]
-        damping[:, :, joint] = (held[1] - held[0]) / NUDGE
-    most = (
-        float(np.abs(eigenvalues(np.linalg.solve(inertia_matrix(robot, poses), damping))).max(axis=1).min()) / rate_hz
-    )
-    if most > HASTY:
-        raise ArgumentError(
-            f"the control law is not stable at {rate_hz:g} Hz: in one period its derivative part takes "
-            f"{most:.2g} times the speed of a joint",
-            remedy="Check kd and its unit (it acts on joints, not on motors), and the control rate.",
         )

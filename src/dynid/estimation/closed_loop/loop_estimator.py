@@ -4,8 +4,7 @@ With the simulated robot's parameters beta the equations of a sample are
 
     rest = Y step,   sum_t Z' W (rest - Y step) = 0
 
-`DIDIM` and `InstrumentalVariables` differ in Z, Y and rest only. Where the simulated motion itself depends on the
-parameters, as in compliant loops, the slope of the rest is computed by simulations with changed parameters.
+`DIDIM` and `InstrumentalVariables` differ in Z, Y and rest only.
 
 The covariance is ``A^-1 B A^-T`` with A the slope and B the density at zero frequency of the scores ``Z' W rest``, by
 Welch's method: noise that is correlated in time, or differentiated, counts as what it adds to the sums.
@@ -23,7 +22,7 @@ from scipy.linalg import solve
 from dynid.arrays import Floats
 from dynid.checks import as_whole, check_number
 from dynid.decompositions import condition_number
-from dynid.errors import EstimationError, IdentifiabilityError
+from dynid.errors import IdentifiabilityError
 from dynid.estimation.closed_loop.law_test import check_controller
 from dynid.estimation.closed_loop.loop_runs import (
     LoopRun,
@@ -37,20 +36,12 @@ from dynid.estimation.closed_loop.loop_runs import (
 from dynid.estimation.equations import Factors, LoopedRuns
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import check_data
-from dynid.estimation.physical.nearest import add_standard
 from dynid.findings import Finding
 
-REPEATED_SHARE = 0.3
-"""Share of a change of the parameters that the solution repeats, above which the motion's derivatives count.
-Convention."""
-LARGEST_RATIO = 0.5
-"""Largest ratio of consecutive steps that is extrapolated: a step becomes at most twice as long. Convention."""
 SINGULAR = 1e13
 """Condition number of scaled equations from which on they are not solved (derivation: rounding)."""
 RESOLVED = 1e-9
 """Smallest relative change of the torques that is not taken for rounding. Convention."""
-LARGEST_TORQUE_RATIO = 10.0
-"""Torques of an estimate over the measured ones that no right estimate reaches. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +63,8 @@ class LoopRound:
     """(b, b) sum of Z' W Y."""
     step: Floats
     """(b,) of the solution."""
+    condition: float
+    """Condition number of the square root of the slope, scaled."""
     resolution: Floats
     """(b,) changes of single parameters that change no torque noticeably."""
 
@@ -80,10 +73,11 @@ class LoopRound:
         """(b,) standard deviation as if residuals were white and instruments equal to the regressor."""
         return np.asarray(np.sqrt(np.abs(np.diagonal(np.linalg.inv(self.slope)))))
 
-    def scores(self, step: Floats) -> list[Floats]:
+    @property
+    def scores(self) -> list[Floats]:
         """(N, b) Z' W (rest - Y step) of each run."""
         both = zip(self.instruments, self.rows, self.rest, strict=True)
-        return [np.einsum("tjb,j,tj->tb", Z, self.weights, rest - Y @ step) for Z, Y, rest in both]
+        return [np.einsum("tjb,j,tj->tb", Z, self.weights, rest - Y @ self.step) for Z, Y, rest in both]
 
 
 class LoopEstimator(Estimator, ABC):
@@ -121,34 +115,30 @@ class LoopEstimator(Estimator, ABC):
             EstimationError: No start follows the references.
         """
         check_data(equations)
-        runs, end, findings, count, repeated = solve_from_starts(equations, self._iterate)
-        slope = end.slope if repeated <= REPEATED_SHARE else self._slope_through_motion(runs, end)
-        step, condition = solve_scaled(slope, np.sum([g.sum(axis=0) for g in end.scores(0.0 * end.step)], axis=0))
-        beta = end.beta + step
-        check_torque_size(runs, end, beta)
+        runs, end, findings, count = solve_from_starts(equations, self._iterate)
+        beta = end.beta + end.step
         rate_hz = max(run.run.rate_hz for run in runs.runs)
-        spread = score_covariance(slope, end.scores(step), rate_hz)
-        estimate = Estimate.of(
+        spread = score_covariance(end.slope, end.scores, rate_hz)
+        return Estimate.of(
             equations,
             values=beta,
             covariance=spread + np.diag(end.resolution**2),
             undetermined=np.zeros(beta.size, dtype=bool),
             noise_std=1.0 / np.sqrt(end.weights),
             inflation=np.ones(equations.robot.dof),
-            condition=condition,
+            condition=end.condition,
             method=self.title,
             findings=(*findings, *check_controller(runs, beta, end.motions)),
             extras={"iterations": float(count), "simulations": float(count + 1)},
         )
-        return add_standard(equations, estimate, 0.5 * (end.slope + end.slope.T))
 
-    def _iterate(self, runs: LoopRuns, start: Start) -> tuple[LoopRuns, LoopRound, tuple[Finding, ...], int, float]:
-        """Simulate and solve in turn; the last entry is the share of a change that the solution repeats."""
-        here, before, findings = self._round(runs, start.beta, start.motions), None, tuple[Finding, ...]()
+    def _iterate(self, runs: LoopRuns, start: Start) -> tuple[LoopRuns, LoopRound, tuple[Finding, ...], int]:
+        """Simulate and solve in turn; the last entry is the number of rounds."""
+        here, findings = self._round(runs, start.beta, start.motions), tuple[Finding, ...]()
         count = 0
         for count in range(1, self.iterations + 1):  # noqa: B007 (the number of the last is reported)
-            beta, motions = runs.advance(here.beta, here.beta + _extrapolate(here, before), here.motions)
-            change, last, before = beta - here.beta, here, here.step
+            beta, motions = runs.advance(here.beta, here.beta + here.step, here.motions)
+            change = beta - here.beta
             here = self._round(runs, beta, motions)
             small = self.tolerance * here.quick_stderr + here.resolution
             if np.all(np.abs(here.step) <= small) or np.all(np.abs(change) <= small):
@@ -156,10 +146,7 @@ class LoopEstimator(Estimator, ABC):
         else:
             message = f"the iteration has not settled after {count} simulations"
             findings = (*findings, Finding(code="not-settled", severity="warning", where="estimate", message=message))
-        metric = np.abs(np.diagonal(here.slope))
-        moved = here.beta + here.step - last.beta - last.step
-        repeated = float(np.sqrt((moved**2 @ metric) / max(float(change**2 @ metric), 1e-300)))
-        return runs, here, findings, count, repeated
+        return runs, here, findings, count
 
     def _round(self, runs: LoopRuns, beta: Floats, motions: Motions) -> LoopRound:
         found = [self.parts(run, motion, beta) for run, motion in zip(runs.runs, motions, strict=True)]
@@ -172,29 +159,9 @@ class LoopEstimator(Estimator, ABC):
                 slope += weight * Z[:, joint].T @ Y[:, joint]
                 right += weight * e[:, joint] @ Z[:, joint]
             signal += float(weights @ ((Z @ beta) ** 2).sum(axis=0))
-        step, _ = solve_scaled(slope, right)
+        step, condition = solve_scaled(slope, right)
         resolution = RESOLVED * np.sqrt(signal / np.maximum(np.abs(np.diagonal(slope)), 1e-300))
-        return LoopRound(beta, motions, instruments, rest, rows, weights, slope, step, resolution)
-
-    def _slope_through_motion(self, runs: LoopRuns, end: LoopRound) -> Floats:
-        """(b, b) the slope of the equations with the dependence of the simulated motion on the parameters."""
-        slope = np.zeros_like(end.slope)
-        for column, (size, motions) in enumerate(runs.changed(end.beta, end.resolution / RESOLVED)):
-            beta = end.beta.copy()
-            beta[column] += size
-            for k, (run, motion) in enumerate(zip(runs.runs, motions, strict=True)):
-                change = (end.rest[k] - self.parts(run, motion, beta)[2]) / size
-                slope[:, column] += np.einsum("tjb,j,tj->b", end.instruments[k], end.weights, change)
-        return slope
-
-
-def _extrapolate(here: LoopRound, before: Floats | None) -> Floats:
-    """(b,) the step, longer by Aitken's rule from the ratio to the step before it."""
-    if before is None:
-        return here.step
-    metric = np.abs(np.diagonal(here.slope))
-    ratio = float((here.step * metric) @ before / max(float((before * metric) @ before), 1e-300))
-    return here.step / (1.0 - min(max(ratio, 0.0), LARGEST_RATIO))
+        return LoopRound(beta, motions, instruments, rest, rows, weights, slope, step, condition, resolution)
 
 
 def solve_scaled(matrix: Floats, right: Floats) -> tuple[Floats, float]:
@@ -213,21 +180,3 @@ def solve_scaled(matrix: Floats, right: Floats) -> tuple[Floats, float]:
             "set first (dynid.estimation.ReducedSet).",
         )
     return scale * solve(scaled, scale * right), float(np.sqrt(condition))
-
-
-def check_torque_size(runs: LoopRuns, end: LoopRound, beta: Floats) -> None:
-    """Check that the torques of an estimate along the simulated motion are of the size of the measured ones.
-
-    Raises:
-        EstimationError: They are much larger: the instruments have nothing in common with the measured motion.
-    """
-    for run, Z in zip(runs.runs, end.instruments, strict=True):
-        torque = np.sqrt(np.mean((Z @ beta) ** 2, axis=0))
-        measured = np.sqrt(np.mean(np.where(run.run.valid, run.run.effort, 0.0) ** 2, axis=0))
-        worst = int(np.argmax(torque / np.maximum(measured, 1e-300) * (measured > 0.0)))
-        if torque[worst] > LARGEST_TORQUE_RATIO * measured[worst] > 0.0:
-            raise EstimationError(
-                f"the estimate asks {torque[worst]:.2g} of '{runs.equations.robot.joint_names[worst]}' along the "
-                f"simulated motion, where {measured[worst]:.2g} N m or N were measured",
-                remedy="Check the control law and what it was to follow, or use weighted least squares.",
-            )

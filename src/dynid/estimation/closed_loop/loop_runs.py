@@ -32,14 +32,8 @@ WORSE = 2.0
 """Steps that raise the misfit by more than this factor are shortened. Convention."""
 ENOUGH = (0.02, 0.5, np.inf)
 """Misfits below which a start is used before the next one is tried. Convention."""
-FINER = (1, 4)
-"""Factors by which the integrator's steps are shortened, one after the other. Convention."""
 HALVINGS = 6
 """How often a step is halved before it is given up. Convention."""
-NUDGE = 1e-3
-"""Change of the torques, as a share of them, by which derivatives of a simulation are computed. Convention."""
-LANES = 8
-"""Runs that are simulated side by side for derivatives. Convention: the doubles of a wide register."""
 WINDOWS_S = (1.0, 2.0)
 """Shortest and longest window of Welch's method [s]; in between a tenth of the log. Convention."""
 Result = TypeVar("Result")
@@ -89,16 +83,13 @@ class LoopRun:
         reference, ticks = self.loop.reference, self.rows * self.every
         return reference.q[ticks], reference.dq[ticks], reference.ddq[ticks]
 
-    def simulate(self, values: Floats) -> list[SimulatedMotion]:
-        """The motions with base parameters (L, b).
+    def simulate(self, values: Floats) -> SimulatedMotion:
+        """The motion with base parameters (b,).
 
         Raises:
             EstimationError: The robot runs away.
         """
         runs = self.simulator.run(values, every=self.every, ticks=self.ticks)
-        return [self._motion(runs.only(lane)) for lane in range(len(values))]
-
-    def _motion(self, runs: Runs) -> SimulatedMotion:
         n, state, rate = self.loop.dof, runs.state[0, self.rows], runs.rate[0, self.rows]
         return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows], runs)
 
@@ -174,17 +165,17 @@ class LoopRuns:
     runs: tuple[LoopRun, ...]
 
     @classmethod
-    def of(cls, equations: LoopedRuns, finer: int = 1) -> LoopRuns:
-        """Prepare the simulators, with so many times as many steps of the integrator as friction needs.
+    def of(cls, equations: LoopedRuns) -> LoopRuns:
+        """Prepare the simulators.
 
         Raises:
             ArgumentError: The samples of an experiment are not those of its reference motion.
         """
-        return cls(equations, tuple(_prepare_run(equations, run, finer) for run in equations.experiments))
+        return cls(equations, tuple(_prepare_run(equations, run) for run in equations.experiments))
 
     def simulate(self, beta: Floats) -> Motions:
         """The motion of every experiment with base parameters (b,)."""
-        return tuple(run.simulate(beta[None])[0] for run in self.runs)
+        return tuple(run.simulate(beta) for run in self.runs)
 
     def attempt(self, beta: Floats) -> Motions | None:
         """The motion of every experiment; None where the loop is not stable or the robot leaves its reference."""
@@ -249,40 +240,24 @@ class LoopRuns:
             remedy="Check the control law, or start from better prior values.",
         )
 
-    def changed(self, beta: Floats, sizes: Floats) -> Iterator[tuple[float, Motions]]:
-        """For each parameter a small change and the motions with it, `LANES` of them simulated side by side.
-
-        Args:
-            beta: (b,) the simulated robot's parameters.
-            sizes: (b,) changes of single parameters that change the torques by about as much as they are.
-        """
-        sets = beta + np.diag(NUDGE * sizes)
-        for first in range(0, beta.size, LANES):
-            part = slice(first, first + LANES)
-            for size, *motions in zip(sizes[part], *(run.simulate(sets[part]) for run in self.runs), strict=True):
-                yield NUDGE * float(size), tuple(motions)
-
 
 def solve_from_starts(equations: LoopedRuns, iterate: Callable[[LoopRuns, Start], Result]) -> Result:
     """The result of the first start from which an iteration comes to an end.
-
-    Where none does, all are tried once more with shorter steps of the integrator: the prior's friction and inertia,
-    from which its steps follow, may be far off.
 
     Raises:
         EstimationError: No start follows the references, or none leads to an answer.
     """
     failure: EstimationError | None = None
-    for factor in FINER:
-        runs = LoopRuns.of(equations, factor)
-        for start in runs.starts():
-            try:
-                return iterate(runs, start)
-            except EstimationError as error:
-                failure = failure or error
+    runs = LoopRuns.of(equations)
+    for start in runs.starts():
+        try:
+            return iterate(runs, start)
+        except EstimationError as error:
+            failure = failure or error
     raise failure or EstimationError(
         "no start follows the references: neither a fit nor the robot's own values",
-        remedy="Check the control law and the reference, or give the robot better prior values.",
+        remedy="Check the control law (its gains act on joints, not on motors), its rate and the reference, or give "
+        "the robot better prior values.",
     )
 
 
@@ -310,22 +285,9 @@ def score_covariance(slope: Floats, scores: Sequence[Floats], rate_hz: float) ->
     return np.asarray(inverse @ spread @ inverse.T)
 
 
-def require_loop(run: Experiment) -> Loop:
-    """The loop of an experiment.
-
-    Raises:
-        ArgumentError: It is not known.
-    """
-    if run.loop is None:
-        raise ArgumentError(
-            f"the loop of '{run.source}' is not known",
-            remedy="Give it: dataclasses.replace(experiment, loop=dynid.loop.Loop(law=..., reference=...)).",
-        )
-    return run.loop
-
-
-def _prepare_run(equations: LoopedRuns, run: Experiment, finer: int) -> LoopRun:
-    loop = require_loop(run)
+def _prepare_run(equations: LoopedRuns, run: Experiment) -> LoopRun:
+    loop = run.loop
+    assert loop is not None, "equations of looped runs have loops"
     place = (run.time - loop.start_s) * loop.reference.rate_hz
     ticks = np.round(place).astype(np.int64)
     if ticks.size == 0 or ticks[0] < 0 or ticks[-1] >= len(loop.reference.q) or np.any(np.diff(ticks) <= 0):
@@ -341,16 +303,15 @@ def _prepare_run(equations: LoopedRuns, run: Experiment, finer: int) -> LoopRun:
     log_hz = run.rate_hz if run.derivation is None else run.derivation.smoothing.rate_hz
     period = max(1, round(loop.reference.rate_hz / log_hz))
     every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
-    return LoopRun(run, loop_simulator(equations, loop, finer), every, ticks // every, period // every)
+    return LoopRun(run, loop_simulator(equations, loop), every, ticks // every, period // every)
 
 
-def loop_simulator(equations: Factors, loop: Loop, finer: int = 1) -> LoopSimulator:
+def loop_simulator(equations: Factors, loop: Loop) -> LoopSimulator:
     """The robot in a loop; its base parameters are inputs, and its dry friction is as sharp as few steps follow."""
     rough = _with_dry_friction(equations)
     sharp = choose_friction_speed(loop, rough)
     arm = Arm(equations.robot, equations.base.columns, sharp.friction_speeds)
-    simulator = LoopSimulator(arm, sharp, friction_of=rough)
-    return simulator if finer == 1 else LoopSimulator(arm, sharp, substeps=finer * simulator.substeps)
+    return LoopSimulator(arm, sharp, friction_of=rough)
 
 
 def _with_dry_friction(equations: Factors) -> Robot:

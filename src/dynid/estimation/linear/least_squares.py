@@ -13,8 +13,8 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariance, solution_root
 from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
+from dynid.estimation.score_covariance import score_covariance, solution_root
 from dynid.information import Factor
 
 
@@ -107,7 +107,7 @@ def _solve(equations: Factors, weights: Floats) -> Estimate:
     beta = factor.solve(minimum_norm=True)  # [Atkeson1986] eq. (19)
     variances, inflation = joint_variances(equations, beta), correlation_inflation(equations, beta)
     root, undetermined = solution_root(factor)
-    covariance = score_covariance(equations, beta, root, BlockWeights(weights, variances, inflation, None))
+    covariance = score_covariance(equations, beta, root, weights, variances, inflation)
     covariance[undetermined, undetermined] = np.inf
     return Estimate.of(
         equations,

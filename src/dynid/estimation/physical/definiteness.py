@@ -1,7 +1,8 @@
-"""Whether the inertia matrix of an identified robot is positive definite, on the data and at poses far from them.
+"""Whether an identified robot is possible: inertia matrix, on the data and at poses far from them, friction and rotors.
 
 Possible bodies and possible rotors make it so. Estimates that know neither need not: then simulations run away, and
-controllers that invert the model push the wrong way, however well the torques fit.
+controllers that invert the model push the wrong way, however well the torques fit. Friction brakes and rotors have
+inertia in possible robots; the estimator `feasible` makes them so, others need not.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.estimation.equations import Factors
+from dynid.estimation.estimate import TWO_SIDED_95, Estimate
+from dynid.estimation.physical.passivity import all_terms
 from dynid.findings import Finding
 from dynid.kernels import kernel
 from dynid.robot.model import Robot
@@ -85,3 +88,33 @@ def inertia_matrices(equations: Factors, theta: Floats, values: Floats, poses: F
             for (j, k), entry in term.inertia(term.acts_on(names)).items():
                 M[:, j, k] += value * entry
     return M
+
+
+def check_friction(equations: Factors, estimate: Estimate) -> tuple[Finding, ...]:
+    """A finding where friction or a rotor inertia that must not be negative is so beyond its 95 % interval.
+
+    Args:
+        equations: The equations.
+        estimate: The estimate.
+    """
+    base, first, size = equations.base, 10 * equations.robot.dof, len(equations.base.layout)
+    alone = {base.layout.index(name) for name in base.identifiable}
+    row_of = {column: row for row, column in enumerate(base.columns) if column in alone}
+    row_of |= {size + k: base.rank + k for k in range(len(equations.terms))}
+    wrong = []
+    for place, term in enumerate(all_terms(equations), start=first):
+        row = row_of.get(place)
+        if term.is_non_negative and row is not None and np.isfinite(estimate.stderr[row]):
+            high = estimate.values[row] + TWO_SIDED_95 * estimate.stderr[row]
+            wrong += [f"{estimate.names[row]} {estimate.values[row]:.3g} {estimate.units[row]}"] if high < 0.0 else []
+    if not wrong:
+        return ()
+    return (
+        Finding(
+            code="negative-friction",
+            severity="warning",
+            where="friction",
+            message=f"friction or rotor inertia is surely negative: {', '.join(wrong)}",
+            remedy="Do not simulate this model. Identify with the estimator feasible, which lets friction only brake.",
+        ),
+    )

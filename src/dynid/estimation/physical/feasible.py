@@ -10,32 +10,29 @@ standard deviation of 100 % of itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from scipy import stats
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
-from dynid.errors import ArgumentError, EstimationError
+from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.intervals.drawn import Draw, drawn_estimate
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
-from dynid.estimation.physical.bounds import Bounds, Constraint
-from dynid.estimation.physical.conic import ConeProgram, is_contradictory, solve_cone_program
+from dynid.estimation.physical.bounds import Bounds
+from dynid.estimation.physical.conic import ConeProgram, Constraint, solve_cone_program, svec, unsvec
 from dynid.estimation.physical.passivity import Passivity, all_terms
 from dynid.estimation.physical.prior import PriorCoordinates
-from dynid.estimation.physical.pseudo_inertia import unsvec
+from dynid.estimation.score_covariance import Draw, drawn_estimate
 from dynid.findings import Finding
 from dynid.information import Factor
 
-CHANCE = 1e-3
-"""Probability by which bounds that are true raise the residuals enough to be doubted."""
 HELD = 1e-3
 """Distance from a constraint, in units of the prior, at which it holds a parameter (convention)."""
+ON_EDGE = 1e-5
+"""Distance from a bound, relative to its terms, at which it is met: the accuracy of the solver."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +66,13 @@ class FeasibleWLS(Estimator):
         data = least_squares_estimate(equations, refined_weights(equations, self.rounds), self.title)
         factor = noise_factor(equations, data)
         solution = feasible_parameters(equations, factor, self)
-        held, costs = _bounds_held(equations, factor, self, solution)
-        found = drawn_estimate(equations, data, factor, solution.draw, equations.grouping @ solution.theta)
         return replace(
-            found,
+            drawn_estimate(equations, data, factor, solution.draw, equations.grouping @ solution.theta),
             standard=solution.theta[: len(equations.base.layout)],
-            findings=(*data.findings, *solution.findings, *costs),
-            at_bound=(*solution.at_bound, *held),
-            given_bounds=held,
-            extras={"prior_weight": self.prior_weight, "solver_gap": solution.gap},
+            findings=(*data.findings, *solution.findings),
+            at_bound=(*solution.at_bound, *solution.given_bounds),
+            given_bounds=solution.given_bounds,
+            extras={"prior_weight": self.prior_weight},
         )
 
 
@@ -94,9 +89,9 @@ class FeasibleSolution:
     """(p + k,) standard parameters, then terms"""
     at_bound: tuple[str, ...]
     """Bodies whose pseudo-inertia, and parameters whose sign, is held by a constraint."""
+    given_bounds: tuple[str, ...]
+    """Names of the bounds that hold it."""
     findings: tuple[Finding, ...]
-    gap: float
-    """Relative gap between primal and dual objective, computed here."""
     draw: Draw
     """The prior around which it was found."""
 
@@ -116,111 +111,49 @@ def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWL
     coordinates = PriorCoordinates.of(equations, factor.scale[equations.base.rank :])
     from_scaled, bodies = coordinates.from_scaled, robot.dof
     names = (*equations.base.layout.names, *(term.name for term in equations.terms))
-    passivity = Passivity.of(robot.joint_names, terms) if settings.signs else Passivity.of(robot.joint_names, ())
-    # a constraint beside "zero" would leave the program no interior
-    signs = [k for k in passivity.nonnegative if names[10 * bodies + k] not in settings.bounds.absent]
-    sizes = np.diagonal(from_scaled)[10 * bodies :]
+    passivity = Passivity.of(robot.joint_names, terms if settings.signs else ())
+    stated = settings.bounds.constraints(robot)
+    given = [replace(bound, rows=bound.rows @ from_scaled[: bound.rows.shape[1]]) for bound in stated]
+    smallest, minus = settings.margin * svec(np.eye(4)), -np.eye(len(from_scaled))
     program = ConeProgram(
         matrix=factor.R @ equations.grouping @ from_scaled,
         target=factor.z,
         centre=coordinates.centre,
         pull=settings.prior_weight * coordinates.pull,
-        bodies=bodies,
-        margin=settings.margin,
-        **constraint_rows(settings.bounds.constraints(robot), from_scaled),
-        **passive_rows(passivity, signs, sizes, 10 * bodies),
+        constraints=(
+            *given,
+            *(Constraint("matrix", minus[10 * j : 10 * j + 10], -smallest) for j in range(bodies)),
+            *passivity.constraints(np.diagonal(from_scaled)[10 * bodies :], 10 * bodies),
+        ),
     )
-    try:
-        y, gap = solve_cone_program(program)
-    except EstimationError:
-        if not program.is_bounded:
-            raise
-        conflict = _conflict(program, settings.bounds.constraints(robot), from_scaled)
-        raise EstimationError(
-            f"no possible robot satisfies {' and '.join(conflict) or 'all bounds'}",
-            remedy="Weaken or remove one of them; signs of friction and possible bodies count as bounds too.",
-        ) from None
+    y = solve_cone_program(program)
+    signs = [10 * bodies + k for k in passivity.nonnegative]
     held = [
         body.joint.child
         for j, body in enumerate(robot.bodies)
         if eigvalsh(unsvec(y[10 * j : 10 * j + 10]))[0] < settings.margin + HELD
     ]
-    held += [names[10 * bodies + k] for k in signs if y[10 * bodies + k] < HELD * HELD]
-    y[[10 * bodies + k for k in signs]] = np.maximum(y[[10 * bodies + k for k in signs]], 0.0)
+    held += [names[k] for k in signs if y[k] < HELD * HELD]
+    y[signs] = np.maximum(y[signs], 0.0)
+    exact = [bound for bound in given if bound.kind == "equal"]
     draw = Draw(
-        equations.grouping @ from_scaled, coordinates.centre, program.pull, program.equal, program.value
-    )  # fmt: skip
+        to_base=equations.grouping @ from_scaled,
+        centre=coordinates.centre,
+        pull=program.pull,
+        equal=np.vstack([np.zeros((0, y.size)), *(bound.rows for bound in exact)]),
+        value=np.concatenate([np.zeros(0), *(bound.side for bound in exact)]),
+    )
+    theta = from_scaled @ y
     return FeasibleSolution(
-        theta=from_scaled @ y, at_bound=tuple(held), findings=coordinates.findings, gap=gap, draw=draw
+        theta=theta,
+        at_bound=tuple(held),
+        given_bounds=tuple(bound.name for bound in stated if _holds(bound, theta[: len(equations.base.layout)])),
+        findings=coordinates.findings,
+        draw=draw,
     )
 
 
-def passive_rows(passivity: Passivity, signs: Sequence[int], sizes: Floats, first: int) -> dict[str, Any]:
-    """The part of a `ConeProgram` that rotors and friction make.
-
-    Args:
-        passivity: The constraints on the terms' parameters.
-        signs: Terms that must not be negative.
-        sizes: (k,) parameter of each term = size * scaled unknown.
-        first: Place of the first term among the unknowns.
-    """
-
-    def scaled(rows: Floats) -> Floats:
-        whole = np.zeros((len(rows), first + sizes.size))
-        whole[:, first : first + rows.shape[1]] = rows * sizes[: rows.shape[1]]
-        return np.asarray(whole / max(float(np.abs(whole).max(initial=0.0)), 1e-300))
-
-    single = np.zeros((len(signs), first + sizes.size))
-    single[range(len(signs)), [first + k for k in signs]] = 1.0
-    return {
-        "at_least": np.vstack([single, scaled(passivity.rows)]),
-        "semidefinite": tuple(scaled(block) for block in passivity.blocks),
-    }
-
-
-def _bounds_held(
-    equations: Factors, factor: Factor, settings: FeasibleWLS, solution: FeasibleSolution
-) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
-    """Names of the inequalities that the answer meets, and a finding where bounds raise the residuals beyond chance."""
-    theta = solution.theta[: len(equations.base.layout)]
-    constraints = settings.bounds.constraints(equations.robot)
-    active = tuple(c.name for c in constraints if c.is_active(theta))
-    binding = [c for c in constraints if c.kind == "equal" or c.name in active]
-    if not binding:
-        return (), ()
-    free = feasible_parameters(equations, factor, replace(settings, bounds=Bounds()))
-    with_bounds, without = (
-        factor.residual + float(np.sum((factor.R @ (equations.grouping @ found.theta) - factor.z) ** 2))
-        for found in (solution, free)
-    )
-    # squares are in units of the noise: bounds that are true raise them by one per row, about
-    if with_bounds - without <= stats.chi2.isf(CHANCE, sum(len(c.rows) for c in binding)):
-        return active, ()
-    rise = 100.0 * (np.sqrt(with_bounds / max(without, 1e-300)) - 1.0)
-    names = ", ".join(c.name for c in binding)
-    message = f"the data contradict the bounds: residuals are {rise:.2g} % larger than without ({names})"
-    return active, (Finding(code="bounds-cost", severity="warning", where="bounds", message=message),)
-
-
-def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> dict[str, Any]:
-    """The constraints' part of a `ConeProgram` over scaled unknowns y."""
-    size = from_scaled.shape[1]
-
-    def stacked(kind: str) -> tuple[Floats, Floats]:
-        mine = [c for c in constraints if c.kind == kind]
-        rows = [c.rows @ from_scaled[: c.rows.shape[1]] for c in mine]
-        return np.vstack([np.zeros((0, size)), *rows]), np.concatenate([np.zeros(0), *(c.side for c in mine)])
-
-    (at_most, limit), (equal, value) = stacked("at most"), stacked("equal")
-    cones = tuple(c.rows @ from_scaled[: c.rows.shape[1]] for c in constraints if c.kind == "cone")
-    return {"at_most": at_most, "limit": limit, "equal": equal, "value": value, "cones": cones}
-
-
-def _conflict(program: ConeProgram, constraints: list[Constraint], from_scaled: Floats) -> list[str]:
-    """Names of constraints that contradict one another, none of which can be left out (deletion filter)."""
-    left = list(constraints)
-    for candidate in constraints:
-        others = [c for c in left if c is not candidate]
-        if is_contradictory(replace(program, **constraint_rows(others, from_scaled))):
-            left = others
-    return [constraint.name for constraint in left]
+def _holds(bound: Constraint, theta: Floats) -> bool:
+    """Whether standard parameters lie on the edge of an inequality."""
+    size = np.abs(bound.rows) @ np.abs(theta) + np.abs(bound.side)
+    return bound.kind == "at most" and bool(np.any(bound.side - bound.rows @ theta <= ON_EDGE * size))

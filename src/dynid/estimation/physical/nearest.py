@@ -19,11 +19,10 @@ from dynid.decompositions import eigh, pinv, svd
 from dynid.errors import EstimationError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
-from dynid.estimation.physical.feasible import FeasibleSolution, FeasibleWLS, feasible_parameters
-from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
+from dynid.estimation.physical.conic import ConeProgram, Constraint, solve_cone_program
+from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
+from dynid.estimation.physical.prior import IDENTITY, WhitenedBody
 from dynid.findings import Finding
-from dynid.information import Factor
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 
@@ -71,16 +70,14 @@ def nearest_possible_body(
     program = ConeProgram(
         matrix=rows @ body.from_whitened,
         target=rows @ vector,
-        centre=svec(np.eye(4)),
+        centre=IDENTITY,
         pull=np.full(10, BALL_PULL),
-        bodies=1,
-        margin=BODY_MARGIN,
+        constraints=[Constraint("matrix", -np.eye(10), -BODY_MARGIN * IDENTITY)],
     )
     try:
-        answer = solve_cone_program(program)
+        nearest = np.asarray(body.from_whitened @ solve_cone_program(program))
     except EstimationError:
         return None
-    nearest = np.asarray(body.from_whitened @ answer[0])
     return nearest, float(np.linalg.norm(rows @ (nearest - vector)))
 
 
@@ -104,67 +101,14 @@ def lift_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tup
     values = np.where(known, estimate.values, 0.0)
     rows = np.zeros((len(values), len(values)))
     rows[:, known] = _equation_rows(equations, estimate)
+    R: Floats = np.asarray(np.linalg.qr(rows, mode="r"))
+    factor = replace(equations.information.weight(), R=R, z=R @ values, residual=0.0)
     try:
-        theta = _nearest_robot(equations, values, rows, int(estimate.samples.sum()), TIE).theta
+        theta = feasible_parameters(equations, factor, FeasibleWLS(prior_weight=TIE)).theta
     except EstimationError:
         message = "no possible robot was found near these base parameters: the exported robot keeps its prior ones"
-        return equations.robot.parameter_vector.copy(), (_not_found(message),)
+        return equations.robot.parameter_vector.copy(), (_doubt(message),)
     return theta[: len(equations.base.layout)], _distance_findings(equations, estimate, theta, rows[:, known])
-
-
-def add_standard(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
-    """The unchanged estimate with the standard parameters of the nearest possible robot, which is written to files.
-
-    Where no possible robot is found near it, they are the base parameters alone, which give the same torques.
-    """
-    root = _root(estimate.values, information)
-    try:
-        theta = _nearest_robot(equations, estimate.values, root, int(estimate.samples.sum()), TIE).theta
-    except EstimationError:
-        message = "no possible robot was found near the estimate: its standard parameters give the torques only"
-        standard = equations.representative(estimate.values)
-        return replace(estimate, standard=standard, findings=(*estimate.findings, _not_found(message)))
-    known = ~estimate.undetermined
-    rows = _inverse_root(estimate.covariance[np.ix_(known, known)], estimate.values[known])
-    findings = (*estimate.findings, *_distance_findings(equations, estimate, theta, rows))
-    return replace(estimate, standard=theta[: len(equations.base.layout)], findings=findings)
-
-
-def _nearest_robot(equations: Factors, beta: Floats, root: Floats, samples: int, prior: float) -> FeasibleSolution:
-    """The possible robot nearest to beta (b,) in the metric ``root^T root`` (b, b), with a prior of some weight."""
-    R: Floats = np.asarray(np.linalg.qr(root, mode="r"))
-    factor = Factor(
-        columns=equations.information.columns,
-        R=R,
-        z=R @ beta,
-        residual=0.0,
-        samples=samples,
-        resolution=1e-11,
-    )
-    return feasible_parameters(equations, factor, FeasibleWLS(prior_weight=prior))
-
-
-def _root(beta: Floats, information: Floats) -> Floats:
-    """(b, b) root of an information matrix, no stronger than the cone solver is accurate."""
-    strength = float(beta @ information @ beta)
-    information = information * min(1.0, STRONGEST / max(strength, 1e-300))
-    # instruments that noise turned against their regressor make a diagonal below zero: nothing is known there, and
-    # the nearest positive matrix has no information in that direction
-    sizes = np.abs(np.diagonal(information))
-    scale = 1.0 / np.sqrt(np.maximum(sizes, RESOLUTION * sizes.max(initial=1e-300)))
-    values, vectors = eigh(information * np.outer(scale, scale))
-    return np.asarray((vectors * np.sqrt(np.maximum(values, RESOLUTION * values[-1]))) @ vectors.T / scale)
-
-
-def _inverse_root(covariance: Floats, values: Floats) -> Floats:
-    """Rows W with ``W^T W`` the inverse of a covariance, rounding kept from making anything infinitely sure."""
-    sigma = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-    typical = float(np.max(np.abs(values), initial=0.0))
-    sigma = np.maximum(sigma, SMALLEST * np.maximum(np.abs(values), SMALLEST * typical) + 1e-300)
-    spread, vectors = eigh(covariance / np.outer(sigma, sigma))
-    spread = np.maximum(spread, 1e-10 * max(float(spread[-1]) if spread.size else 1.0, 1e-300))
-    # a floor on sigma also floors the spread: certainty beyond it is rounding
-    return np.asarray((vectors / np.sqrt(np.maximum(spread, 1e-12))).T / sigma)
 
 
 def _equation_rows(equations: Factors, estimate: Estimate) -> Floats:
@@ -204,19 +148,14 @@ def _distance_findings(equations: Factors, estimate: Estimate, theta: Floats, ro
     off = float(np.linalg.norm(rows @ away) / np.sqrt(max(1, known.sum())))
     if off <= 1.0:
         return ()
-    return (
-        Finding(
-            code="impossible-estimate",
-            severity="warning",
-            where="standard parameters",
-            message="no possible robot has these base parameters: the nearest, which is written to files, is "
-            f"{off:.2g} standard deviations away, on average",
-            evidence={"standard deviations": off},
-        ),
+    message = (
+        "no possible robot has these base parameters: the nearest, which is written to files, is "
+        f"{off:.2g} standard deviations away, on average"
     )
+    return (replace(_doubt(message), evidence={"standard deviations": off}),)
 
 
-def _not_found(message: str) -> Finding:
+def _doubt(message: str) -> Finding:
     return Finding(code="impossible-estimate", severity="warning", where="standard parameters", message=message)
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from dynid.arrays import Floats
 from dynid.estimation.equations import Factors
+from dynid.estimation.physical.conic import Constraint, svec
 from dynid.robot.model import Robot
 from dynid.terms.base import JointTerm, RecordableTerm, Term
 from dynid.terms.friction import AsymmetricViscous, Viscous
@@ -33,7 +35,7 @@ class Passivity:
     rows: Floats
     """(m, k) ``rows @ parameters >= 0``"""
     blocks: tuple[Floats, ...]
-    """Each (d (d + 1) / 2, k): upper triangle of a positive semidefinite matrix, stacked as by `svec`."""
+    """Each (d (d + 1) / 2, k): `svec` of a positive semidefinite matrix."""
 
     @classmethod
     def of(cls, joint_names: Sequence[str], terms: Sequence[Term]) -> Passivity:
@@ -55,6 +57,27 @@ class Passivity:
             blocks=tuple(_block(group, kind) for kind in (inertias, frictions) for group in _connected(kind)),
         )
 
+    def constraints(self, sizes: Floats, first: int) -> tuple[Constraint, ...]:
+        """The constraints over scaled unknowns.
+
+        Args:
+            sizes: (m,) parameter of each term, and of those behind them = size * scaled unknown.
+            first: Place of the first term among the unknowns.
+        """
+
+        def scaled(kind: Literal["at most", "matrix"], rows: Floats) -> Constraint:
+            whole = np.zeros((len(rows), first + sizes.size))
+            whole[:, first : first + rows.shape[1]] = -rows * sizes[: rows.shape[1]]
+            return Constraint(kind, whole / max(float(np.abs(whole).max(initial=0.0)), 1e-300), np.zeros(len(rows)))
+
+        single = np.zeros((len(self.nonnegative), first + sizes.size))
+        single[range(len(self.nonnegative)), [first + k for k in self.nonnegative]] = -1.0
+        return (
+            Constraint("at most", single, np.zeros(len(single))),
+            scaled("at most", self.rows),
+            *(scaled("matrix", block) for block in self.blocks),
+        )
+
 
 def _row(size: int, entries: Mapping[int, float]) -> Floats:
     row = np.zeros(size)
@@ -63,14 +86,9 @@ def _row(size: int, entries: Mapping[int, float]) -> Floats:
 
 
 def _block(joints: Sequence[int], matrices: Sequence[Entries]) -> Floats:
-    """(d (d + 1) / 2, k) upper triangle of the matrix between some joints, per unit of each parameter."""
-    return np.array(
-        [
-            [entries.get((joints[i], joints[j]), 0.0) * (1.0 if i == j else np.sqrt(2.0)) for entries in matrices]
-            for j in range(len(joints))
-            for i in range(j + 1)
-        ]
-    )
+    """(d (d + 1) / 2, k) `svec` of the matrix between some joints, per unit of each parameter."""
+    tables = [np.array([[entries.get((i, j), 0.0) for j in joints] for i in joints]) for entries in matrices]
+    return np.stack([svec(table) for table in tables], axis=1)
 
 
 def _connected(matrices: Iterable[Entries]) -> list[list[int]]:

@@ -22,7 +22,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
-from dynid.estimation.physical.feasible import noise_factor, passive_rows
+from dynid.estimation.physical.feasible import noise_factor
 from dynid.estimation.physical.nearest import with_possible_links
 from dynid.estimation.physical.passivity import Passivity, all_terms
 from dynid.estimation.physical.prior import PriorCoordinates
@@ -176,9 +176,9 @@ def refit_friction(equations: Factors, links: Floats) -> Floats:
         target=factor.z - factor.R @ equations.grouping[:, :first] @ links[:first],
         centre=prior.centre[first:],
         pull=prior.pull[first:],
-        **passive_rows(passivity, passivity.nonnegative, sizes, 0),
+        constraints=passivity.constraints(sizes, 0),
     )
-    y, _ = solve_cone_program(program)
+    y = solve_cone_program(program)
     y[list(passivity.nonnegative)] = np.maximum(y[list(passivity.nonnegative)], 0.0)
     return np.concatenate([links[:first], sizes * y])
 

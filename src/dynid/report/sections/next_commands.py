@@ -14,7 +14,6 @@ FLAGS = frozenset({"--force", "--json", "--check", "--no-check"})
 """Options of ``dynid identify`` without a value."""
 AGAIN = {
     "assumed-loop": "--set law=law.toml",
-    "bounds-cost": "--estimator wls",
     "controller": "--set law=law.toml",
     "impossible-estimate": "--estimator feasible",
     "negative-friction": "--estimator feasible",

@@ -1,1 +1,0 @@
-"""Uncertainty of estimates from the scores of blocks of time, whatever correlates the errors of the torques."""
