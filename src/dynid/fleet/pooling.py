@@ -20,9 +20,9 @@ from dynid.arrays import Bools, Floats
 from dynid.decompositions import svd
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.equations import Factors
-from dynid.estimation.score_covariance import solution_root
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.noise import correlation_inflation, joint_variances
+from dynid.estimation.score_covariance import solution_root
 from dynid.information import Factor, Information
 from dynid.information.triangular import append_rows
 
