@@ -36,7 +36,7 @@ BASE_SECONDS = 4.5
 """Processor time for a small file [s] (convention)."""
 PATIENCE = 6.0
 """Ratio of wall time to processor time that a busy machine may need (convention)."""
-BYTES_PER_SECOND = 5e6
+BYTES_PER_SECOND = 1e6
 """Reading rate below which a larger file is given up [bytes/s] (convention)."""
 _OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
