@@ -1,8 +1,47 @@
-"""Readers of log files, one module per format; `formats` has the table of them."""
+"""Readers of log files, one module per format (`formats` has the table), whole or piece by piece."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+from dynid.errors import LogReadError
 from dynid.logs.readers.base import Options, Table
-from dynid.logs.readers.pieces import read_pieces, read_table
+from dynid.logs.readers.formats import detect_format, log_read_error, read_here
+from dynid.logs.readers.guarded import read_guarded
 
 __all__ = ["Options", "Table", "read_pieces", "read_table"]
+
+
+def read_table(path: str | Path, options: Options | None = None) -> Table:
+    """Read one log file, or the folder of a ROS 2 bag, into named columns.
+
+    Raises:
+        LogReadError: For any file that cannot be read, with place, reason and remedy.
+    """
+    return next(iter([*read_pieces(path, options)]))
+
+
+def read_pieces(path: str | Path, options: Options | None = None, *, rows: int = 0) -> Iterator[Table]:
+    """Read one log piece by piece; text, npy, Parquet and Arrow in bounded memory, other formats whole.
+
+    Args:
+        path: The file, or the folder of a ROS 2 bag; nothing else is opened.
+        options: How to read it.
+        rows: Rows of a piece; 0 for the whole log.
+
+    Raises:
+        LogReadError: As soon as something cannot be read.
+    """
+    file, name = Path(path), "text"
+    try:
+        found = detect_format(file)
+        name = found.name
+        if found.guarded:
+            tables = read_guarded(name, file, options or Options(), rows)
+        else:
+            tables = read_here(name, file, options or Options(), rows)
+        for table in tables:
+            yield from table.pieces(rows)
+    except (OSError, ValueError, LogReadError) as error:
+        raise log_read_error(error, name, file) from error

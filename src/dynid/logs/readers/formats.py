@@ -26,8 +26,8 @@ class Format:
     suffixes: tuple[str, ...]
     magic: tuple[tuple[int, bytes], ...] = ()
     """(offset, bytes) that open such a file."""
-    module: str = ""
-    """The reader's module in this folder, where it has another name."""
+    reader: str = ""
+    """Module in this folder and function that read it; those of its name and ``read`` by default."""
     guarded: bool = True
     """Whether it is read in a child process of limited memory and time. It need not be where nothing is packed, so that
     its numbers take at most some times the bytes of the file."""
@@ -36,15 +36,15 @@ class Format:
 
 
 FORMATS = (
-    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), "numpy_files", guarded=False),
-    Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06")), "numpy_files"),
-    Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), extra="readers"),
-    Format("mat", (".mat",), ((0, b"MATLAB 5.0"),)),
+    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), "arrays:read_npy", guarded=False),
+    Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06")), "arrays:read_npz"),
+    Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), "arrays:read_hdf5", extra="readers"),
+    Format("mat", (".mat",), ((0, b"MATLAB 5.0"),), "arrays:read_mat"),
     Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), extra="readers"),
-    Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), "ros", extra="readers"),
-    Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), "ros", extra="readers"),
-    Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),), "ros", extra="readers"),
-    Format("json", (".json",), (), "json_records"),
+    Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), "ros:read", extra="readers"),
+    Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), "ros:read", extra="readers"),
+    Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),), "ros:read", extra="readers"),
+    Format("json", (".json",), (), "json_records:read"),
     Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), guarded=False),
 )
 """All formats, binary ones first; a file of no other format is text."""
@@ -86,8 +86,9 @@ def read_here(name: str, path: Path, options: Options, rows: int = 0) -> Iterato
     """Read a file with the named reader in this process; every failure is a `LogReadError` with the file's path."""
     try:
         found = next(row for row in FORMATS if row.name == name)
-        reader = importlib.import_module(f"dynid.logs.readers.{found.module or name}")
-        yield from reader.read(path, options, rows)
+        module, _, function = (found.reader or f"{name}:read").partition(":")
+        reader = getattr(importlib.import_module(f"dynid.logs.readers.{module}"), function)
+        yield from reader(path, options, rows)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
