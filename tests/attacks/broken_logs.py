@@ -10,8 +10,8 @@ from pathlib import Path
 from campaigns.log_writers import CASES, planted
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
-from dynid.logs.readers.base import Options
 from dynid.logs.readers import read_table
+from dynid.logs.readers.base import Options
 from dynid.logs.recording import Recording
 
 from .mutants import mutate, try_mutants

@@ -159,14 +159,6 @@ def test_columns_outside_the_map_are_named(header: str, said: str, tmp_path: Pat
     assert said in proposal.explanation
 
 
-def test_the_template_names_columns_that_are_there(tmp_path: Path) -> None:
-    path = tmp_path / "run.csv"
-    path.write_text("t_ms,one,two\n0,1,2\n1,2,3\n2,3,4\n")
-    assert '# columns = ["one", "two"]' in inspect_log(path).toml
-    path.write_text("0,1,2\n1,2,3\n2,3,4\n")
-    assert '# columns = "c{2..7}"' in inspect_log(path).toml
-
-
 def test_a_log_of_another_robot_is_told_by_its_joints(tmp_path: Path) -> None:
     """Names come first: nothing is said of units while the joints differ."""
     style = next(style for style in STYLES if style.name == "by_name")
@@ -180,7 +172,7 @@ def test_a_log_of_another_robot_is_told_by_its_joints(tmp_path: Path) -> None:
         ) as caught:
             read_recording(path, robot, channel_map=channel_map)
         assert "unit" not in str(caught.value)
-        assert missing in inspect_log(path, robot).toml
+        assert missing in inspect_log(path, robot).explanation
     assert "# check: none is a joint of the robot" in inspect_log(path, arm(tuple("abcdef"))).toml
     bag = write_shuffled_bag(tmp_path / "run.mcap", list(range(6)), extra=False)
     with pytest.raises(DataError, match=r"no position of joint1.*joint7; it has shoulder_pan_joint"):

@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dynid
 from campaigns.log_writers import JOINTS, planted, write_db3, write_text
 from dynid import check_recording, process
 from dynid.errors import DataError, LogReadError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.reading import read_recording
-from dynid.robot.parts import JointLimits
 
 LOG = planted(60)
 
@@ -76,14 +74,7 @@ def test_unit_of_time(factor: float, unit: str, tmp_path: Path) -> None:
     assert propose(tmp_path / "log.npz")["time"]["unit"] == unit  # type: ignore[index]
 
 
-def test_profiles_wide_arrays_several_files_and_wrench(tmp_path: Path) -> None:
-    names = ["timestamp", *(f"actual_q_{j}" for j in range(6))]
-    np.savetxt(tmp_path / "ur.csv", np.ones((5, 7)), delimiter=",", header=",".join(names), comments="")
-    assert propose(tmp_path / "ur.csv") == {
-        "profile": "ur_rtde",
-        "time": {"column": "timestamp", "unit": "s"},
-        "position": {"columns": "actual_q_{0..5}", "unit": "rad"},
-    }
+def test_wide_arrays_several_files_and_wrench(tmp_path: Path) -> None:
     np.savez(tmp_path / "wide.npz", t=LOG.time, q=LOG.q.T, w=LOG.wrench)
     np.savez(tmp_path / "plain.npz", t=LOG.time, q=LOG.q.T)
     assert propose(tmp_path / "wide.npz")["position"]["transpose"]  # type: ignore[index]
@@ -101,17 +92,14 @@ def test_odd_names_make_valid_toml(tmp_path: Path) -> None:
         inspect_log(tmp_path / "none.csv")
 
 
-def test_columns_without_names_get_a_hint_that_works(tmp_path):
+def test_columns_without_names_get_a_hint_that_works(tmp_path: Path) -> None:
     values = np.column_stack([np.arange(40) / 100.0, np.random.default_rng(0).normal(size=(40, 18))])
     np.save(tmp_path / "run.npy", values)
     np.savetxt(tmp_path / "run.txt", values)
     for name in ("run.npy", "run.txt"):
-        hint = inspect_log(tmp_path / name).toml
-        lines = dict(line.removeprefix("# ").split(" = ", 1) for line in hint.splitlines() if line.startswith("# col"))
-        time, position = (lines[key].strip('"') for key in ("column", "columns"))
-        chosen = {"time": {"column": time, "unit": "s"}, "position": {"columns": position, "unit": "rad"}}
-        recording = read_recording(tmp_path / name, channel_map=chosen)
-        np.testing.assert_allclose(recording.q, values[:, 1:7])
+        hint = inspect_log(tmp_path / name).toml.replace("# [", "[").replace("# col", "col").replace("# unit", "unit")
+        chosen = tomllib.loads(hint.replace('unit = "ms"\n', ""))
+        np.testing.assert_allclose(read_recording(tmp_path / name, channel_map=chosen).q, values[:, 1:7])
 
 
 def test_a_log_with_one_row_says_so(tmp_path: Path) -> None:
@@ -127,48 +115,22 @@ def test_a_log_with_one_row_says_so(tmp_path: Path) -> None:
     assert "the log has one row" in [finding.message for finding in check_recording(recording).findings]
 
 
-def test_the_map_of_a_profile_leaves_places_for_torque_constants(tmp_path: Path) -> None:
+def test_the_map_leaves_places_for_torque_constants(tmp_path: Path) -> None:
     names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd", "current") for j in range(6))]
-    np.savetxt(tmp_path / "ur.csv", np.zeros((20, 19)), delimiter=",", header=",".join(names), comments="")
+    values = np.arange(20 * 19).reshape(20, 19) / 1000.0
+    np.savetxt(tmp_path / "ur.csv", values, delimiter=",", header=",".join(names), comments="")
     toml = inspect_log(tmp_path / "ur.csv").toml
-    assert 'profile = "ur_rtde"' in toml
     assert 'torque_constant = ["?", "?", "?", "?", "?", "?"]' in toml
     (tmp_path / "map.toml").write_text(toml)
     place = r"map\.toml: \[current\] torque_constant: fill in torque_constant \(N m/A\) of the 6 joints"
     with pytest.raises(DataError, match=place):
         read_recording(tmp_path / "ur.csv", channel_map=tmp_path / "map.toml")
     filled = tomllib.loads(toml.replace('"?"', "10.0"))
-    assert read_recording(tmp_path / "ur.csv", channel_map=filled).effort is not None
-
-
-def test_a_profile_does_not_hide_missing_columns(tmp_path: Path) -> None:
-    names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "current") for j in range(6))]
-    names.remove("actual_current_2")
-    np.savetxt(tmp_path / "ur.csv", np.zeros((20, 12)), delimiter=",", header=",".join(names), comments="")
-    proposal = inspect_log(tmp_path / "ur.csv")
-    assert "5 of 6 currents: actual_current_2 is missing (check)" in proposal.explanation
-    assert "# no [current]: 5 of 6 currents" in proposal.toml
+    np.testing.assert_allclose(read_recording(tmp_path / "ur.csv", channel_map=filled).effort, 10.0 * values[:, 13:])
+    np.savetxt(tmp_path / "ur.csv", values[:, :-1], delimiter=",", header=",".join(names[:-1]), comments="")
+    proposal = inspect_log(tmp_path / "ur.csv")  # one current is missing
+    assert "[current] not mapped: actual_current_0" in proposal.explanation
     assert "current" not in tomllib.loads(proposal.toml)
-
-
-@pytest.mark.parametrize(
-    ("reach", "unit", "doubt"), [(1.0, "rad", None), (8.0, "rad", "reaches 8, its limit"), (172.0, "deg", "has rad")]
-)
-def test_values_are_compared_with_the_unit_of_a_profile(
-    reach: float, unit: str, doubt: str | None, tmp_path: Path
-) -> None:
-    names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd") for j in range(6))]
-    time = np.linspace(0.0, 3.0, 301)
-    values = np.column_stack([time, *[reach * np.sin(np.pi * time)] * 6, *[np.pi * reach * np.cos(np.pi * time)] * 6])
-    np.savetxt(tmp_path / "ur.csv", values, delimiter=",", header=",".join(names), comments="")
-    robot = dynid.robots.puma560()
-    robot = robot.with_limits(dict.fromkeys(robot.joint_names, JointLimits(lower=-6.28, upper=6.28)))
-    proposal = inspect_log(tmp_path / "ur.csv", robot)
-    found = tomllib.loads(proposal.toml)
-    assert (found["position"]["unit"], found["velocity"]["unit"]) == (unit, f"{unit}/s")
-    doubts = [guess.reason for guess in proposal.guesses if guess.section == "position" and not guess.certain]
-    assert len(doubts) == (doubt is not None)
-    assert all(str(doubt) in one and "6.28" in one for one in doubts)
 
 
 def test_german_headers(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_errors_of_a_map_name_the_map(tmp_path, text):
     with pytest.raises(DataError, match=r"log\.csv: \[position\] columns of .*map\.toml: the log has no column 'p1'"):
         read_recording(text, channel_map=path)
     with pytest.raises(DataError, match=r"\[position\] columns of profile ur_rtde"):
-        read_recording(text, profile="ur_rtde")
+        read_recording(text, channel_map="ur_rtde")
     with pytest.raises(DataError, match=r"\[position\] columns of the channel map"):
         read_recording(text, channel_map={**MAP, "position": {"columns": "p", "unit": "rad"}})
     with pytest.raises(DataError, match=r"^channel map: \[position\] sign: "):

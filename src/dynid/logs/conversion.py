@@ -52,25 +52,6 @@ def convert(
     return _Conversion(channel_map, tables, robot, first_row).fields()
 
 
-def fits(channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None = None) -> bool:
-    """Whether every column that a map requires exists, and as many positions as the robot has joints."""
-    conversion = _Conversion(channel_map, tables, robot, 0)
-    try:
-        picked = {
-            name: pick(signal, "", tables, conversion.joints)
-            for name, signal in channel_map.signals.items()
-            if not signal.optional
-        }
-    except DataError:
-        return False
-    width = sum(1 if array.ndim == 1 else array.shape[1] for array in picked["position"].arrays)
-    return not channel_map.files and all(item.arrays for item in picked.values()) and width in _dofs(robot, width)
-
-
-def _dofs(robot: Robot | None, width: int) -> tuple[int]:
-    return (width if robot is None else robot.dof,)
-
-
 class _Conversion:
     """One map applied to the tables of one run; it gathers notes and findings on its way."""
 

@@ -6,7 +6,6 @@ Nothing here is applied by itself. The proposal is text for a person to check, s
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.logs.channel_map import profile_content, read_profile
 from dynid.logs.column_names import JointNames, quantity_in, words_of
-from dynid.logs.columns import expand_numbers
-from dynid.logs.conversion import fits
 from dynid.logs.joint_order import other_joints, shortened
 from dynid.logs.lerobot import is_lerobot
 from dynid.logs.readers import Table
 from dynid.logs.readers.ros import bag_files
-from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
+from dynid.logs.reading import Progress, folder_contents, read_tables
 from dynid.logs.signal_guess import Found, Survey, has_no_sign
 from dynid.robot.model import Robot
 
@@ -99,12 +95,8 @@ def inspect_log(
         notes.append("the log has one row: it shows no motion")
     if others + more:
         notes.append(f"one map for {others + more + 1} runs of one kind; {next(iter(tables))} was read for it")
-    bags = all(table.clocks for table in tables.values())
-    profiles = ("joint_state",) if bags else _profiles(tables, robot)
-    if profiles:
-        toml, guesses = _from_profile(profiles[0], tables, robot)
-    else:
-        toml, guesses = _from_names(tables, robot)
+    is_bag = all(table.clocks for table in tables.values())
+    toml, guesses = (_from_messages if is_bag else _from_names)(tables, robot)
     return Proposal(toml=toml, guesses=tuple(guesses), columns=columns, notes=tuple(notes))
 
 
@@ -149,15 +141,7 @@ def _same_kind(tables: dict[str, Table]) -> tuple[dict[str, Table], int]:
     return {first: tables[first]}, len(tables) - 1
 
 
-def _profiles(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, ...]:
-    """The ready profiles that fit the tables, and the number of the robot's joints."""
-    fitting = matching_profiles(tables)
-    if robot is None:
-        return fitting
-    return tuple(name for name in fitting if fits(read_profile(name), tables, robot))
-
-
-def _describe(name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
+def _describe(name: str, values: Floats) -> str:
     """A column in one line."""
     finite = values[np.isfinite(values)]
     extent = f"{finite.min():.6g} to {finite.max():.6g}" if finite.size else "no numbers"
@@ -166,76 +150,20 @@ def _describe(name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float64
     return f"{name}: {shape}, {extent}" + (f", {missing} missing" if missing else "")
 
 
-def _from_profile(name: str, tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
-    """The proposal for a log that a ready profile explains."""
-    guess = Guess(section="profile", text=name, reason="every column that it requires is there", certain=True)
-    lines, guesses = [f'profile = "{name}"'], [guess]
-    if read_profile(name).time.column is not None:  # messages of bags declare units and times
-        more, doubts = _profile_tables(name, tables, robot)
-        return "\n".join(lines + more) + "\n", guesses + doubts
+def _from_messages(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
+    """The proposal for bags of ROS messages, which say quantities, units and times themselves."""
     columns = [column for table in tables.values() for column in table.clocks if "/position/" in column]
-    if joints := tuple(dict.fromkeys(column.rsplit("/", 1)[1] for column in columns)):
-        names = JointNames(robot.joint_names if robot else ())
-        place = {found[0]: joint for joint in joints if (found := names.find(words_of(joint))) is not None}
-        is_known = robot is not None and len(place) == robot.dof
-        ordered = tuple(place[j] for j in sorted(place)) if is_known else joints
-        remark = "" if is_known else "  # check: put them into the order of the robot's joints"
-        lines.append(f"joints = [{', '.join(map(_quoted, ordered))}]{remark}")
-        reason = "the joints' names" + ("" if ordered == joints[: len(ordered)] else "; the log has another order")
-        guesses += [Guess(section="joints", text=", ".join(ordered), reason=reason, certain=True)] * is_known
+    joints = tuple(dict.fromkeys(column.rsplit("/", 1)[1] for column in columns))
+    names = JointNames(robot.joint_names if robot else ())
+    place = {found[0]: joint for joint in joints if (found := names.find(words_of(joint))) is not None}
+    is_known = robot is not None and len(place) == robot.dof
+    ordered = tuple(place[j] for j in sorted(place)) if is_known else joints
+    remark = "" if is_known else "  # check: put them into the order of the robot's joints"
+    lines = ['profile = "joint_state"', *([f"joints = {_array(ordered)}{remark}"] if joints else [])]
+    reason = "the joints' names" + ("" if ordered == joints[: len(ordered)] else "; the log has another order")
+    guesses = [Guess(section="profile", text="joint_state", reason="messages declare themselves", certain=True)]
+    guesses += [Guess(section="joints", text=", ".join(ordered), reason=reason, certain=is_known)] * bool(joints)
     return "\n".join(lines) + "\n", guesses
-
-
-def _profile_tables(name: str, tables: Mapping[str, Table], robot: Robot | None) -> tuple[list[str], list[Guess]]:
-    """The tables of a profile that the log has, and a guess wherever columns are missing or values fit no unit."""
-    survey, content = Survey(tables, robot), profile_content(name)
-    found = survey.find()
-    lines: list[str] = []
-    guesses: list[Guess] = []
-    for section, keys in content.items():
-        if not isinstance(keys, dict):
-            continue
-        key = "column" if section == "time" else "columns"
-        names = expand_numbers(keys[key], section)
-        missing = [name for name in names if all(table.column(name) is None for table in tables.values())]
-        if missing and (section == "time" or len(missing) < len(names)):
-            plural = {"velocity": "velocities"}.get(section, f"{section}s")
-            verb = "is" if len(missing) == 1 else "are"
-            reason = f"{len(names) - len(missing)} of {len(names)} {plural}: {', '.join(missing)} {verb} missing"
-            guesses.append(Guess(section=section, text="not mapped", reason=reason, certain=False))
-            lines += ["", f"# no [{section}]: {reason}"]
-        if missing:
-            continue
-        units: tuple[str, ...] = (keys["unit"],)
-        doubt = ""
-        one = found.get(section) if section in ("position", "velocity") else None
-        if one is not None and set(one.columns) == set(names):
-            doubt = _beyond_limits(survey.values(one), robot) if section == "position" else ""
-            if one.units != units:
-                doubt = "; ".join(filter(None, (one.reason, doubt, f"the profile has {units[0]}")))
-                units = one.units
-        if doubt:
-            guesses.append(Guess(section=section, text=f"unit {', '.join(units)}", reason=doubt, certain=False))
-        check = f"  # check: {doubt}" if doubt else ""
-        lines += ["", f"[{section}]", f"{key} = {_quoted(keys[key])}", f"unit = {_listed(units)}{check}"]
-        if section == "current" and "effort" not in content:  # no log states torque constants
-            places = ", ".join(['"?"'] * len(names))
-            lines.append(f"torque_constant = [{places}]  # fill in: torque of the motor per current [N m/A]")
-            lines.append("# gear = [...]  # where the constants are those of the motors, not of the joints")
-    return lines, guesses
-
-
-def _beyond_limits(q: Floats, robot: Robot | None) -> str:
-    """The first joint whose positions (N, n), taken as SI units, pass the limits of the robot file, in words."""
-    if robot is None or robot.dof != q.shape[1]:
-        return ""
-    for joint, reach in zip(
-        robot.moving_joints, np.where(np.isfinite(q), np.abs(q), 0.0).max(axis=0, initial=0.0), strict=True
-    ):
-        limit = max(abs(joint.limits.lower), abs(joint.limits.upper))
-        if joint.kind != "continuous" and reach > limit > 0.0:
-            return f"joint {joint.name!r} reaches {reach:.4g}, its limit in the robot file is {limit:.4g}"
-    return ""
 
 
 def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
@@ -243,20 +171,23 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
     survey = Survey(tables, robot)
     found = survey.find()
     keys = {name: f"file{k + 1}" for k, name in enumerate(tables)} if len(tables) > 1 else {}
-    first, several = _nameless(next(iter(tables.values())), survey.time, found)
     sections = ["[files]\n" + "\n".join(f"{key} = {_quoted(name)}" for name, key in keys.items())] if keys else []
+    taken = {name for one in found.values() for name in one.columns} | set(survey.time.columns if survey.time else ())
+    singles = [name for table in tables.values() for name in _single(table)]
+    others = [name for name in singles if name not in taken] or ["..."]
     if survey.time is None:
+        others = [name for name in others if name != singles[0]]
         sections.append(
             "[time]  # no time column was recognised: name it, or give the time between rows\n"
-            f'# column = {_quoted(first)}\n# unit = "s"\n# or: sample_time = 1\n# unit = "ms"'
+            f'# column = {_quoted(singles[0])}\n# unit = "s"\n# or: sample_time = 1\n# unit = "ms"'
         )
     else:
         sections.append(_time_section(survey.time, tables, keys))
     sections += [_section(quantity, found, survey, keys) for quantity in found]
     if "position" not in found:
         sections.append(
-            f"# no positions were recognised{_other_count(tables, robot)}: name the columns of positions, velocities "
-            f'and torques\n# [position]\n# columns = {_listed(several)}\n# unit = "rad"'
+            "# no positions were recognised: name the columns of positions, velocities and torques\n"
+            f'# [position]\n# columns = {_array(others[:6])}\n# unit = "rad"'
         )
     shown = {**({} if survey.time is None else {"time": survey.time}), **found}
     guesses = [guess for quantity, one in shown.items() for guess in _guesses(quantity, one)]
@@ -293,6 +224,10 @@ def _section(quantity: str, found: Mapping[str, Found], survey: Survey, keys: Ma
         x.ndim == 2 and len(x) < x.shape[1] for x in map(survey.tables[one.file].column, one.columns) if x is not None
     ):
         lines.append("transpose = true")
+    if quantity == "current" and "effort" not in found:  # no log states torque constants
+        places = ", ".join(['"?"'] * survey.values(one).shape[1])
+        lines.append(f"torque_constant = [{places}]  # fill in: torque of the motor per current [N m/A]")
+        lines.append("# gear = [...]  # where the constants are those of the motors, not of the joints")
     return "\n".join([f"[{quantity}]", *lines])
 
 
@@ -313,7 +248,8 @@ def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
     for kind, names in survey.left_out(found).items():
         values = [x for table in survey.tables.values() for name, x in table.columns.items() if name in names]
         reason = "they do not make one column for each joint"
-        reason += f"; robot '{robot.name}' has {robot.dof} joints" if robot is not None else ""
+        if robot is not None:
+            reason += f"; robot '{robot.name}' has {robot.dof} joints; {other_joints(names, robot)}".rstrip("; ")
         if kind.startswith("commanded"):
             reason = "they are commanded, not measured"
         elif kind == "temperature":
@@ -329,33 +265,14 @@ def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
     return guesses
 
 
-def _other_count(tables: Mapping[str, Table], robot: Robot | None) -> str:
-    """Say which joints are missing where the columns that look like positions are not as many as the joints."""
-    found = None if robot is None else Survey(tables, None).find().get("position")
-    if robot is None or found is None or len(found.columns) == robot.dof:
-        return ""
-    return (
-        f" ({len(found.columns)} columns look like positions, and robot '{robot.name}' has {robot.dof} joints; "
-        f"{other_joints(found.columns, robot)})"
-    )
-
-
-def _nameless(table: Table, time: Found | None, found: Mapping[str, Found]) -> tuple[str, list[str]]:
-    """How the map would name the first column, and six columns after it, of a log whose columns have no telling names.
-
-    Those of a matrix count from 0, those of a text without a header are numbered from 1. Others are listed,
-    except those that the map names already.
-    """
-    wide = next((name for name, values in table.columns.items() if values.ndim == 2), None)
-    if wide is not None:
-        return f"{wide}[0]", [f"{wide}[{{1..6}}]"]
-    first = next(iter(table.names), "c1")
-    numbered = re.fullmatch(r"(.*?)(\d+)", first)
-    if numbered and f"{numbered[1]}{int(numbered[2]) + 1}" in table.names:
-        start = int(numbered[2])
-        return first, [f"{numbered[1]}{{{start + 1}..{start + 6}}}"]
-    taken = {name for one in found.values() for name in one.columns} | {first if time is None else time.columns[0]}
-    return first, [name for name in table.names if name not in taken][:6] or ["..."]
+def _single(table: Table) -> list[str]:
+    """How a map would name every single column of a table."""
+    return [
+        f"{name}[{k}]" if wide else name
+        for name, values in table.columns.items()
+        for wide in [values.ndim == 2]
+        for k in range(values.shape[1] if wide else 1)
+    ]
 
 
 def _quoted(text: str) -> str:
@@ -363,6 +280,10 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _listed(texts: str | Sequence[str]) -> str:
+def _listed(texts: Sequence[str]) -> str:
     """One text, or a list of texts, as TOML writes it."""
-    return _quoted(texts[0]) if len(texts) == 1 else f"[{', '.join(map(_quoted, texts))}]"
+    return _quoted(texts[0]) if len(texts) == 1 else _array(texts)
+
+
+def _array(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_quoted, texts))}]"

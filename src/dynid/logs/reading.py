@@ -13,8 +13,8 @@ import numpy as np
 
 from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.files import file_digest
-from dynid.logs.channel_map import ChannelMap, ChannelMapSource, profile_names, read_channel_map, read_profile
-from dynid.logs.conversion import convert, fits
+from dynid.logs.channel_map import ChannelMap, ChannelMapSource, read_channel_map, read_profile
+from dynid.logs.conversion import convert
 from dynid.logs.lerobot import is_lerobot
 from dynid.logs.readers import Options, Table, read_pieces, read_table
 from dynid.logs.readers.ros import bag_files
@@ -33,7 +33,6 @@ def read_recording(
     robot: Robot | None = None,
     *,
     channel_map: ChannelMapSource | None = None,
-    profile: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Recording:
@@ -43,8 +42,8 @@ def read_recording(
         path: The file, the folder of a ROS 2 bag, the files that together hold one run, or their folder where the map
             names them.
         robot: Joints are matched by its names and counted against it.
-        channel_map: What the columns mean; not needed for bags of ROS messages, which say so themselves.
-        profile: Name of a ready map instead (`profile_names`).
+        channel_map: What the columns mean, or the name of a built-in map; not needed for bags of ROS messages, which
+            say so themselves.
         strict: Refuse a damaged file instead of keeping what can be verified.
         progress: Called with the finished share (0 to 1) and a short description of the current step.
 
@@ -62,7 +61,7 @@ def read_recording(
     """
     tell = progress or (lambda share, note: None)
     tell(0.0, "reading")
-    chosen, files = _find(path, robot, channel_map, profile)
+    chosen, files = _find(path, robot, channel_map)
     recording = next(_pieces(files, chosen, robot, strict, 0))
     tell(0.9, "making a digest")
     recording = replace(recording, sha256=_digest([part for log in files.values() for part in parts_of(log)]))
@@ -75,7 +74,6 @@ def read_stream(
     robot: Robot | None = None,
     *,
     channel_map: ChannelMapSource | None = None,
-    profile: str | None = None,
     strict: bool = False,
     rows: int = ROWS,
     progress: Progress | None = None,
@@ -89,7 +87,6 @@ def read_stream(
         path: As in `read_recording`.
         robot: As in `read_recording`.
         channel_map: As in `read_recording`.
-        profile: As in `read_recording`.
         strict: As in `read_recording`.
         rows: Rows of a piece.
         progress: Called with the share of the file that was returned (0 to 1), and the number of rows.
@@ -102,7 +99,7 @@ def read_stream(
         >>> sum(part.time.size for part in dynid.read_stream(folder / "run1.csv", channel_map=folder / "map.toml"))
         601
     """
-    chosen, files = _find(path, robot, channel_map, profile)
+    chosen, files = _find(path, robot, channel_map)
     total, done = sum(file.stat().st_size for log in files.values() for file in parts_of(log)), 0
     for recording in _pieces(files, chosen, robot, strict, rows):
         yield recording
@@ -115,16 +112,14 @@ def read_stream(
 
 
 def _find(
-    path: Paths, robot: Robot | None, channel_map: ChannelMapSource | None, profile: str | None
+    path: Paths, robot: Robot | None, channel_map: ChannelMapSource | None
 ) -> tuple[ChannelMap | None, dict[str, Path]]:
     """The map to read with, if one is given, and the files of the run."""
     if robot is not None and not isinstance(robot, Robot):
         raise ArgumentError(
             f"robot is {robot!r:.80}", remedy="Give a Robot or None; a channel map belongs under channel_map=."
         )
-    if channel_map is not None and profile is not None:
-        raise ArgumentError("give a channel map or a profile, not both", remedy='Put profile = "..." into the map.')
-    chosen = read_profile(profile) if profile else None if channel_map is None else read_channel_map(channel_map)
+    chosen = None if channel_map is None else read_channel_map(channel_map)
     return chosen, _find_files(path, chosen)
 
 
@@ -161,11 +156,6 @@ def read_tables(files: Mapping[str, Path], progress: Progress | None = None) -> 
             progress(number / len(files), file.name)
         tables[key] = read_table(file)
     return tables
-
-
-def matching_profiles(tables: Mapping[str, Table]) -> tuple[str, ...]:
-    """The profiles whose every required column is there."""
-    return tuple(name for name in profile_names() if fits(read_profile(name), tables))
 
 
 def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
@@ -243,12 +233,10 @@ def _self_describing(tables: Mapping[str, Table], files: Mapping[str, Path]) -> 
     if all(table.clocks for table in tables.values()):
         return read_profile("joint_state")
     name = next(iter(files.values()))
-    fitting = [f"profile='{profile}'" for profile in matching_profiles(tables)]
-    hint = f"Its columns fit {' or '.join(fitting)}. Otherwise run" if fitting else "Run"
     raise DataError(
         "the log does not say what its columns are and in which units",
         path=name,
-        remedy=f"{hint} `dynid inspect {name.name}`, which proposes a channel map to check and pass on.",
+        remedy=f"Run `dynid inspect {name.name}`, which proposes a channel map to check and pass on.",
     )
 
 

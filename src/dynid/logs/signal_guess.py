@@ -98,13 +98,17 @@ class Survey:
         candidates = [one for file in self.tables for one in self._candidates(file)]
         measured = [one for one in candidates if not one.readings[0].commanded]
         width = self.robot.dof if self.robot else None
-        found = {name: best for name in QUANTITIES if (best := self._best(name, measured, width))}
+        found: dict[str, Found] = {}
+        for name in QUANTITIES:
+            if best := self._best(name, measured, width):
+                found[name] = best
+                width = self.values(best).shape[1] if name == "position" else width
         if "effort" in found and has_no_sign(self.values(found["effort"])):
             del found["effort"]
         if "position" not in found:
             return found | self._wrench()
-        if "velocity" in found and self.time is not None:
-            found["velocity"] = self._same_scale(found["velocity"], found["position"], self.time)
+        if "velocity" in found:
+            found["velocity"] = _same_scale(found["velocity"], found["position"])
         found |= self._reference(candidates, found)
         width = self.values(found["position"]).shape[1]
         if warm := self._best("temperature", measured, width) or self._best("temperature", measured, 1, alone=True):
@@ -302,26 +306,6 @@ class Survey:
             return units, f"{reach}: degrees, or radians of a motor (then add its gear)", False
         return units, f"no unit in {'some of ' if any(said) else ''}the names; {reach}", False
 
-    def _same_scale(self, velocity: Found, position: Found, time: Found) -> Found:
-        """Velocities in degrees or millimetres per second, where positions have such slopes and no name says a unit."""
-        q, dq, stamps = self.values(position), self.values(velocity), self.stamps(time)
-        if velocity.stated or q.shape != dq.shape or len(stamps) != len(q):
-            return velocity
-        of_q, of_dq = (np.array(x.units * (q.shape[1] // len(x.units)), dtype=object) for x in (position, velocity))
-        known = known_unit(time.units[0])
-        seconds = stamps * (1.0 if known is None else known.factor)
-        with np.errstate(all="ignore"):
-            slopes = np.diff(q, axis=0) / np.diff(seconds)[:, None]
-            for unit in ("deg", "mm"):
-                own = of_q == unit
-                ratio = np.nanmedian(np.abs(dq[1:, own])) / np.nanmedian(np.abs(slopes[:, own])) if own.any() else 0.0
-                if 0.3 < ratio < 3.0:  # radians and metres per second would be 57 and 1000 times less
-                    of_dq[own] = f"{unit}/s"
-        units = _once(of_dq.tolist())
-        if units == velocity.units:
-            return velocity
-        return replace(velocity, units=units, reason="they are the slopes of the positions in these units")
-
     def _reference(self, candidates: Sequence[_Candidate], found: Mapping[str, Found]) -> dict[str, Found]:
         """The commanded positions, if columns say so and their values lie near the measured ones.
 
@@ -367,6 +351,14 @@ class Survey:
                 why = f"the name {chosen[0]!r}"
                 return {"wrench": Found(file=file, columns=tuple(chosen), why=why, units=units, reason=reason)}
         return {}
+
+
+def _same_scale(velocity: Found, position: Found) -> Found:
+    """Velocities in the units of the positions per second, where no name says a unit."""
+    units = tuple(f"{unit}/s" for unit in position.units)
+    if velocity.stated or units == velocity.units:
+        return velocity
+    return replace(velocity, units=units, reason="the positions have these units")
 
 
 def _by_rest(reading: Reading) -> Any:

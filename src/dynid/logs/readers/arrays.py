@@ -28,6 +28,7 @@ from dynid.logs.readers.base import (
     refuse_bomb,
 )
 
+
 def read_npy(path: Path, options: Options, rows: int) -> Iterator[Table]:
     """Read an array, mapped into memory, a given number of rows at a time."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -138,16 +139,19 @@ def _numbers(message: Any) -> tuple[tuple[str, ...], list[float]]:
     if hasattr(message, "wrench"):
         axes = [(word, axis) for word in ("force", "torque") for axis in "xyz"]
         return tuple(map("/".join, axes)), [getattr(getattr(message.wrench, word), axis) for word, axis in axes]
-    if len(set(message.name)) < len(message.name):
+    parts = (message.position, message.velocity, message.effort)
+    numbers = [number for part in parts for number in part.tolist()]
+    return _labels(tuple(message.name), *(part.size for part in parts)), numbers
+
+
+@lru_cache(maxsize=256)
+def _labels(joints: tuple[str, ...], *sizes: int) -> tuple[str, ...]:
+    """The names of the numbers of a joint state; quantities without one number for each joint have none."""
+    if len(set(joints)) < len(joints):
         raise LogReadError("a joint is named twice in one message")
-    labels: list[str] = []
-    numbers: list[float] = []
-    for quantity in ("position", "velocity", "effort"):
-        values = getattr(message, quantity)
-        if len(values) == len(message.name):
-            labels += [f"{quantity}/{joint}" for joint in message.name]
-            numbers += values.tolist()
-    return tuple(labels), numbers
+    parts = zip(("position", "velocity", "effort"), sizes, strict=True)
+    named = [[f"{quantity}/{joint}" for joint in joints] if n == len(joints) else [""] * n for quantity, n in parts]
+    return tuple(label for part in named for label in part)
 
 
 def _table(found: Mapping[str, _Topic], notes: tuple[str, ...], salvaged: tuple[str, ...]) -> Table:
@@ -163,6 +167,7 @@ def _table(found: Mapping[str, _Topic], notes: tuple[str, ...], salvaged: tuple[
             places, values = np.array([k for k, _ in messages]), np.array([numbers for _, numbers in messages])
             for label, column in zip(labels, values.T, strict=True):
                 parts.setdefault(label, []).append((places, column))
+        parts.pop("", None)
         if len(parts) > MAX_COLUMNS:
             raise LogReadError(f"topic {name} has {len(parts)} different numbers")
         own: dict[bytes, str] = {}
