@@ -37,16 +37,16 @@ class Format:
 
 _HDF = b"\x89HDF\r\n\x1a\n"
 FORMATS = (
-    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), "arrays:read_npy", guarded=False),
-    Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06")), "arrays:read_npz"),
+    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), "named_arrays:read_npy", guarded=False),
+    Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06")), "named_arrays:read_npz"),
     Format(
         "hdf5",
         (".h5", ".hdf5", ".hdf"),
         ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")),
-        "arrays:read_hdf5",
+        "named_arrays:read_hdf5",
         extra="readers",
     ),
-    Format("mat", (".mat",), ((0, b"MATLAB 5.0"),), "arrays:read_mat"),
+    Format("mat", (".mat",), ((0, b"MATLAB 5.0"),), "named_arrays:read_mat"),
     Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), extra="readers"),
     Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), "ros:read", extra="readers"),
     Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), "ros:read", extra="readers"),
