@@ -237,12 +237,8 @@ def test_a_last_link_without_mass_has_no_forward_dynamics_but_everything_else(op
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        (lambda arm: generate_c(arm, ["gravity"], name=3), "name"),
         (lambda arm: generate_c(arm, ["gravity"], load=True), "load is True. Choose 'struct' or None"),
-        (lambda arm: generate_c(arm, ["gravity"], base=True), "base"),
         (lambda arm: generate_c(arm, ["gravity"], two_rate=False).check(0), "samples"),
-        (lambda arm: generate_c(arm.with_parameters(1e40 * arm.parameter_vector), ["gravity"], parameters="struct",
-                                precision="float", two_rate=False), "float"),
     ],
 )  # fmt: skip
 def test_wrong_options_are_refused_by_name(wrong, named):
@@ -261,16 +257,6 @@ def test_the_compiler_that_was_asked_for_is_used(monkeypatch):
         with pytest.raises(ExportError, match=wrong) as refused:
             package.check(5)
         assert "CC" in refused.value.remedy
-
-
-def test_files_of_other_options_do_not_stay(tmp_path):
-    generate_c(zoo.scara(), ["gravity"], name="arm").write(tmp_path)
-    assert (tmp_path / "arm_two_rate.c").exists()
-    generate_c(zoo.scara(), ["gravity"], name="arm", two_rate=False).write(tmp_path, force=True)
-    assert not list(tmp_path.glob("*two_rate*"))
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(ExportError, match="Choose another"):
-        generate_c(zoo.scara(), ["gravity"], name="arm").write(tmp_path / "file")
 
 
 def test_a_package_that_cannot_be_written_leaves_the_earlier_one(tmp_path, monkeypatch):

@@ -89,7 +89,7 @@ def test_the_header_states_the_error_of_rounding(precision, bound):
 def test_the_header_says_where_the_potential_energy_has_another_zero():
     lift = zoo.scara()
     said = [
-        "shift the zero" in generate_c(lift, ["energy"], name="arm", **options).files["arm.h"]
+        "zero of their own" in generate_c(lift, ["energy"], name="arm", **options).files["arm.h"]
         for options in ({}, {"parameters": "struct"}, {"load": "struct"})
     ]
     assert said == [False, False, True]

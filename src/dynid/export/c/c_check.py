@@ -16,8 +16,7 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.errors import ExportError, GeneratedCodeMismatch
 from dynid.export.c.c_model import CodeModel
-from dynid.export.c.c_preparation import PARAMETERS
-from dynid.export.c.c_source import CodeText, two_rate_call
+from dynid.export.c.c_source import CodeText
 from dynid.kernels import energy_regressor, kernel, regressor
 from dynid.parameters.numeric import slow_down
 
@@ -36,7 +35,9 @@ class Reference:
     """(N, 1) or (1, 1): size of the terms whose sum is the result; errors are relative to it."""
 
 
-def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: int = 0) -> Reference:
+def reference(
+    model: CodeModel, functions: tuple[str, ...], samples: int, seed: int = 0, *, varied: bool = True
+) -> Reference:
     """Draw random states and compute the results that the functions must return.
 
     Args:
@@ -44,14 +45,18 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
         functions: Names of the functions; ``two_rate`` is the torque by background and synchronous tasks.
         samples: Number of states N.
         seed: Seed of the random states: positions within +-pi, velocities and accelerations with a standard deviation
-            of 2, slower ones where terms need them, torques of that motion; also of loads and parameter values if they
-            can be changed at run time.
+            of 2, slower ones where terms need them, torques of that motion.
+        varied: Whether loads and parameter values that can be changed at run time are random, too.
     """
     rng = np.random.default_rng(seed)
     robot, n = model.robot, model.robot.dof
     q, dq, ddq = rng.uniform(-np.pi, np.pi, (samples, n)), *rng.normal(0.0, 2.0, (2, samples, n))
     dq = slow_down(robot, dq, rng)
-    theta, load = _draw_parameters(model, samples, rng)
+    theta, load = np.tile(model.robot.parameter_vector, (samples, 1)), np.zeros((samples, 10))
+    if varied and model.load:
+        load = _draw_loads(samples, rng)
+    elif varied and model.columns:
+        theta = theta * rng.uniform(0.8, 1.2, theta.shape)
     values = theta @ model.grouping.T
     theta[:, 10 * (n - 1) : 10 * n] += load
     loaded = values + load @ model.load_map.T
@@ -66,21 +71,14 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
     return Reference(theta=theta, inputs=inputs, expected=expected, scale=scale)
 
 
-def _draw_parameters(model: CodeModel, samples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Standard parameters (N, p), varied if the code reads all of them at run time, and loads (N, 10)."""
-    theta = np.tile(model.robot.parameter_vector, (samples, 1))
-    load = np.zeros((samples, 10))
-    if model.load:
-        points = rng.uniform(-0.2, 0.2, (samples, 5, 3)) + np.array([0.0, 0.0, 0.1])
-        mass = rng.uniform(0.0, 1.0, (samples, 5))  # five point masses are a physically possible load
-        second = np.einsum("nk,nki,nkj->nij", mass, points, points)
-        tensor = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
-        load = np.column_stack(
-            [tensor[:, [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], np.einsum("nk,nki->ni", mass, points), mass.sum(axis=1)]
-        )
-    elif model.columns:
-        theta = theta * rng.uniform(0.8, 1.2, theta.shape)
-    return theta, load
+def _draw_loads(samples: int, rng: np.random.Generator) -> Floats:
+    """Parameters (N, 10) of loads: five point masses are a physically possible one."""
+    points = rng.uniform(-0.2, 0.2, (samples, 5, 3)) + np.array([0.0, 0.0, 0.1])
+    mass = rng.uniform(0.0, 1.0, (samples, 5))
+    second = np.einsum("nk,nki,nkj->nij", mass, points, points)
+    tensor = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
+    moments, first = tensor[:, [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], np.einsum("nk,nki->ni", mass, points)
+    return np.column_stack([moments, first, mass.sum(axis=1)])
 
 
 def _result(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Floats, Y: Floats) -> Floats:
@@ -109,15 +107,14 @@ def _result(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Float
 
 def _energy(model: CodeModel, inputs: dict[str, Floats], theta: Floats) -> Floats:
     """Kinetic and potential energy (N, 2); regrouped run-time values count the potential energy from another zero."""
-    robot, n, q, dq = model.robot, model.robot.dof, inputs["q"], inputs["dq"]
+    robot, links, q, dq = model.robot, slice(10 * model.robot.dof), inputs["q"], inputs["dq"]
     inertia = kernel(robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
     rest = np.zeros_like(q)
-    rows, at_zero = energy_regressor(robot, q, rest), energy_regressor(robot, rest, rest)
-    potential = np.einsum("ni,ni->n", rows, theta[:, : 10 * n])
+    potential = np.einsum("ni,ni->n", energy_regressor(robot, q, rest), theta[:, links])
     if model.columns:
         used = np.tile(model.values, (len(q), 1))
         used[:, list(model.columns)] = model.in_columns(inputs["loaded"])
-        potential += model.potential_offset - np.einsum("ni,ni->n", at_zero, (theta - used)[:, : 10 * n])
+        potential -= np.einsum("ni,ni->n", energy_regressor(robot, rest, rest), (theta - used)[:, links])
     return np.column_stack([0.5 * np.einsum("ni,nij,nj->n", dq, inertia, dq), potential])
 
 
@@ -275,29 +272,21 @@ def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy
 def _driver(text: CodeText, answers: Reference) -> str:
     """A program that reads states from standard input and writes the results of all functions to standard output."""
     widths = [answers.inputs[name].shape[1] for name in _NAMES]
-    place = dict(zip(_NAMES, np.concatenate([[0], np.cumsum(widths)]).tolist(), strict=False))
-    calls, first = [], 0
-    if "set_load" in text.setters:
-        calls.append(f"        {text.name}_set_load(&in[{place['values']}], &in[{place['load']}], &parameters);")
-    elif text.setters:
-        calls.append(f"        {text.name}_set_parameters(&in[{place['values']}], &parameters);")
-    for name, tape in text.tapes.items():
-        inputs = ["&parameters" if e.name == PARAMETERS else f"&in[{place[e.name]}]" for e in tape.inputs]
-        calls.append(f"        {text.name}_{name}({', '.join([*inputs, f'&out[{first}]'])});")
-        first += answers.expected[name].shape[1]
-    declarations = [f"    {text.name}_parameters parameters;"] if text.setters else []
-    if text.tasks:
-        pointers = {"parameters": "&parameters", **{state: f"&in[{place[state]}]" for state in ("q", "dq", "ddq")}}
-        calls += [f"        {line}" for line in two_rate_call(text, pointers, f"&out[{first}]")]
-        first += answers.expected["two_rate"].shape[1]
-        declarations += [f"    static {text.name}_exchange exchange;", f"    {text.name}_coefficients coefficients;"]
-        declarations += [f"    {text.name}_exchange_init(&exchange);"]
+    inputs = {name: f"&in[{first}]" for name, first in zip(_NAMES, _starts(widths), strict=True)}
+    sizes = [answers.expected[name].shape[1] for name in text.answered]
+    results = {name: f"&out[{first}]" for name, first in zip(text.answered, _starts(sizes), strict=True)}
+    given = inputs["values"] + (f", {inputs['load']}" if "set_load" in text.setters else "")
+    setter = [f"{text.name}_{list(text.setters)[-1]}({given}, &parameters);"] if text.setters else []
     return _DRIVER.format(
-        name=text.name,
         header=f"{text.name}_two_rate.h" if text.tasks else f"{text.name}.h",
         type=text.precision,
         inputs=sum(widths),
-        outputs=first,
-        declarations="\n".join(declarations),
-        calls="\n".join(calls),
+        outputs=sum(sizes),
+        declarations="\n".join(f"    {line}" for line in text.declarations()),
+        calls="\n".join(f"        {line}" for line in [*setter, *text.calls(inputs, results)]),
     )
+
+
+def _starts(sizes: Sequence[int]) -> list[int]:
+    """Where each of several rows begins that stand one after another."""
+    return [sum(sizes[:k]) for k in range(len(sizes))]

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from dynid.arrays import Floats
 from dynid.export.c.c_check import Reference
-from dynid.export.c.c_preparation import PARAMETERS
-from dynid.export.c.c_source import CodeText, operation_table, two_rate_call
+from dynid.export.c.c_source import PARAMETERS, CodeText, operation_table
 from dynid.safe_text import c_comment
 
 _CHECK = """
@@ -39,22 +38,14 @@ def selftest_text(text: CodeText, answers: Reference, tolerance: float) -> str:
     lines += [_CHECK.format(type=text.precision, tolerance=f"{tolerance:.1e}"), "int main(void)", "{"]
     lines += ["    int failures = 0;", "    int s;"]
     lines += [f"    static {text.precision} {n}_found[{answers.expected[n].size}];" for n in text.answered]
-    if text.tasks:
-        lines += [f"    static {text.name}_exchange exchange;", f"    {text.name}_coefficients coefficients;"]
+    begin = text.declarations()
     if text.setters:
-        lines += [f"    {text.precision} values[{len(text.model.columns)}];", f"    {text.name}_parameters parameters;"]
-        lines += [f"    {text.name}_default_values(values);", f"    {text.name}_set_parameters(values, &parameters);"]
-    lines += [f"    {text.name}_exchange_init(&exchange);"] if text.tasks else []
-    lines += [f"    for (s = 0; s < {len(answers.inputs['q'])}; s++) {{"]
-    for name, tape in text.tapes.items():
-        states = [f"&{e.name}[s * {e.size}]" if e.name != PARAMETERS else "&parameters" for e in tape.inputs]
-        size = answers.expected[name].shape[1]
-        lines += [f"        {text.name}_{name}({', '.join([*states, f'&{name}_found[s * {size}]'])});"]
-    if text.tasks:
-        n = text.model.robot.dof
-        pointers = {PARAMETERS: "&parameters", **{state: f"&{state}[s * {n}]" for state in ("q", "dq", "ddq")}}
-        lines += [f"        {line}" for line in two_rate_call(text, pointers, f"&two_rate_found[s * {n}]")]
-    lines += ["    }"]
+        begin += [f"{text.precision} values[{len(text.model.columns)}];", f"{text.name}_default_values(values);"]
+        begin += [f"{text.name}_set_parameters(values, &{PARAMETERS});"]
+    lines += [*(f"    {line}" for line in begin), f"    for (s = 0; s < {len(answers.inputs['q'])}; s++) {{"]
+    inputs = {name: f"&{name}[s * {answers.inputs[name].shape[1]}]" for name in used}
+    results = {name: f"&{name}_found[s * {answers.expected[name].shape[1]}]" for name in text.answered}
+    lines += [*(f"        {line}" for line in text.calls(inputs, results)), "    }"]
     for name in text.answered:
         size, scale = answers.expected[name].size, float(answers.scale[name].max())
         lines += [f'    failures += check("{name}", {name}_found, {name}_expected, {size}, {scale:.17e});']

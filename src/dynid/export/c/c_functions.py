@@ -2,10 +2,11 @@
 
 Each function takes a `CodeModel` and the parameters theta (p,) that the code computes with. Of the model it uses:
 
-- ``model.robot``: the robot as the user gave it. Only the regressor computes with it, because its columns belong to the
-  parameters of this robot.
+- ``model.robot``: the robot as the user gave it. The regressor computes with it, because its columns belong to the
+  parameters of this robot, and the potential energy of constant values, because regrouped ones count it from another
+  zero.
 - ``model.internal``: the same robot in the frames that the code computes in; theta belongs to it.
-- ``model.motion_theta(theta)``: other values with the same torques where all values are constants; theta itself where
+- ``theta``: other values with the same torques where all values are constants; theta itself where
   values are read at run time. They shorten the recursion over a moving robot (`newton_euler`, `velocity_torque`), so
   that functions with this recursion use them; all others use theta.
 """
@@ -60,7 +61,7 @@ class CFunction:
 def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
     if model.is_minimal:
         return {"torque": minimal_newton_euler(model.robot, model.minimal_theta(theta), q, dq, ddq)}
-    return {"torque": newton_euler(model.internal, model.motion_theta(theta), q, dq, ddq)}
+    return {"torque": newton_euler(model.internal, theta, q, dq, ddq)}
 
 
 def _external_torque(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any, torque: Any) -> Outputs:
@@ -76,7 +77,7 @@ def _gravity(model: CodeModel, theta: Any, q: Any) -> Outputs:
 
 
 def _velocity_torque(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    return {"torque": velocity_torque(model.internal, model.motion_theta(theta), q, dq)}
+    return {"torque": velocity_torque(model.internal, theta, q, dq)}
 
 
 def _christoffel_coefficients(model: CodeModel, theta: Any, q: Any) -> Outputs:
@@ -93,16 +94,17 @@ def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any
         terms = minimal_inertia_and_bias(model.robot, model.minimal_theta(theta), q, dq)
         return {"ddq": solve_symmetric(terms["inertia"], torque - terms["bias"])}
     robot, zero_ddq = model.internal, np.zeros(model.robot.dof)
-    bias = newton_euler(robot, model.motion_theta(theta), q, dq, zero_ddq)
+    bias = newton_euler(robot, theta, q, dq, zero_ddq)
     return {"ddq": solve_symmetric(composite_inertia_matrix(robot, theta, q), torque - bias)}
 
 
 def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    robot, links = model.internal, theta[: 10 * model.robot.dof]
-    rotors = dq @ (motor_inertia_matrix(robot, theta) @ dq)
+    robot = model.robot if not model.columns else model.internal
+    values = robot.parameter_vector if not model.columns else theta
+    links = values[: 10 * robot.dof]
+    rotors = dq @ (motor_inertia_matrix(robot, values) @ dq)
     kinetic = kinetic_energy_row(robot, q, dq) @ links + 0.5 * rotors
-    potential = potential_energy_row(robot, q) @ links + model.potential_offset  # regrouping loses this constant
-    return {"energy": np.array([kinetic, potential])}
+    return {"energy": np.array([kinetic, potential_energy_row(robot, q) @ links])}
 
 
 def _regressor(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
@@ -122,7 +124,7 @@ def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Outputs:
 def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
     zero_ddq = np.zeros(model.robot.dof)  # leaves out rotor inertia: it is in the inertia matrix
     friction = term_torque(model.internal, theta, q, dq, zero_ddq)
-    velocity = velocity_torque(model.internal, model.motion_theta(theta), q, dq)  # [Izaguirre1992] eqs. (18)-(24)
+    velocity = velocity_torque(model.internal, theta, q, dq)  # [Izaguirre1992] eqs. (18)-(24)
     return {"velocity": velocity + friction}
 
 

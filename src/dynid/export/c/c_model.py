@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.dynamics.energy import potential_energy_row
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
 from dynid.parameters.base import choose_base
@@ -127,8 +126,6 @@ class CodeModel:
     """(k, p) the values read at run time from standard parameters: ``values = grouping @ theta``."""
     load: bool
     """Whether a load on the last body can be set at run time."""
-    motion_values: Floats
-    """(p,) values with the same torques for any motion and a shorter recursion; otherwise equal to `values`."""
     names: tuple[str, ...]
     """(p,) names of the parameters in use: ``ZZR1`` where others were regrouped into ``ZZ1``."""
     mixing: Floats | None = None
@@ -169,14 +166,6 @@ class CodeModel:
         return not np.array_equal(self.values, self.robot.parameter_vector)
 
     @property
-    def potential_offset(self) -> float:
-        """Potential energy that regrouping loses [J]: a constant, because the torques are equal."""
-        at_zero = np.zeros(self.robot.dof)
-        links = slice(10 * self.robot.dof)
-        true = potential_energy_row(self.robot, at_zero) @ self.robot.parameter_vector[links]
-        return float(true - potential_energy_row(self.internal, at_zero) @ self.values[links])
-
-    @property
     def model_hash(self) -> str:
         """SHA-256 of the equations and the parameter values, in hexadecimal."""
         return hashlib.sha256(self.robot.fingerprint.encode() + self.robot.parameter_vector.tobytes()).hexdigest()
@@ -186,24 +175,12 @@ class CodeModel:
         """Whether the code computes in Lin's minimal linear combinations."""
         return self.base is not None and self.base.mixing is not None
 
-    def fold(self) -> CodeModel:
-        """Return the model with the same values as constants."""
-        return replace(self, columns=(), grouping=self.grouping[:0], load=False)
-
     def theta(self, runtime: Any) -> Any:
         """(p,) parameters with those read at run time (k,) in their places."""
         theta: Any = np.array(self.values.tolist(), dtype=object if self.columns else float)
         if self.columns:
             theta[list(self.columns)] = self.in_columns(runtime)
         return theta
-
-    def motion_theta(self, theta: Any) -> Any:
-        """(p,) parameters for the recursion over a moving robot; theta itself where it is read at run time.
-
-        Inverse dynamics, velocity torques and forward dynamics (its bias) run this recursion. All other functions
-        would become no shorter and use theta.
-        """
-        return theta if self.columns else self.motion_values
 
     def minimal_theta(self, theta: Any) -> Any:
         """(p,) parameters of `robot` for the recursion in minimal linear combinations, which finds its members."""
@@ -247,12 +224,10 @@ def build_model(
         return _minimal_model(robot, base, load is not None)
     if parameters == "folded" and load is None:
         internal, values = _cheapest(robot)
-        flat = flatten(internal, values)
         return CodeModel(
             robot=robot,
             internal=internal,
             values=values,
-            motion_values=min((values, flat), key=lambda theta: count(_inverse_dynamics(internal, theta)).flops),
             columns=(),
             base=base,
             grouping=np.zeros((0, values.size)),
@@ -270,7 +245,6 @@ def build_model(
         robot=robot,
         internal=robot,
         values=values,
-        motion_values=values,
         columns=tuple(regrouping.columns[row] for row in changeable),
         base=base,
         grouping=regrouping.grouping[changeable],
@@ -293,7 +267,6 @@ def _minimal_model(robot: Robot, base: BaseParameters, load: bool) -> CodeModel:
         robot=robot,
         internal=robot,
         values=values,
-        motion_values=values,
         columns=base.columns,
         base=base,
         grouping=base.grouping,
@@ -337,34 +310,6 @@ def _keeps_torques(robot: Robot, values: Floats, own: Floats) -> bool:
     Y = sample_regressor(robot, random_states(robot, 5))
     terms = float((np.abs(Y) @ np.abs(own)).max())
     return bool(np.abs(Y @ (values - own)).max() <= _ROUNDING * terms)
-
-
-def flatten(robot: Robot, theta: Floats) -> Floats:
-    """Find parameters (p,) with the same torques in which bodies on revolute z axes are flat: ``ZZ = XX + YY``.
-
-    Mass that is spread along the axis of a joint has no effect on the rotation about it, so it may belong to this body
-    or to its parent. From tip to base, it is moved so that Euler's equations need the fewest products.
-    """
-    flat = np.array(theta, dtype=float)
-    for j in reversed(range(robot.dof)):
-        body, own = robot.bodies[j], flat[10 * j : 10 * j + 6]  # XX XY XZ YY YZ ZZ
-        if body.is_prismatic or abs(body.axis[2]) != 1.0:
-            continue
-        spread = 0.5 * (own[5] - own[0] - own[3])
-        own[[0, 3]] = _add(own[[0, 3]], np.full(2, spread))
-        own[5] = own[0] + own[3]
-        if body.parent >= 0:
-            along = body.R_parent_joint @ body.axis
-            effect = (np.eye(3) - np.outer(along, along))[np.triu_indices(3)]
-            carrier = slice(10 * body.parent, 10 * body.parent + 6)
-            flat[carrier] = _add(flat[carrier], -spread * effect)
-    return flat
-
-
-def _add(values: Floats, change: Floats) -> Floats:
-    """Add a change to values; sums within rounding of zero are zero."""
-    total = values + change
-    return np.where(np.abs(total) <= 4.0 * np.finfo(float).eps * np.abs(change), 0.0, total)
 
 
 def _inverse_dynamics(robot: Robot, values: Floats) -> Tape:

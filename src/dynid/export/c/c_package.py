@@ -19,7 +19,6 @@ from dynid.export.c.c_check import check_code, reference
 from dynid.export.c.c_extras import cmake_text, readme_text, selftest_text
 from dynid.export.c.c_functions import FUNCTIONS, OBSERVER, TWO_RATE, record_function, record_synchronous
 from dynid.export.c.c_model import CodeModel, build_model
-from dynid.export.c.c_preparation import Preparation
 from dynid.export.c.c_printer import printed_count
 from dynid.export.c.c_pruning import PrunedModel
 from dynid.export.c.c_source import (
@@ -49,8 +48,6 @@ SELFTEST_SAMPLES = 5
 """States in the generated self-test; a convention that keeps the file short."""
 SINGULAR = 1e-13
 """Smallest eigenvalue of the scaled inertia matrix below which it is singular: a few hundred times the rounding."""
-MARK = "enerated by dynid"
-"""Words in the first lines of every generated file, by which old files are recognised before they are removed."""
 
 
 @runtime_checkable
@@ -126,14 +123,12 @@ class CPackage:
                 path=target,
                 remedy="Choose another folder, or overwrite it (--force, force=True).",
             )
-        parts = [f"{self.name}_{part}.{kind}" for part in ("two_rate", "model", "observer") for kind in "hc"]
-        left_over = [name for name in parts if name not in self.files and _is_ours(target / name)]  # of other options
         transaction = begin(target)
         try:
             transaction.clear()
             for name, content in self.files.items():
                 write_atomically(transaction.stage / name, content)
-            transaction.commit(list(self.files), left_over)
+            transaction.commit(list(self.files))
         except BaseException:
             if not transaction.is_committed:
                 transaction.discard()
@@ -196,30 +191,24 @@ def generate_c(
     warnings = (*_negative_warning(given), *indefinite)
     functions = [functions] if isinstance(functions, str) else functions
     _check_options(functions, precision, parameters, load)
-    if not isinstance(name, str | None) or not isinstance(base, BaseParameters | None):
-        what = f"base is {base!r}" if isinstance(name, str | None) else f"name is {name!r}"
-        raise ArgumentError(what, remedy="Pass a string as name and base_parameters(robot) as base, or omit them.")
     if "forward_dynamics" in functions:
         _check_motion(robot, given)
     model = build_model(robot, parameters=parameters, base=base, load=load)
     tapes = {function: record_function(model, function) for function in FUNCTIONS if function in functions}
     tasks = {task: record_function(model, task) for task in TWO_RATE} if with_tasks else {}
-    preparation = Preparation([*tapes.values(), *tasks.values()], len(model.columns))
-    prepared = {task: preparation.apply(tape) for task, tape in tasks.items()}
     text = CodeText(
         name=c_identifier(robot.name if name is None else name),
         precision=precision,
         model=model,
-        tapes={function: preparation.apply(tape) for function, tape in tapes.items()},
-        setters=_setters(model, preparation),
-        tasks={**prepared, "synchronous": record_synchronous(robot)} if with_tasks else {},
+        tapes=tapes,
+        setters=_setters(model),
+        tasks={**tasks, "synchronous": record_synchronous(robot)} if with_tasks else {},
         observer=ObserverModel.of(given if isinstance(given, Identification) else robot)
         if OBSERVER in functions
         else None,
         whole=given.rich if isinstance(given, Identification) and given.rich.terms else None,
         notes=(*warnings, *notes),
     )
-    _check_range(text)
     counts = {entry: printed_count(tape) for entry, tape in {**text.tapes, **text.tasks, **text.setters}.items()}
     if text.whole is not None:
         counts["model_torque"] = printed_count(text.whole.step)
@@ -249,24 +238,27 @@ def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str
 def _negative_warning(source: Source) -> tuple[str, ...]:
     """Say where a robot has masses that no body has; an estimate of base parameters alone may have them."""
     negative = [link.name for link in source.links if link.inertia.mass < 0.0] if isinstance(source, Robot) else []
-    if not negative:
-        return ()
-    return (f"WARNING: the mass of {', '.join(negative[:3])} is negative: no body has such a mass.",)
+    text = f"WARNING: the mass of {', '.join(negative[:3])} is negative: no body has such a mass."
+    return (text,) if negative else ()
+
+
+def _indefinite_samples(source: Source) -> str:
+    """How often the inertia matrix of a pruned model is no inertia matrix; empty where it always is one."""
+    if isinstance(source, PrunedModel | PrunedRobot) and source.indefinite:
+        return f"the pruned inertia matrix is not positive definite on {source.indefinite} of {source.samples} samples"
+    return ""
 
 
 def _indefinite_warning(source: Source, two_rate: bool | None) -> tuple[str, ...]:
-    """Say where the inertia matrix of a pruned model is no inertia matrix, and what follows."""
-    if not (isinstance(source, PrunedModel | PrunedRobot) and source.indefinite):
+    if not (where := _indefinite_samples(source)):
         return ()
-    much = f"{source.indefinite} of {source.samples} samples"
-    lines = [
-        f"WARNING: the pruned inertia matrix is not positive definite on {much}.",
+    return (
+        f"WARNING: {where}.",
         "Use only the whole torque of inverse dynamics, at planned accelerations: this matrix times accelerations",
         "from feedback may drive a joint the wrong way, and forward dynamics is not defined.",
-    ]
-    if two_rate is None:
-        lines.append("The two-rate files are left out for this reason. Prune less (a smaller threshold) to get them.")
-    return tuple(lines)
+        *["The two-rate files are left out for this reason. Prune less (a smaller threshold) to get them."]
+        * (two_rate is None),
+    )
 
 
 def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:
@@ -285,10 +277,9 @@ def _check_options(functions: Sequence[str], precision: str, parameters: str, lo
 
 def _check_motion(robot: Robot, source: Source) -> None:
     """Refuse forward dynamics if the inertia matrix is singular."""
-    if isinstance(source, PrunedModel | PrunedRobot) and source.indefinite:
-        much = f"{source.indefinite} of {source.samples} samples"
+    if where := _indefinite_samples(source):
         raise ArgumentError(
-            f"the pruned inertia matrix is not positive definite on {much}: forward dynamics is not defined",
+            f"{where}: forward dynamics is not defined",
             remedy="Omit forward_dynamics from the functions, or prune with a smaller threshold.",
         )
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, robot.dof)
@@ -303,41 +294,20 @@ def _check_motion(robot: Robot, source: Source) -> None:
         )
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether a file was generated by dynid."""
-    return path.is_file() and MARK in path.read_text(encoding="utf-8", errors="replace")[:400]
-
-
-def _setters(model: CodeModel, preparation: Preparation) -> dict[str, Tape]:
+def _setters(model: CodeModel) -> dict[str, Tape]:
     if not model.columns:
         return {}
-    size = len(model.columns)
-    setters = {"set_parameters": record(lambda values: {"prepared": preparation.prepare(values)}, values=(size,))}
+    size = (len(model.columns),)
+    setters = {"set_parameters": record(lambda values: {"value": values}, values=size)}
     if model.load:
-        setters["set_load"] = record(
-            lambda values, load: {"prepared": preparation.prepare(values + model.load_map @ load)},
-            values=(size,),
-            load=(10,),
-        )
+        loaded = record(lambda values, load: {"value": values + model.load_map @ load}, values=size, load=(10,))
+        setters["set_load"] = loaded
     return setters
-
-
-def _check_range(text: CodeText) -> None:
-    """Refuse constants outside the range of the type."""
-    tapes = [*text.tapes.values(), *text.tasks.values()]
-    constants = np.concatenate([text.model.runtime_values, *(tape.constants for tape in tapes)])
-    sizes = np.abs(constants[constants != 0.0])
-    limits = np.finfo(np.float32 if text.precision == "float" else np.float64)
-    if sizes.size and (sizes.max() > limits.max or sizes.min() < limits.tiny):
-        raise ArgumentError(
-            f"a constant of the model, {sizes.max():.1e} or {sizes.min():.1e}, does not fit the type {text.precision}",
-            remedy="Use precision='double', or correct the units of the model.",
-        )
 
 
 def _files(text: CodeText) -> dict[str, str]:
     name, tolerance = text.name, TOLERANCE[text.precision]
-    answers = reference(text.model.fold(), text.answered, SELFTEST_SAMPLES)
+    answers = reference(text.model, text.answered, SELFTEST_SAMPLES, varied=False)
     files = {
         f"{name}.h": header_text(text),
         f"{name}.c": source_text(text),

@@ -112,19 +112,11 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
 
 def _samples(trajectories: Motions, joints: int) -> list[Floats]:
     """Positions, velocities, accelerations (N, n) of all trajectories, one after another."""
-    if not len(trajectories):
-        raise ArgumentError("trajectories is empty", remedy="Give at least one motion (q, dq, ddq), each (N, n).")
-    for number, motion in enumerate(trajectories):
-        place = f"trajectories[{number}]"
-        try:
-            parts = [np.atleast_2d(np.asarray(part, dtype=float)) for part in motion]
-        except (TypeError, ValueError) as error:
-            remedy = "Give arrays of numbers: (q, dq, ddq)."
-            raise ArgumentError("it is not a motion", place=place, remedy=remedy) from error
-        shapes = [part.shape for part in parts]
-        if len(parts) != 3 or len(set(shapes)) != 1 or shapes[0][1:] != (joints,) or not shapes[0][0]:
-            remedy = f"Give (q, dq, ddq), each (N, {joints}) with the same N."
-            raise ArgumentError(f"its arrays have the shapes {shapes}", place=place, remedy=remedy)
-        if not all(np.isfinite(part).all() for part in parts):
-            raise ArgumentError("it has a value that is not finite", place=place, remedy="Remove such samples.")
-    return [np.concatenate([np.atleast_2d(np.asarray(t[k], dtype=float)) for t in trajectories]) for k in range(3)]
+    remedy = f"Give one or more motions (q, dq, ddq), each (N, {joints}) with the same N."
+    try:
+        states = np.hstack([np.asarray(motion, dtype=float) for motion in trajectories])
+    except (TypeError, ValueError) as error:
+        raise ArgumentError("trajectories are no motions", remedy=remedy) from error
+    if states.shape[0] != 3 or states.shape[2:] != (joints,) or not states.size or not np.isfinite(states).all():
+        raise ArgumentError(f"trajectories of shape {states.shape} do not fit, or are not finite", remedy=remedy)
+    return list(states)

@@ -8,7 +8,6 @@ from typing import Literal
 
 from dynid.export.c.c_functions import FUNCTIONS, TWO_RATE
 from dynid.export.c.c_model import CodeModel
-from dynid.export.c.c_preparation import PARAMETERS
 from dynid.export.c.c_printer import called_functions, fast_function, printed_count
 from dynid.links.rich.models import Model
 from dynid.monitor.observer_model import ObserverModel
@@ -18,6 +17,8 @@ from dynid.tables import Table
 from dynid.tape import Tape
 from dynid.tape.c_backend import CStyle, c_declaration
 
+PARAMETERS = "parameters"
+"""Name of the tapes' input that holds the run-time parameters."""
 TOLERANCE = {"double": 1e-12, "float": 2e-4}
 """Largest error against Python, relative to the size of the terms of the sum; some thousand times the rounding of each
 type, held on random robots by tests/campaigns/c_robots.py."""
@@ -49,30 +50,22 @@ class CodeText:
         """Names of everything that can be checked: the functions, and the torque by the two-rate structure."""
         return (*self.tapes, "two_rate") if self.tasks else tuple(self.tapes)
 
-    @property
-    def prepared_size(self) -> int:
-        """Length of the array in the parameters struct; 0 without run-time parameters."""
-        return self.setters["set_parameters"].outputs[0].size if self.setters else 0
-
     def declaration(self, function: str, tape: Tape) -> str:
         """Declaration of a function, without semicolon; run-time parameters are passed as a struct."""
         plain = c_declaration(tape, f"{self.name}_{function}", CStyle(precision=self.precision))
-        return plain.replace(
-            f"const {self.precision} {PARAMETERS}[{self.prepared_size}]", f"const {self.name}_parameters *{PARAMETERS}"
-        )
+        return self._with_struct(plain)
 
     def definition(self, function: str, tape: Tape) -> str:
-        """Definition of a function; one with run-time parameters first takes them out of the struct."""
-        symbol = f"{self.name}_{function}"
-        if not reads_parameters(tape):
-            return self._function(tape, symbol, "")
-        inner = self._function(tape, f"{symbol}_values", "static")
-        arguments = [f"{e.name}->value" if e.name == PARAMETERS else e.name for e in tape.inputs]
-        arguments += [output.name for output in tape.outputs]
-        call = f"    {symbol}_values({', '.join(arguments)});"
-        return f"{inner}\n{self.declaration(function, tape)}\n{{\n{call}\n}}\n"
+        """Definition of a function."""
+        return self._with_struct(self._function(tape, function, ""))
 
-    def _function(self, tape: Tape, symbol: str, linkage: str) -> str:
+    def _with_struct(self, code: str) -> str:
+        own = f"const {self.precision} {PARAMETERS}[{len(self.model.columns)}]"
+        whole = code.replace(own, f"const {self.name}_parameters *{PARAMETERS}")
+        return whole.replace(f"{PARAMETERS}[", f"{PARAMETERS}->value[")
+
+    def _function(self, tape: Tape, function: str, linkage: str) -> str:
+        symbol = f"{self.name}_{function}"
         return fast_function(tape, symbol, precision=self.precision, linkage=linkage, package=self.name)
 
     def called(self, tapes: Iterable[Tape]) -> list[str]:
@@ -81,19 +74,45 @@ class CodeText:
 
     def setter(self, function: str, *, body: bool) -> str:
         """Declaration or definition of ``set_parameters`` or ``set_load``."""
-        tape, symbol = self.setters[function], f"{self.name}_{function}"
+        tape = self.setters[function]
         inputs = [f"const {self.precision} {entry.name}[{entry.size}]" for entry in tape.inputs]
-        head = f"void {symbol}({', '.join([*inputs, f'{self.name}_parameters *{PARAMETERS}'])})"
+        head = f"void {self.name}_{function}({', '.join([*inputs, f'{self.name}_parameters *{PARAMETERS}'])})"
         if not body:
             return head
-        inner = self._function(tape, f"{symbol}_values", "static")
         arguments = ", ".join([*(entry.name for entry in tape.inputs), f"{PARAMETERS}->value"])
-        return f"{inner}\n{head}\n{{\n    {symbol}_values({arguments});\n}}\n"
+        call = f"    {self.name}_{function}_values({arguments});"
+        return f"{self._function(tape, f'{function}_values', 'static')}\n{head}\n{{\n{call}\n}}\n"
 
+    def declarations(self) -> list[str]:
+        """The variables that `calls` needs, ready for use."""
+        lines = [f"{self.name}_parameters {PARAMETERS};"] if self.setters else []
+        if self.tasks:
+            lines += [f"static {self.name}_exchange exchange;", f"{self.name}_coefficients coefficients;"]
+            lines += [f"{self.name}_exchange_init(&exchange);"]
+        return lines
 
-def reads_parameters(tape: Tape) -> bool:
-    """Whether a tape reads run-time parameters."""
-    return any(entry.name == PARAMETERS for entry in tape.inputs)
+    def calls(self, inputs: Mapping[str, str], results: Mapping[str, str]) -> list[str]:
+        """Statements that compute everything in `answered`.
+
+        Args:
+            inputs: Pointers to q, dq, ddq and torque.
+            results: Pointers to the result of each function.
+        """
+        known = {**inputs, PARAMETERS: f"&{PARAMETERS}", "inertia": "coefficients.inertia"}
+        known |= {part: f"coefficients.{part}" for part in ("gravity", "velocity")}
+
+        def call(function: str, tape: Tape, *answer: str) -> str:
+            return f"{self.name}_{function}({', '.join([*(known[e.name] for e in tape.inputs), *answer])});"
+
+        lines = [call(function, tape, results[function]) for function, tape in self.tapes.items()]
+        if self.tasks:
+            for task, parts in (("inertia", ("inertia", "gravity")), ("velocity", ("velocity",))):
+                place = [known[part] for part in parts]
+                lines.append(call(f"background_{task}", self.tasks[f"background_{task}"], *place))
+                lines.append(f"{self.name}_publish_{task}(&exchange, {', '.join(place)});")
+            lines += [f"if ({self.name}_collect(&exchange, &coefficients) != 0) {{", "    return 1;", "}"]
+            lines.append(call("synchronous", self.tasks["synchronous"], results["two_rate"]))
+        return lines
 
 
 def header_text(text: CodeText) -> str:
@@ -188,8 +207,8 @@ def _parameter_section(text: CodeText) -> list[str]:
     ]
     lines = ["/* Parameters that can be changed at run time: index into values. */", "enum {", *entries]
     lines += [f"    {upper}_PARAMETERS = {len(entries)}", "};", ""]
-    lines += ["/* Values and expressions of them; fill it only with the functions below. */"]
-    lines += [f"typedef struct {{\n    {text.precision} value[{text.prepared_size}];\n}} {text.name}_parameters;", ""]
+    lines += ["/* The values that the functions compute with. */"]
+    lines += [f"typedef struct {{\n    {text.precision} value[{len(entries)}];\n}} {text.name}_parameters;", ""]
     lines += ["/* The values the model was generated with. */", f"{_defaults_declaration(text)};", ""]
     lines += ["/* Set the values. */", f"{text.setter('set_parameters', body=False)};", ""]
     if "set_load" in text.setters:
@@ -210,7 +229,7 @@ def _function_comment(text: CodeText, function: str, tape: Tape) -> Iterable[str
     yield f" * In: {', '.join(f'{state} {units[state]}' for state in entry.states)}."
     yield f" * Out: {', '.join(f'{o.name} {list(o.shape)} {entry.outputs[o.name]}' for o in tape.outputs)}."
     if function == "energy" and text.model.columns and text.model.regrouped:
-        yield " * Changed values and loads may shift the zero of the potential energy by a constant."
+        yield " * The values are regrouped and count the potential energy from a zero of their own; loads may move it."
     if function == "regressor":
         base = text.model.base
         names = parameter_layout(text.model.robot).names if base is None else base.names
@@ -430,21 +449,3 @@ def _sizes(text: CodeText) -> dict[str, object]:
     packed = n * (n + 1) // 2
     sizes = {"n": n, "packed": packed, "first": packed + n}
     return {"name": text.name, "upper": text.name.upper(), "type": text.precision, **sizes}
-
-
-def two_rate_call(text: CodeText, place: Mapping[str, str], answer: str) -> list[str]:
-    """Write statements that compute a torque as the tasks would, from pointers to q, dq, ddq and parameters."""
-    name, tasks, ddq = text.name, text.tasks, place["ddq"]
-    inertia, velocity = (
-        [place[entry.name] for entry in tasks[task].inputs] for task in ("background_inertia", "background_velocity")
-    )
-    return [
-        f"{name}_background_inertia({', '.join(inertia)}, coefficients.inertia, coefficients.gravity);",
-        f"{name}_publish_inertia(&exchange, coefficients.inertia, coefficients.gravity);",
-        f"{name}_background_velocity({', '.join(velocity)}, coefficients.velocity);",
-        f"{name}_publish_velocity(&exchange, coefficients.velocity);",
-        f"if ({name}_collect(&exchange, &coefficients) != 0) {{",
-        "    return 1;",
-        "}",
-        f"{name}_synchronous(coefficients.inertia, coefficients.gravity, coefficients.velocity, {ddq}, {answer});",
-    ]
