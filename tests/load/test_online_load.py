@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -10,7 +12,8 @@ import dynid
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.kernels import wrench_regressor
 from dynid.load.online_load import OnlineLoad
-from dynid.load.wrench_equations import WrenchData
+from dynid.load.sensing import Sensing
+from dynid.load.wrench_equations import WrenchData, frame_axes
 from dynid.load.wrist import solve_load
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
@@ -27,7 +30,10 @@ def equations(samples: int = 400, seed: int = 0) -> WrenchData:
     motion = sum_of_sines(ROBOT.dof, period_s=4.0, amplitude=1.5, seed=seed)(time)
     matrix = wrench_regressor(ROBOT, LINK, *motion)
     noise = np.random.default_rng(seed).normal(size=(samples, 6)) * STD
-    return WrenchData(matrix, matrix @ TRUTH.vector + BIAS + noise, time)
+    return WrenchData(
+        matrix=matrix, wrench=matrix @ TRUTH.vector + BIAS + noise, time=time, log=np.zeros(samples, dtype=np.int64),
+        R_frame_base=frame_axes(ROBOT, LINK, motion[0]), gravity=ROBOT.gravity,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -58,7 +64,7 @@ def test_filtered_noise_widens_the_intervals_as_in_the_batch_result() -> None:
         for matrix, sample in zip(data.matrix, wrench, strict=True):
             online.update(matrix, sample)
         found.append(online.load())
-    batch = solve_load(WrenchData(data.matrix, clean + noise, data.time), frame=LINK)
+    batch = solve_load(replace(data, wrench=clean + noise), frame=LINK, sensing=Sensing())
     np.testing.assert_allclose(found[1].stderr, batch.stderr, rtol=0.7)
     assert np.mean(found[1].stderr / found[0].stderr) > 1.5
     assert np.all(np.abs(found[1].vector - TRUTH.vector) < 4.5 * found[1].stderr)

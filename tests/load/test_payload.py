@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.load.load import Load
 from dynid.load.load_study import study_payload
-from dynid.load.payload import ArmUncertainty, identify_end_link, identify_payload
+from dynid.load.payload import ArmUncertainty, identify_payload
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
@@ -114,7 +114,8 @@ def test_what_is_not_known_of_the_arm_goes_into_the_interval() -> None:
     assert np.all(np.abs(load.vector - TRUTH.vector) < 4.0 * load.stderr)
     assert np.abs((sure.vector - TRUTH.vector) / sure.stderr).max() > 6.0  # the arm taken as known deceives
     assert any("10 %" in finding.message and "10 mm" in finding.message for finding in load.findings)
-    assert load.extras["arm_share"][0] > 0.85
+    share = next(f.evidence["share of the variance"] for f in load.findings if f.code == "arm-model")
+    assert share > 0.85
     assert not [finding for finding in load.findings if finding.severity == "warning"]
 
 
@@ -191,14 +192,3 @@ def test_the_spread_by_gains_is_the_change_by_a_wrong_gain() -> None:
     seen = np.abs(wrong.vector - plain.vector) / share * 0.02
     np.testing.assert_allclose(claimed[9], seen[9], rtol=0.05)
     np.testing.assert_allclose(claimed[6:9], seen[6:9], rtol=0.3)  # the weights of the joints move with the residuals
-
-
-def test_of_an_unknown_arm_only_the_last_bodys_own_parameters_are_told() -> None:
-    load = identify_end_link(arm(), run_of(heavy()))
-    whole = heavy().bodies[-1].inertia.vector
-    known = ~load.undetermined
-    assert known[6]
-    assert known[7]
-    assert load.undetermined[9]
-    assert np.isnan(load.mass)
-    np.testing.assert_allclose(load.vector[known], whole[known], atol=1e-6)

@@ -14,7 +14,8 @@ from scipy.interpolate import CubicSpline
 import dynid
 from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.kernels import wrench_regressor
-from dynid.load.wrist import Sensing, identify_load
+from dynid.load.sensing import Sensing
+from dynid.load.wrist import identify_load
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia

@@ -15,7 +15,8 @@ from dynid.load import OnlineLoad, read_load
 from dynid.load.load import NAMES, Load, make_possible
 from dynid.load.load_motions import wrist_test_motion
 from dynid.load.load_study import study_load
-from dynid.load.wrist import Sensing, identify_load, wrench_data
+from dynid.load.sensing import Sensing
+from dynid.load.wrist import identify_load, wrench_data
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from support.single_axis_loads import RATE_HZ, arm_with_sensor, sensor_trial, torque_trial, turning_run

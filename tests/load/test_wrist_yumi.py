@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from dynid.load.load_study import study_payload
-from dynid.load.payload import ArmUncertainty, identify_end_link
+from dynid.load.payload import ArmUncertainty
+from dynid.load.sensing import Sensing
 from dynid.load.sensor_faults import check_wrench
-from dynid.load.wrist import Sensing, identify_load
+from dynid.load.wrist import identify_load
 from dynid.processing.experiment import Experiment
-from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset
 from support.yumi_log import FRAME, LOG, TRUSTED, WEIGHED, guessed_arm, log, yumi
 
 pytestmark = pytest.mark.skipif(not LOG.exists(), reason=f"the real data set is not at {LOG}")
@@ -48,15 +47,6 @@ def test_the_turned_sensor_is_proposed_and_so_are_newton_millimetres() -> None:
     proposals = check_wrench(yumi(), wrong, sensor_frame=FRAME)
     assert [proposal.finding.code for proposal in proposals][:2] == ["unit", "wrench-frame"]
     assert proposals[1].sensing.find_orientation
-
-
-def test_joint_torques_of_an_unknown_arm_tell_two_first_moments_and_no_mass() -> None:
-    robot = yumi().with_terms(Viscous(), Coulomb(), Offset())
-    last = identify_end_link(robot, run(), link=FRAME)
-    assert np.isinf(last.mass_stderr)
-    assert np.isinf(last.stderr[:6]).all()
-    assert np.all(last.stderr[6:8] < 1e-3)  # kg m; the tool's are 0.6e-3 and 1.8e-3, the flange's own not known
-    assert np.all(np.abs(last.vector[6:8]) < 5e-3)
 
 
 @pytest.mark.parametrize("along", [0.5, 1.0])

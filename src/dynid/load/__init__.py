@@ -12,9 +12,10 @@ NAMES = {
     "online_load": ["OnlineLoad"],
     "payload": ["ArmUncertainty", "identify_payload"],
     "recognition": ["KnownObject", "recognise", "verify_grasp"],
+    "sensing": ["Sensing"],
     "sensor_calibration": ["calibrate_sensor"],
     "sensor_faults": ["check_wrench"],
-    "wrist": ["Sensing", "identify_load", "identify_load_from_poses", "wrench_data"],
+    "wrist": ["identify_load", "identify_load_from_poses", "wrench_data"],
 }
 """Module -> its public names, loaded at first use."""
 

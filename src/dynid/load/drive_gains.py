@@ -20,18 +20,19 @@ from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
 from dynid.arrays import Bools, Floats
-from dynid.decompositions import lstsq, svd
+from dynid.decompositions import svd
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
 from dynid.load.load import SURE, remark
 from dynid.load.load_solver import (
+    RESOLUTION,
     BlockEquations,
     block_meat,
     inertia_prior,
     solve_minimum_norm,
     student_factor,
 )
-from dynid.load.payload import RESOLUTION, Runs, payload_problem
+from dynid.load.payload import Runs, payload_problem
 from dynid.logs.drives import CurrentGains
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -154,29 +155,21 @@ class _InverseGains:
 
 def _joint_equations(equations: BlockEquations, joint: int) -> tuple[Floats, Floats]:
     """A (r, 10) and b (r,): what one joint shows of ``load / gain`` in units of the noise, with the arm eliminated."""
-    blocks = [block[joint] for block in equations.blocks]
-    rows = equations.channel(joint)
-    values, all_of_it, _ = solve_minimum_norm(rows[:, :-1], rows[:, -1], RESOLUTION)
-    spare = max(float(equations.counts[joint]) - all_of_it.shape[1], 1.0)
+    blocks, rows = [block[joint] for block in equations.blocks], equations.channel(joint)
+    values, root, _ = solve_minimum_norm(rows[:, :-1], rows[:, -1])
+    spare = max(float(equations.counts[joint]) - root.shape[1], 1.0)
     std = max(float(np.linalg.norm(rows @ np.append(values, -1.0)) / np.sqrt(spare)), 1e-150)
-    rows = rows / std
-    load, arm = np.column_stack([rows[:, :10], rows[:, -1]]), rows[:, 10:-1]
-    length = np.linalg.norm(arm, axis=0)
-    length = np.where(length > 1e-12 * length.max(initial=0.0), length, np.inf)  # a joint does not feel all of the arm
-    of_arm = lstsq(arm / length, load, RESOLUTION)  # the arm's answer to the load
-    left = load - (arm / length) @ of_arm
-    size = np.linalg.norm(left[:, :10], axis=0)
-    scale = np.where(size > 1e-12 * size.max(initial=0.0), size, np.inf)  # what rounding left shows nothing
-    U, s, Vt = svd(left[:, :10] / scale, full_matrices=False)
-    good = s > RESOLUTION * max(float(s[0]), 1e-300)
-    apart = np.vstack([np.eye(10), -of_arm[:, :10] / length[:, None]])
-    root = apart @ (Vt[good] / s[good, None] / scale).T
-    meat, freedom = block_meat([rows / std for rows in blocks], values, root)
+    # the covariance of load / gain is ``L L^T`` times the noise; directions in which it is zero are open
+    length = np.maximum(np.linalg.norm(rows[:, :10], axis=0), 1e-300)
+    U, s, Vt = svd(root[:10] * length[:, None], full_matrices=False)
+    good = s > RESOLUTION * s[0]
+    A = U[:, good].T / s[good, None] * length
+    turn = svd(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300), full_matrices=False)[0].T
+    A, alone = turn @ A / std, std * root @ (turn @ Vt[good]).T  # the load's directions, with the arm's answer to them
+    meat, freedom = block_meat([rows / std for rows in blocks], values, alone)
     power = np.maximum(np.diag(meat), max(float(np.diag(meat).mean()), 1.0))  # few blocks hardly tell directions apart
     noise = np.sqrt(power) * student_factor(np.array(np.median(freedom[:10])))
-    back = np.where(np.isfinite(scale), scale, 0.0)
-    A = s[good, None] * Vt[good] * back
-    return A / noise[:, None], (U[:, good].T @ left[:, 10]) / noise
+    return A / noise[:, None], A @ values[:10] / noise
 
 
 def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, stated: CurrentGains | None) -> list[Floats]:
@@ -185,8 +178,8 @@ def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, stated: Curre
         known = np.flatnonzero(_is_stated(stated))
         rows = np.vstack([joints[j][0] / stated.gain[j] for j in known])
         side = np.concatenate([joints[j][1] for j in known]) - rows[:, 9] * mass
-        return [np.append(solve_minimum_norm(rows[:, :9], side, RESOLUTION)[0], mass)]
-    alone = [solve_minimum_norm(A, b, RESOLUTION) for A, b in joints]
+        return [np.append(solve_minimum_norm(rows[:, :9], side)[0], mass)]
+    alone = [solve_minimum_norm(A, b) for A, b in joints]
     clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.linalg.norm(L[9])), 1e-300) for v, L, u in alone])
     if clear.max() < SURE:
         raise DataError(
@@ -226,7 +219,7 @@ def _fit_inverse_gains(
         best = least_squares(residual, x, slopes, method="lm", x_scale="jac", xtol=1e-9, ftol=1e-9, gtol=1e-9)
         x = best.x
     rows = slopes(x)
-    _, root, undetermined = solve_minimum_norm(rows, np.zeros(len(rows)), RESOLUTION)
+    _, root, undetermined = solve_minimum_norm(rows, np.zeros(len(rows)))
     return _InverseGains(x[:n], np.where(undetermined, np.inf, np.linalg.norm(root, axis=1))[:n], float(best.cost))
 
 

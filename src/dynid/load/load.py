@@ -123,9 +123,8 @@ class Load:
     extras: dict[str, Floats] = field(default_factory=dict)
     """Further estimates: ``R_frame_sensor`` (3, 3), ``orientation_stderr`` (3,) [rad], ``gravity`` (3,) and
     ``gravity_stderr`` (3,) in base axes [m/s^2], ``plain`` (10,) the estimate before the nearest possible body took its
-    place, ``shift`` (1,) the distance of the two in standard deviations, ``arm_share`` (1,) the share of the mass's
-    variance that comes from the arm's model, ``compliance``, ``compliance_stderr`` (6,) [m/N, rad/(N m)] and
-    ``damping_s``, ``damping_stderr_s`` (6,) [s] of the sensor."""
+    place, ``shift`` (1,) the distance of the two in standard deviations, ``compliance``, ``compliance_stderr`` (6,)
+    [m/N, rad/(N m)] and ``damping_s``, ``damping_stderr_s`` (6,) [s] of the sensor."""
 
     @classmethod
     def of(cls, inertia: Inertia, frame: str, *, stderr: ArrayLike = 0.0, method: str = "given") -> Load:

@@ -23,8 +23,8 @@ from dynid.decompositions import eigh, svd
 from dynid.errors import IdentifiabilityError
 from dynid.load.load import OPEN_SHARE
 
-RESOLUTION = 1e-7
-"""Smallest relative singular value of the scaled equations that counts as determined; convention."""
+RESOLUTION = 1e-9
+"""Smallest relative singular value of the scaled equations that counts as determined; rounding errors are smaller."""
 ROUNDS = 4
 """Rounds of weighting by the residuals of the round before; convention: the weights change little after two."""
 PLAUSIBLE_RADIUS = 0.15
@@ -58,6 +58,11 @@ class LinearSolution:
     white: Floats
     """(k, k) covariance if residuals were independent of one another"""
 
+    @property
+    def stderr(self) -> Floats:
+        """(k,) standard deviations; infinite where the data leave the unknown open."""
+        return np.where(self.undetermined, np.inf, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockEquations:
@@ -71,11 +76,10 @@ class BlockEquations:
     """(c,) kind of each channel: those of one kind have noise of about one size"""
 
     @classmethod
-    def of(cls, W: Floats, y: Floats, labels: Ints | None = None) -> BlockEquations:
+    def of(cls, W: Floats, y: Floats, labels: Ints) -> BlockEquations:
         """Equations W (N, c, k) of measurements y (N, c), forces before moments; labels (N,) number the blocks."""
         rows = np.concatenate([W, y[..., None]], axis=2)
-        numbers = np.arange(len(y)) * MOST_BLOCKS // max(len(y), 1) if labels is None else labels
-        own = [rows[numbers == label] for label in np.unique(numbers)]
+        own = [rows[labels == label] for label in np.unique(labels)]
         blocks = [[_triangle(part[:, channel]) for channel in range(y.shape[1])] for part in own]
         return cls(blocks, np.full(y.shape[1], float(len(y))), np.arange(y.shape[1]) // 3)
 
@@ -93,9 +97,7 @@ def _triangle(rows: Floats) -> Floats:
     return rows if len(rows) <= rows.shape[1] else np.asarray(np.linalg.qr(rows, mode="r"))
 
 
-def solve_blocks(
-    equations: BlockEquations, prior: Floats | None = None, resolution: float = RESOLUTION
-) -> LinearSolution:
+def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> LinearSolution:
     """Solve equations with every channel weighted by its own residual.
 
     Channels of one kind (forces, moments) share what few samples cannot tell apart.
@@ -103,7 +105,6 @@ def solve_blocks(
     Args:
         equations: The equations.
         prior: (k,) one over the standard deviation of each unknown about zero before any data; by default no prior.
-        resolution: Smallest relative singular value that counts as determined.
 
     Raises:
         IdentifiabilityError: There are as many unknowns as equations.
@@ -116,7 +117,7 @@ def solve_blocks(
     std = np.ones(len(channels))
     for _ in range(ROUNDS):  # weights from the residuals of the round before
         rows = np.concatenate([*(own / s for own, s in zip(channels, std, strict=True)), before])
-        values, root, undetermined = solve_minimum_norm(rows[:, :-1], rows[:, -1], resolution)
+        values, root, undetermined = solve_minimum_norm(rows[:, :-1], rows[:, -1])
         squares = np.array([np.sum((own @ np.append(values, -1.0)) ** 2) for own in channels])
         used = [np.sum((own[:, :-1] @ root) ** 2) / s**2 for own, s in zip(channels, std, strict=True)]
         variance = _shared_variance(squares, equations.counts - np.array(used), equations.kinds)
@@ -127,24 +128,31 @@ def solve_blocks(
     )
 
 
-def solve_weighted(W: Floats, y: Floats, labels: Ints | None = None) -> LinearSolution:
-    """Solve ``W x = y``, W (N, c, k), y (N, c), with blocks numbered by labels (N,); see `solve_blocks`."""
-    return solve_blocks(BlockEquations.of(W, y, labels))
-
-
-def solve_load_equations(
-    equations: BlockEquations, prior: Floats | None = None, resolution: float = RESOLUTION
-) -> LinearSolution:
+def solve_load_equations(equations: BlockEquations, prior: Floats | None = None) -> LinearSolution:
     """Solve equations whose first ten unknowns are a load's, and judge every moment of inertia by itself."""
-    plain = solve_blocks(equations, prior, resolution)
-    weak = prior_of_moments(plain)
-    if not weak.any():
+    plain = solve_blocks(equations, prior)
+    weak = inertia_prior(plain.values, is_mass_open=bool(plain.undetermined[9]))
+    if not (plain.undetermined[:6] | (_moment_spread(plain) * weak[:6] > 1.0)).any():
         return plain
-    known = np.zeros_like(plain.values) if prior is None else prior
-    solution = solve_blocks(equations, np.append(weak, known[10:]), resolution)
+    before = np.append(weak, np.zeros(len(plain.values) - 10) if prior is None else prior[10:])
+    solution = solve_blocks(equations, before)
     undetermined = plain.undetermined.copy()  # the prior is for moments of inertia only
-    undetermined[:6] = find_open_moments(solution.covariance, weak)
+    undetermined[:6] = _moment_spread(solution) * weak[:6] > OPEN_SHARE
     return replace(solution, undetermined=undetermined)
+
+
+def inertia_prior(vector: Floats, *, is_mass_open: bool = False) -> Floats:
+    """(10,) one over the prior standard deviation of each parameter of a load; zero for mass and first moments.
+
+    The moments of inertia are those of the whole mass on a plausible radius.
+    """
+    mass = HEAVY_LOAD if is_mass_open else max(abs(float(vector[9])), 1e-300)
+    arm = 0.0 if is_mass_open else float(np.linalg.norm(vector[6:9])) / mass
+    return np.append(np.full(6, 1.0 / (mass * np.clip(arm, PLAUSIBLE_RADIUS, 1.0) ** 2)), np.zeros(4))
+
+
+def _moment_spread(solution: LinearSolution) -> Floats:
+    return np.asarray(np.sqrt(np.maximum(np.diag(solution.covariance)[:6], 0.0)))
 
 
 def _shared_variance(squares: Floats, spare: Floats, kind: Ints) -> Floats:
@@ -158,7 +166,7 @@ def _shared_variance(squares: Floats, spare: Floats, kind: Ints) -> Floats:
     return np.asarray((squares + SHARED_SAMPLES * total / freedom) / (np.maximum(spare, 0.0) + SHARED_SAMPLES))
 
 
-def solve_minimum_norm(W: Floats, y: Floats, resolution: float = RESOLUTION) -> tuple[Floats, Floats, Bools]:
+def solve_minimum_norm(W: Floats, y: Floats) -> tuple[Floats, Floats, Bools]:
     """Solution (k,) of the smallest norm, a root (k, r) of its covariance for unit noise, and what stays open (k,)."""
     length = np.linalg.norm(W, axis=0)
     seen = length > NEGLIGIBLE * length.max(initial=0.0)
@@ -166,9 +174,10 @@ def solve_minimum_norm(W: Floats, y: Floats, resolution: float = RESOLUTION) -> 
     triangle = _triangle(np.column_stack([np.where(seen, W, 0.0) / scale, y]))
     U, s, Vt = svd(triangle[:, :-1])  # all of Vt: fewer equations than unknowns leave directions open, too
     s = np.append(s, np.zeros(len(Vt) - len(s)))
-    good = s > resolution * s[0]
+    good = s > RESOLUTION * s[0]
     undetermined = np.any(np.abs(Vt[~good]) > 1e-5, axis=0) | ~seen
-    root = Vt[good].T / s[good] / scale[:, None]
+    reached = np.any(np.abs(Vt[good]) > 1e-5, axis=0)[:, None]  # what is wholly open has no rounding noise
+    root = np.where(reached, Vt[good].T, 0.0) / s[good] / scale[:, None]
     return root @ (U[:, : len(s)][:, good[: U.shape[1]]].T @ triangle[:, -1]), root, undetermined
 
 
@@ -231,38 +240,3 @@ def label_blocks(stretches: Sequence[Ints], blocks: int) -> Ints:
         labels[rows] = following + np.arange(len(rows)) * own // len(rows)
         following += own
     return labels
-
-
-# --- moments of inertia that the data leave open ---
-
-
-def prior_of_moments(plain: LinearSolution) -> Floats:
-    """(10,) weak prior of a load's moments of inertia; zero where the data determine all of them."""
-    is_mass_open = bool(plain.undetermined[9])
-    implausible = _moment_spread(plain.covariance) > _plausible_moment(plain.values, is_mass_open)
-    if not (plain.undetermined[:6] | implausible).any():
-        return np.zeros(10)
-    return inertia_prior(plain.values, is_mass_open=is_mass_open)
-
-
-def inertia_prior(vector: Floats, *, is_mass_open: bool = False) -> Floats:
-    """(10,) one over the prior standard deviation of each parameter of a load; zero for mass and first moments."""
-    return np.append(np.full(6, 1.0 / _plausible_moment(vector, is_mass_open)), np.zeros(4))
-
-
-def find_open_moments(covariance: Floats, prior: Floats) -> Bools:
-    """(6,) which moments of inertia are hardly more certain than before the data, by the covariance with the prior."""
-    return np.asarray(_moment_spread(covariance) * prior[:6] > OPEN_SHARE)
-
-
-def _moment_spread(covariance: Floats) -> Floats:
-    return np.asarray(np.sqrt(np.maximum(np.diag(covariance)[:6], 0.0)))
-
-
-def _plausible_moment(vector: Floats, is_mass_open: bool) -> float:
-    """Moment of inertia [kg m^2] of the whole mass on a plausible radius."""
-    if is_mass_open:
-        return HEAVY_LOAD * PLAUSIBLE_RADIUS**2
-    mass = max(abs(float(vector[9])), 1e-300)
-    reach = min(max(PLAUSIBLE_RADIUS, float(np.linalg.norm(vector[6:9])) / mass), 1.0)
-    return mass * reach**2

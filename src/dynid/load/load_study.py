@@ -11,14 +11,14 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.log_check import check_and_process
-from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport
 from dynid.load.load import CHANNELS, NAMES, UPPER, Load, remark
-from dynid.load.payload import ArmUncertainty, Runs, identify_end_link, identify_payload
+from dynid.load.payload import ArmUncertainty, Runs, identify_payload
 from dynid.load.recognition import KnownObject, Recognition, recognise
+from dynid.load.sensing import Sensing
 from dynid.load.sensor_faults import Proposal, check_wrench
 from dynid.load.wrench_equations import WrenchForm
-from dynid.load.wrist import Sensing, identify_load
+from dynid.load.wrist import identify_load
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
@@ -219,7 +219,7 @@ def study_payload(
     loaded: Runs,
     unloaded: Runs | None = None,
     link: str | None = None,
-    arm: ArmUncertainty | Literal["known", "unknown"] = "known",
+    arm: ArmUncertainty | None = None,
     tare: Load | None = None,
     library: Sequence[KnownObject] = (),
 ) -> LoadStudy:
@@ -230,20 +230,11 @@ def study_payload(
         loaded: Experiments with the load.
         unloaded: Experiments without the load.
         link: Link that carries the load; by default the link of the last body.
-        arm: Knowledge of the arm without an unloaded run: its model is right, its model is right within an uncertainty
-            (see `identify_payload` for both), or nothing is known (see `identify_end_link`).
+        arm: Uncertainty of the arm's model, for use without an unloaded run; its model is right by default.
         tare: A tool identified before.
         library: Known objects, to recognise the load.
     """
-    if arm == "unknown":
-        if unloaded is not None or tare is not None:
-            raise ArgumentError(
-                "with an unknown arm only the last body and its load together are identified",
-                remedy="Leave out unloaded and tare, or state what is known about the arm.",
-            )
-        return _study(robot, identify_end_link(robot, loaded, link=link), (), library)
-    stated = arm if isinstance(arm, ArmUncertainty) else None
-    load = identify_payload(robot, loaded=loaded, unloaded=unloaded, link=link, arm=stated, tare=tare)
+    load = identify_payload(robot, loaded=loaded, unloaded=unloaded, link=link, arm=arm, tare=tare)
     return _study(robot, load, (), library)
 
 

@@ -16,7 +16,8 @@ from dynid.errors import ArgumentError, DataError
 from dynid.estimation.online.triangle import GrowingBlocks
 from dynid.load.load import Load
 from dynid.load.load_solver import BlockEquations, solve_load_equations
-from dynid.load.wrist import Sensing, load_from_solution
+from dynid.load.sensing import Sensing
+from dynid.load.wrist import load_from_solution
 
 LARGEST_SCALE = 1e50
 """Growth of the weights by forgetting after which all of them are made small again (convention)."""

@@ -6,8 +6,7 @@
 With the base parameters beta = G theta both are one small least-squares problem on the triangles of blocks of time.
 Which part of theta is unknown depends on the data: with an unloaded run all of beta, which then cancels with its
 uncertainty (the order loaded, unloaded, unloaded, loaded cancels slow drifts as well); with a model of the arm nothing;
-with a model and an `ArmUncertainty` the links within that uncertainty, and friction. With nothing known about the arm
-only the last body together with its load can be identified (`identify_end_link`).
+with a model and an `ArmUncertainty` the links within that uncertainty, and friction.
 """
 
 from __future__ import annotations
@@ -23,13 +22,12 @@ from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.information import reduce_samples
-from dynid.load.load import Load, make_possible, remark
+from dynid.load.load import UPPER, Load, make_possible, remark
 from dynid.load.load_solver import (
     MOST_BLOCKS,
     BlockEquations,
     LinearSolution,
     label_blocks,
-    solve_blocks,
     solve_load_equations,
 )
 from dynid.parameters.base import base_parameters
@@ -37,11 +35,8 @@ from dynid.parameters.inertia_maps import transport
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.spatial import inverse_transform, skew
+from dynid.spatial import skew
 
-_UPPER = np.triu_indices(3)
-RESOLUTION = 1e-9
-"""Smallest relative singular value of the scaled equations that counts as determined; rounding errors are smaller."""
 UNEXPLAINED_SHARE = 0.2
 """Unexplained torque over the load's torque above which an arm taken as known makes the load doubtful; convention."""
 NOTICEABLE = 0.01
@@ -50,8 +45,6 @@ LEARNT = 0.1
 """Share of the prior variance that the data must remove for a direction to count in the arm's departure; convention."""
 CHANCE = 1e-4
 """Probability below which an arm's departure from its model is not taken for chance; convention."""
-STATES = 400
-"""Number of states from which the base parameters of a motion are found; convention."""
 Runs = Experiment | Sequence[Experiment]
 
 
@@ -93,7 +86,7 @@ class ArmUncertainty:
         c = skew(inertia.com)
         for axis, unit in enumerate(np.eye(3)):
             e = skew(unit)
-            changes[:6, 1 + axis] = -inertia.mass * self.com * (c @ e + e @ c)[_UPPER]
+            changes[:6, 1 + axis] = -inertia.mass * self.com * (c @ e + e @ c)[UPPER]
             changes[6 + axis, 1 + axis] = inertia.mass * self.com
         changes[:6, 4:] = self.mass * abs(np.trace(inertia.about_com)) / 3.0 * np.eye(6)
         return changes
@@ -118,47 +111,32 @@ class PayloadProblem:
     """(b,) base parameters that the arm's model gives; zero where they are estimated."""
     prior: Floats
     """(10 + k,) one over the prior standard deviation of each unknown; zero without prior knowledge."""
-    threads: int = 1
-    """Number of threads that reduce the samples."""
 
     def equations(self, known: Floats | None = None) -> BlockEquations:
-        """The equations of all joints; their right-hand side is the torque without that of the known parameters."""
+        """The equations in blocks of time, one channel for each joint.
+
+        Args:
+            known: (b,) base parameters whose torque the right-hand side lacks; by default those of the model.
+        """
         given = self.known if known is None else known
-        return torque_equations(self.robot, self.runs, self.columns, given, self.threads)
-
-
-def torque_equations(
-    robot: Robot,
-    runs: Sequence[tuple[Experiment, Floats]],
-    columns: Sequence[int],
-    known: Floats,
-    threads: int = 1,
-) -> BlockEquations:
-    """Reduce runs to equations in blocks of time, one channel for each joint.
-
-    Args:
-        robot: Geometry and terms.
-        runs: Experiments, with (b, k) the parameters of the columns per unit of the unknowns.
-        columns: (b,) columns of the robot's regressor.
-        known: (b,) known part of their parameters.
-        threads: Number of threads.
-    """
-    total = sum(run.samples for run, _ in runs)
-    blocks, counts = list[list[Floats]](), np.zeros(robot.dof)
-    for run, unknowns in runs:
-        stretches = np.split(np.arange(run.samples), np.flatnonzero(np.diff(run.segment)) + 1)
-        labels = label_blocks(stretches, max(1, round(MOST_BLOCKS * run.samples / total)))
-        reduced = reduce_samples(
-            robot, run.q, run.dq, run.ddq, run.effort,
-            columns=tuple(columns), segments=labels, valid=run.valid, threads=threads,
-        )  # fmt: skip
-        counts += reduced.samples.sum(axis=0)
-        maps = [np.column_stack([unknowns, known])[list(support)] for support in reduced.supports]
-        for segment in reduced.segments:
-            own = [reduced.rows(joint, segment) for joint in range(robot.dof)]
-            left = [R[:, :-1] @ map_ for R, map_ in zip(own, maps, strict=True)]
-            blocks.append([np.column_stack([W[:, :-1], R[:, -1] - W[:, -1]]) for R, W in zip(own, left, strict=True)])
-    return BlockEquations(blocks, counts, np.arange(robot.dof))
+        total = sum(run.samples for run, _ in self.runs)
+        blocks, counts = list[list[Floats]](), np.zeros(self.robot.dof)
+        for run, unknowns in self.runs:
+            stretches = np.split(np.arange(run.samples), np.flatnonzero(np.diff(run.segment)) + 1)
+            labels = label_blocks(stretches, max(1, round(MOST_BLOCKS * run.samples / total)))
+            reduced = reduce_samples(
+                self.robot, run.q, run.dq, run.ddq, run.effort,
+                columns=tuple(self.columns), segments=labels, valid=run.valid,
+            )  # fmt: skip
+            counts += reduced.samples.sum(axis=0)
+            maps = [np.column_stack([unknowns, given])[list(support)] for support in reduced.supports]
+            for segment in reduced.segments:
+                own = [reduced.rows(joint, segment) for joint in range(self.robot.dof)]
+                left = [R[:, :-1] @ map_ for R, map_ in zip(own, maps, strict=True)]
+                blocks.append(
+                    [np.column_stack([W[:, :-1], R[:, -1] - W[:, -1]]) for R, W in zip(own, left, strict=True)]
+                )
+        return BlockEquations(blocks, counts, np.arange(self.robot.dof))
 
 
 def payload_problem(
@@ -168,7 +146,6 @@ def payload_problem(
     *,
     link: str | None = None,
     arm: ArmUncertainty | None = None,
-    threads: int = 1,
 ) -> PayloadProblem:
     """Loaded and unloaded runs as a problem; see `identify_payload` for the arguments."""
     after = _as_runs(robot, loaded)
@@ -205,7 +182,6 @@ def payload_problem(
         runs=(*((run, with_load) for run in after), *((run, without) for run in before)),
         known=G @ known,
         prior=np.append(np.zeros(10), prior),
-        threads=threads,
     )
 
 
@@ -218,7 +194,6 @@ def identify_payload(
     arm: ArmUncertainty | None = None,
     tare: Load | None = None,
     physical: bool = True,
-    threads: int = 1,
 ) -> Load:
     """Identify a load from joint torques.
 
@@ -233,7 +208,6 @@ def identify_payload(
             uncertainty, and friction, offsets and rotor inertias are estimated with the load.
         tare: A tool identified before, subtracted with its covariance.
         physical: Replace an estimate that no body can have by the nearest possible one, with a finding.
-        threads: Number of threads that reduce the samples.
 
     Returns:
         The load; parameters that the torques do not determine have infinite standard deviation.
@@ -248,15 +222,15 @@ def identify_payload(
         >>> round(dynid.identify_payload(robot, loaded=loaded, unloaded=run).mass, 1)
         2.0
     """
-    problem = payload_problem(robot, loaded, unloaded, link=link, arm=arm, threads=threads)
+    problem = payload_problem(robot, loaded, unloaded, link=link, arm=arm)
     equations = problem.equations()
-    solution = solve_load_equations(equations, prior=problem.prior, resolution=RESOLUTION)
+    solution = solve_load_equations(equations, prior=problem.prior)
     is_open = solution.undetermined[:10]
     if is_open.all():
         raise IdentifiabilityError(
             "the joint torques reveal nothing about the load", remedy="Move the joints that carry it."
         )
-    findings, extras = list[Finding](), dict[str, Floats]()
+    findings = list[Finding]()
     if is_open.any():
         remedy = "Move all joints that carry the load, with acceleration."
         findings.append(remark("load-open", "the motion leaves some of the ten parameters open", remedy))
@@ -268,8 +242,8 @@ def identify_payload(
     else:
         method = "arm known within limits"
         from_arm = float(np.sum((solution.white[9, 10:] * problem.prior[10:]) ** 2))
-        extras["arm_share"] = np.array([from_arm / max(float(solution.covariance[9, 9]), 1e-300)])
-        findings += _judge_arm(arm, float(extras["arm_share"][0]), _departure(problem.prior, solution))
+        share = from_arm / max(float(solution.covariance[9, 9]), 1e-300)
+        findings += _judge_arm(arm, share, _departure(problem.prior, solution))
     covariance, more = _add_gain_spread(problem, solution)
     load = Load(
         frame=problem.link,
@@ -279,7 +253,6 @@ def identify_payload(
         residual_std=solution.noise_std,
         method=f"joint torques, {method}",
         findings=(*findings, *more),
-        extras=extras,
     )
     load = load if tare is None else load.minus(tare)
     return make_possible(load) if physical else load
@@ -376,52 +349,3 @@ def _as_runs(robot: Robot, experiments: Runs) -> tuple[Experiment, ...]:
     if not runs or any(run.q.shape[1] != robot.dof for run in runs):
         raise ArgumentError(f"robot '{robot.name}' has {robot.dof} moving joints", remedy="Give runs of all of them.")
     return runs
-
-
-def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = None, threads: int = 1) -> Load:
-    """Identify the last body together with all that it carries, when nothing is known about the arm.
-
-    The result holds only base parameters that consist of this body's own parameters alone; the mass is never among
-    them. With a known or unloaded arm use `identify_payload`.
-
-    Args:
-        robot: Geometry and terms.
-        experiments: One or several experiments, all with the same load.
-        link: A link of the last body, in whose frame the result is given; by default the link of the last body itself.
-        threads: Number of threads that reduce the samples.
-    """
-    runs = _as_runs(robot, experiments)
-    moving = [np.concatenate([getattr(run, name) for run in runs]) for name in ("q", "dq", "ddq")]
-    some = max(1, len(moving[0]) // STATES)
-    base = base_parameters(robot, states=tuple(values[::some] for values in moving))
-    still = not np.any(moving[2])  # without accelerations no inertia
-    kept = [k for k, c in enumerate(base.columns) if not (still and base.layout[c].kind == "inertia")]
-    columns = [base.columns[k] for k in kept]
-    unit = np.eye(len(columns))
-    equations = torque_equations(robot, [(run, unit) for run in runs], columns, np.zeros(len(columns)), threads)
-    solution = solve_blocks(equations, resolution=RESOLUTION)
-    first = 10 * (robot.dof - 1)
-    is_alone = [first <= c < first + 10 and np.count_nonzero(base.grouping[k]) == 1 for k, c in zip(kept, columns)]
-    known = np.flatnonzero(np.array(is_alone) & ~solution.undetermined)
-    places = np.array(columns)[known] - first
-    vector, spread, is_open = np.zeros(10), np.zeros((10, 10)), np.ones(10, dtype=bool)
-    vector[places], is_open[places] = solution.values[known], False
-    spread[np.ix_(places, places)] = solution.covariance[np.ix_(known, known)]
-    message = (
-        "a load on the last body acts as that body does, so that joint torques show the two only together, and not the "
-        "mass"
-    )
-    load = Load(
-        frame=robot.bodies[-1].joint.child,
-        vector=vector,
-        covariance=spread,
-        undetermined=is_open,
-        residual_std=solution.noise_std,
-        method="joint torques, arm unknown: last body and load together",
-        findings=(
-            remark("load-open", message, "Give a run without the load, or state how well the arm's model is known."),
-        ),
-    )
-    if link is None or link == load.frame:
-        return load
-    return load.in_frame(inverse_transform(robot.link_body(link)[1]), link)

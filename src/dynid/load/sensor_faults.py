@@ -25,10 +25,10 @@ from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, Verdict, judge_suspects,
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.load.load import CHANNELS, remark
-from dynid.load.load_solver import solve_weighted
-from dynid.load.sensor_pose import SensorPose, sensor_columns, solve_with_pose
+from dynid.load.load_solver import BlockEquations, solve_blocks
+from dynid.load.sensing import Sensing, SensorPose, find_sensor
 from dynid.load.wrench_equations import WrenchData, WrenchForm
-from dynid.load.wrist import FAR, Sensing, is_negative, solve_load, wrench_data
+from dynid.load.wrist import FAR, is_negative, solve_load, wrench_data
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
@@ -66,13 +66,13 @@ class _Suspect:
 def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Suspect]]:
     """The fit of load and zero under some settings, and the suspects that these leave, in the rows of its evidence."""
     turned, tilted = sensing.find_orientation, sensing.find_gravity
-    gravity = np.zeros(3) if data.gravity is None else data.gravity
-    pose = SensorPose(R_frame_sensor=np.eye(3), gravity=gravity, sign=1.0, turned=turned, tilted=tilted)
     if turned or tilted:
-        pose, _, _ = solve_with_pose(data, sensing, orientation=turned, gravity=tilted)
-    W, sides = pose.equations(data), sensor_columns(data, sensing)
-    phi = solve_weighted(np.concatenate([W, *sides], axis=2), data.wrench).values[:10]
-    harmless = np.concatenate([W, *sides, *pose.columns(data, W, phi)], axis=2)
+        pose, _ = find_sensor(SensorPose.guess(data, sensing), data, sensing)
+    else:
+        pose = SensorPose.guess(data, sensing)
+    W, zero = pose.equations(), sensing.zero_columns(data)
+    phi = solve_blocks(BlockEquations.of(np.concatenate([W, *zero], axis=2), data.wrench, data.blocks())).values[:10]
+    harmless = np.concatenate([W, *zero, *pose.columns(phi)], axis=2)
     thin = slice(None, None, max(1, -(-len(data.time) // MOST_ROWS)))
     blocks = np.unique(data.blocks()[thin], return_inverse=True)[1]
 
@@ -81,13 +81,13 @@ def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Sus
 
     channel = np.tile(np.arange(6), len(blocks))
     evidence = Evidence.of_rows(rows(harmless), data.wrench[thin].ravel(), channel, np.repeat(blocks, 6))
-    suspects = _list_suspects(data, frame, sensing, W @ phi, partial(_moves, pose, data, W, phi))
+    suspects = _list_suspects(data, frame, sensing, W @ phi, partial(_moves, pose, phi))
     return Fit.of(evidence), [replace(suspect, columns=rows(suspect.columns)) for suspect in suspects]
 
 
-def _moves(pose: SensorPose, data: WrenchData, W: Floats, phi: Floats, *, turned: bool) -> Floats:
+def _moves(pose: SensorPose, phi: Floats, *, turned: bool) -> Floats:
     """Columns of a turn of the sensor, or of a tilt of the base."""
-    return replace(pose, turned=turned, tilted=not turned).columns(data, W, phi)[0]
+    return replace(pose, turned=turned, tilted=not turned).columns(phi)[0]
 
 
 def _list_suspects(
@@ -104,7 +104,7 @@ def _list_suspects(
     if not sensing.find_orientation:
         message = f"the sensor is turned against '{frame}' by some {{size}} deg"
         yield _Suspect("wrench-frame", message, moves(turned=True), small, "find_orientation", degrees)
-    if not sensing.find_gravity and data.R_frame_base is not None and np.any(data.gravity):
+    if not sensing.find_gravity and np.any(data.gravity):
         message = "the base is tilted against the gravity of the model by some {size} deg"
         yield _Suspect("gravity", message, moves(turned=False), small, "find_gravity", degrees)
     past = data.time - data.time.mean()
@@ -113,7 +113,7 @@ def _list_suspects(
         if sensing.bias and not sensing.drift and np.any(past):
             message = f"the zero of {name} drifts by {{size}} % of its range"
             yield _Suspect("drift", message, spread * past[:, None, None] / past.std() * own, EFFECT, "drift", 100.0)
-        if sensing.bias and data.log is not None and not sensing.bias_per_log:
+        if sensing.bias and np.any(data.log) and not sensing.bias_per_log:
             message = f"the zero of {name} changes from log to log by {{size}} % of its range"
             other = spread * (data.log[:, None, None] == np.unique(data.log)[1:]) * own
             yield _Suspect("drift", message, other, EFFECT, "bias_per_log", 100.0)
@@ -147,7 +147,7 @@ def check_wrench(
         ()
     """
     settings = replace(sensing or Sensing(), find_compliance=False)
-    equations = partial(wrench_data, robot, experiments, sensor_frame, form=form, with_orientation=True)
+    equations = partial(wrench_data, robot, experiments, sensor_frame, form=form)
     proposals = []
     try:
         for finding, better in _find_faults(equations, sensor_frame, settings):

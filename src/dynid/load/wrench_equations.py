@@ -15,11 +15,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
-from scipy.spatial.transform import Rotation, RotationSpline
 
 from dynid.arrays import Bools, Floats, Ints
+from dynid.checks import as_number, as_row
 from dynid.errors import ArgumentError, DataError
-from dynid.kernels import wrench_regressor
+from dynid.kernels import link_pose, wrench_regressor
 from dynid.load.load_solver import count_blocks, label_blocks
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
@@ -50,61 +50,38 @@ INERTIA, FIRST_MOMENTS, MASS = slice(0, 6), slice(6, 9), 9
 """Columns of the parameters."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WrenchData:
     """Equations of a load, one per sample, interval or pose."""
 
     matrix: Floats
     """(N, 6, 10) wrench per unit of each parameter, axes of the frame that describes the load, about its origin"""
     wrench: Floats
-    """(N, 6) measured force [N] and moment [N m], sensor axes. `solve_with_pose` in load/sensor_pose.py finds the
-    rotation between these and the frame's axes; until then both count as equal."""
+    """(N, 6) measured force [N] and moment [N m], sensor axes. `SensorPose` in load/sensing.py finds the rotation
+    between these and the frame's axes; until then both count as equal."""
     time: Floats
     """(N,) [s]"""
-    R_frame_base: Floats | None = None
-    """(N, 3, 3) axes of the base in the frame; None where the orientation is unknown"""
-    gravity: Floats | None = None
+    log: Ints
+    """(N,) number of the log of each sample"""
+    R_frame_base: Floats
+    """(N, 3, 3) axes of the base in the frame"""
+    gravity: Floats
     """(3,) gravity in `matrix`, base axes [m/s^2]"""
-    log: Ints | None = None
-    """(N,) number of the log of each sample; None for one log"""
     cutoff_hz: float | None = None
     """Cutoff of the low-pass that matrix and wrench went through [Hz]; None without one"""
     rests: bool = False
     """Whether every equation is a pose of its own, at rest, so that their noise is independent"""
 
-    def under_gravity(self, gravity: ArrayLike) -> WrenchData:
-        """The same motion under another gravity (3,), base axes [m/s^2]."""
-        R_frame_base, old = self.orientation()
-        new = np.asarray(gravity, dtype=float)
-        change = -(R_frame_base @ (new - old))  # of acceleration minus gravity, frame axes
-        return replace(self, matrix=self.matrix + acceleration_columns(change), gravity=new)
-
-    def orientation(self) -> tuple[Floats, Floats]:
-        """`R_frame_base` (N, 3, 3) and `gravity` (3,); refused where they are unknown."""
-        if self.R_frame_base is None or self.gravity is None:
-            raise ArgumentError("the equations lack the orientation of the frame", remedy="Give poses, or a robot.")
-        return self.R_frame_base, self.gravity
-
-    def thin(self, samples: int) -> WrenchData:
-        """At most `samples` of the equations, evenly spread."""
-        return self.rows(slice(None, None, max(1, -(-len(self.time) // samples))))
-
     def rows(self, rows: slice | Bools | Ints) -> WrenchData:
         """The equations of some samples."""
-        return replace(
-            self,
-            matrix=self.matrix[rows],
-            wrench=self.wrench[rows],
-            time=self.time[rows],
-            R_frame_base=None if self.R_frame_base is None else self.R_frame_base[rows],
-            log=None if self.log is None else self.log[rows],
-        )
+        own: dict[str, Any] = {name: getattr(self, name)[rows] for name in PER_SAMPLE}
+        return replace(self, **own)
 
     def gaps(self) -> Bools:
         """(N - 1,) whether a gap in time or the end of a log lies between two equations."""
         steps = np.diff(self.time)
-        found = (steps <= 0.0) | (steps > LONGEST_STEP * np.median(steps)) if len(steps) else np.zeros(0, dtype=bool)
-        return np.asarray(found if self.log is None else found | (np.diff(self.log) != 0))
+        longest = LONGEST_STEP * np.median(steps) if len(steps) else 0.0
+        return np.asarray((steps <= 0.0) | (steps > longest) | (np.diff(self.log) != 0))
 
     def stretches(self) -> list[Ints]:
         """Numbers of the equations between gaps."""
@@ -123,24 +100,21 @@ class WrenchData:
         moved = self.gaps() | np.any(np.abs(np.diff(place, axis=0)) > SAME_POSE, axis=1)
         first = np.append(0, np.flatnonzero(moved) + 1)
         count = np.diff(np.append(first, len(self.time)))
-        means = [
+        matrix, wrench, time = (
             np.add.reduceat(x, first) / count.reshape(-1, *[1] * (x.ndim - 1))
             for x in (self.matrix, self.wrench, self.time)
-        ]
-        matrix, wrench, time = means
+        )
         return replace(self.rows(first), matrix=matrix, wrench=wrench, time=time, rests=True)
 
     @classmethod
     def join(cls, parts: Sequence[WrenchData]) -> WrenchData:
-        """All equations of several runs, or of several stretches of one run; `log` is dropped: the caller sets it."""
-        if not parts:
-            raise DataError("no experiment was given")
-        known = all(part.R_frame_base is not None for part in parts)
-        axes = np.concatenate([part.R_frame_base for part in parts if part.R_frame_base is not None]) if known else None
-        matrix, wrench, time = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("matrix", "wrench", "time")
-        )
-        return replace(parts[0], matrix=matrix, wrench=wrench, time=time, R_frame_base=axes, log=None)
+        """All equations of several runs, or of several stretches of one run."""
+        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in PER_SAMPLE}
+        return replace(parts[0], **joined)
+
+
+PER_SAMPLE = ("matrix", "wrench", "time", "log", "R_frame_base")
+"""Fields of `WrenchData` with one row per equation."""
 
 
 def acceleration_columns(a: Floats) -> Floats:
@@ -164,10 +138,7 @@ def _skew(v: Floats) -> Floats:
 
 def frame_axes(robot: Robot, link: str, q: Floats) -> Floats:
     """(N, 3, 3) ``R_link_base``: axes of the base in a link's frame, at joint positions q (N, n) [rad or m]."""
-    rest = np.zeros_like(q)
-    # [Atkeson1986] eq. (21): at rest a unit mass under gravity e_k needs the force -R e_k
-    columns = [-wrench_regressor(robot.with_gravity(e), link, q, rest, rest)[:, FORCE, MASS] for e in np.eye(3)]
-    return np.stack(columns, axis=2)
+    return np.swapaxes(link_pose(robot, link, q)[:, :3, :3], 1, 2)
 
 
 def shift_wrench(run: Experiment, delay_s: float) -> Experiment:
@@ -210,7 +181,6 @@ def robot_equations(
     form: WrenchForm = "differential",
     interval_s: float = 0.1,
     wrench_axes: Literal["sensor", "base"] = "sensor",
-    with_orientation: bool = False,
 ) -> WrenchData:
     """Equations of a load from a robot's motion.
 
@@ -223,26 +193,27 @@ def robot_equations(
             hardly rests.
         interval_s: Length of the intervals of the integral form [s].
         wrench_axes: Whether the wrench was recorded in the sensor's axes or in those of the base.
-        with_orientation: Also compute `WrenchData.R_frame_base`.
     """
-    wrench = _wrench(run)
-    if form not in FORMS or not 0.0 < interval_s < np.inf:
-        raise ArgumentError(
-            f"form {form!r} with intervals of {interval_s} s",
-            remedy=f"Forms are {', '.join(FORMS)}; interval_s is positive.",
-        )
-    axes = frame_axes(robot, frame, run.q) if with_orientation or wrench_axes == "base" else None
-    if wrench_axes == "base" and axes is not None:  # always, then; the type checker cannot see it
-        halves = (wrench[:, FORCE, None], wrench[:, MOMENT, None])
-        run = replace(run, wrench=np.concatenate([(axes @ half)[..., 0] for half in halves], axis=1))
-    if form == "integral":
-        return _averaged(robot, run, frame, axes, interval_s)
+    if form not in FORMS:
+        raise ArgumentError(f"form is {form!r}", remedy=f"Forms are {', '.join(FORMS)}.")
+    wrench, axes, rest = _wrench(run), frame_axes(robot, frame, run.q), np.zeros_like(run.q)
+    if wrench_axes == "base":
+        halves = [(axes @ half[..., None])[..., 0] for half in np.split(wrench, 2, axis=1)]
+        wrench = np.concatenate(halves, axis=1)
+        run = replace(run, wrench=wrench)
+    moving = (rest, rest) if form == "static" else (run.dq, run.ddq)
+    data = WrenchData(
+        matrix=wrench_regressor(robot, frame, run.q, *moving), wrench=wrench, time=run.time,
+        log=np.zeros(run.samples, dtype=np.int64), R_frame_base=axes, gravity=robot.gravity,
+    )  # fmt: skip
     if form == "static":
-        return _static(robot, run, frame, axes)
-    matrix = wrench_regressor(robot, frame, run.q, run.dq, run.ddq)
-    whole = WrenchData(matrix, wrench, run.time, axes, robot.gravity, cutoff_hz=_cutoff(run))
-    parts = [replace(whole.rows(rows), matrix=A, wrench=y) for rows, y, A in _filter_alike(run, matrix)]
-    return WrenchData.join(parts) if parts else whole.rows(slice(0))
+        return _rests(run, data)
+    low_pass = _low_pass(run)
+    data = replace(data, cutoff_hz=low_pass.cutoff_hz if low_pass else None)
+    if form == "integral":
+        return _averaged(robot, run, frame, data, as_number("interval_s", interval_s, above=0.0))
+    parts = [replace(data.rows(rows), matrix=A, wrench=y) for rows, y, A in _filter_alike(run, data.matrix)]
+    return WrenchData.join(parts) if parts else data.rows(slice(0))
 
 
 def _low_pass(run: Experiment) -> Smoothing | None:
@@ -253,11 +224,6 @@ def _low_pass(run: Experiment) -> Smoothing | None:
     if made.cutoff_hz is None or not WIDER * made.cutoff_hz < HIGHEST * run.rate_hz:
         return None
     return replace(made, cutoff_hz=WIDER * made.cutoff_hz, rate_hz=run.rate_hz)
-
-
-def _cutoff(run: Experiment) -> float | None:
-    low_pass = _low_pass(run)
-    return low_pass.cutoff_hz if low_pass else None
 
 
 def _filter_alike(run: Experiment, *sides: Floats) -> Iterator[tuple[Any, ...]]:
@@ -279,11 +245,8 @@ def _filter_alike(run: Experiment, *sides: Floats) -> Iterator[tuple[Any, ...]]:
             yield rows[inner], *(x[inner] for x in [*signals[:is_done], *smooth])
 
 
-def _static(robot: Robot, run: Experiment, frame: str, axes: Floats | None) -> WrenchData:
+def _rests(run: Experiment, data: WrenchData) -> WrenchData:
     """Equations of gravity alone: one for each rest; where the motion hardly rests, one for each sample."""
-    rest = np.zeros_like(run.q)
-    matrix = wrench_regressor(robot, frame, run.q, rest, rest)
-    data = WrenchData(matrix, _wrench(run), run.time, axes, robot.gravity)
     measured: Bools = np.asarray(np.isfinite(data.wrench).all(axis=1))
     still = measured.copy()
     for moving in (run.dq, run.ddq):  # a move begins and ends slowly, but with acceleration
@@ -294,7 +257,7 @@ def _static(robot: Robot, run: Experiment, frame: str, axes: Floats | None) -> W
     return poses if is_resting else data.rows(measured)
 
 
-def _averaged(robot: Robot, run: Experiment, frame: str, axes: Floats | None, interval_s: float) -> WrenchData:
+def _averaged(robot: Robot, run: Experiment, frame: str, data: WrenchData, interval_s: float) -> WrenchData:
     """Mean of wrench and equations over consecutive intervals, without accelerations ([Atkeson1986] eqs. 25-27).
 
     With the momentum ``P phi`` of the load in its own axes, ``wrench = dP/dt phi + [w x; v x] P phi + gravity``; the
@@ -322,9 +285,16 @@ def _averaged(robot: Robot, run: Experiment, frame: str, axes: Floats | None, in
         momentum_rate = np.diff(smooth_momentum[ends], axis=0) / np.diff(edges)[:, None, None]
         matrix = momentum_rate + mean[..., :10]  # [Atkeson1986] eqs. (26), (27)
         # a mean of rotations is nearly a rotation only over short intervals
-        mean_axes = None if axes is None else _mean_between(time, axes[rows], edges)
-        centres = 0.5 * (edges[1:] + edges[:-1])
-        parts.append(WrenchData(matrix, mean[..., 10], centres, mean_axes, robot.gravity, cutoff_hz=_cutoff(run)))
+        axes = _mean_between(time, data.R_frame_base[rows], edges)
+        centres, log = 0.5 * (edges[1:] + edges[:-1]), data.log[: len(mean)]
+        whole: dict[str, Any] = {
+            "matrix": matrix,
+            "wrench": mean[..., 10],
+            "time": centres,
+            "log": log,
+            "R_frame_base": axes,
+        }
+        parts.append(replace(data, **whole))
     if not parts:
         raise DataError(
             f"no stretch of the log is longer than {interval_s:g} s", path=run.source, remedy="Shorten interval_s."
@@ -340,23 +310,14 @@ def _mean_between(time: Floats, values: Floats, edges: Floats) -> Floats:
 
 
 def pose_equations(
-    orientation: ArrayLike,
-    wrench: ArrayLike,
-    *,
-    time: ArrayLike | None = None,
-    position: ArrayLike | None = None,
-    gravity: ArrayLike = STANDARD_GRAVITY,
+    orientation: ArrayLike, wrench: ArrayLike, *, time: ArrayLike | None = None, gravity: ArrayLike = STANDARD_GRAVITY
 ) -> WrenchData:
-    """Equations from the poses of the sensor, without a robot model.
-
-    Without positions the sensor counts as resting in every pose (eq. 21). With positions and times, velocities and
-    accelerations are those of splines through the poses: smooth the poses before.
+    """Equations from the poses of a sensor at rest, without a robot model ([Atkeson1986] eq. 21).
 
     Args:
         orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations ``R_world_sensor``.
         wrench: (N, 6) force [N] and moment [N m], sensor axes.
         time: (N,) [s]; the sample's number by default.
-        position: (N, 3) position of the sensor's origin in the world [m], for a sensor that moves.
         gravity: (3,) in the world's axes [m/s^2].
     """
     measured, given = np.array(wrench, dtype=float), np.array(orientation, dtype=float)
@@ -373,47 +334,25 @@ def pose_equations(
     deviation = np.abs(R_sensor_world @ R_world_sensor - np.eye(3))
     if not (np.all(deviation < ROTATION_TOLERANCE) and np.all(np.linalg.det(R_world_sensor) > 0.0)):
         raise ArgumentError("orientations are not rotations", remedy="Give orthonormal, right-handed R_world_sensor.")
-    g = _numbers("gravity", gravity, (3,))
-    stamps = np.arange(samples, dtype=float) if time is None else _numbers("time", time, (samples,))
-    if position is None:
-        matrix = acceleration_columns(-(R_sensor_world @ g))  # [Atkeson1986] eq. (21)
-    elif time is None or samples < FEWEST or not np.all(np.diff(stamps) > 0.0):
-        raise ArgumentError("moving poses need at least four times that increase", place="time")
-    else:
-        a = CubicSpline(stamps, _numbers("position", position, (samples, 3))).derivative(2)(stamps) - g
-        turning = RotationSpline(stamps, Rotation.from_matrix(R_world_sensor))
-        w, dw = turning(stamps, 1), turning(stamps, 2)  # in the frame's own axes
-        matrix = motion_columns(w, dw, (R_sensor_world @ a[..., None])[..., 0])
+    g = as_row("gravity", gravity, 3, each="one per axis")
+    stamps = np.arange(samples, dtype=float) if time is None else as_row("time", time, samples, each="one per pose")
     known = np.isfinite(measured).all(axis=1)
-    data = WrenchData(matrix, measured, stamps, R_sensor_world, g).rows(np.asarray(known))
-    return data if position is not None or not known.any() else data.poses(R_world_sensor[known].reshape(-1, 9))
+    data = WrenchData(
+        matrix=acceleration_columns(-(R_sensor_world @ g)), wrench=measured, time=stamps,
+        log=np.zeros(samples, dtype=np.int64), R_frame_base=R_sensor_world, gravity=g,
+    ).rows(np.asarray(known))  # fmt: skip
+    return data.poses(R_world_sensor[known].reshape(-1, 9)) if known.any() else data
 
 
-def _numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """An argument as finite numbers of a shape."""
-    array = np.asarray(values, dtype=float)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise ArgumentError(f"expected finite numbers of shape {shape}, got shape {array.shape}", place=name)
-    return array
+def swing_columns(bend: Floats) -> Floats:
+    """(N, 6, 10) equations of a load that accelerates by (N, 6) [m/s^2, rad/s^2] against a resting frame.
 
-
-def motion_columns(w: Floats, dw: Floats, a: Floats) -> Floats:
-    """(N, 6, 10) equations of any motion: the matrix of [Atkeson1986] eq. (8), in our order of the parameters.
-
-    Args:
-        w: (N, 3) angular velocity [rad/s], frame axes.
-        dw: (N, 3) angular acceleration [rad/s^2], frame axes.
-        a: (N, 3) acceleration of the frame's origin minus gravity [m/s^2], frame axes.
+    They are [Atkeson1986] eq. (8) without velocity and gravity, in our order of the parameters.
     """
-    matrix = acceleration_columns(a)
-    matrix[:, FORCE, FIRST_MOMENTS] = _skew(dw) + _skew(w) @ _skew(w)
-    matrix[:, MOMENT, INERTIA] = _tensor_times(dw) + _skew(w) @ _tensor_times(w)
+    matrix, (x, y, z) = acceleration_columns(bend[:, :3]), bend[:, 3:].T
+    matrix[:, FORCE, FIRST_MOMENTS] = _skew(bend[:, 3:])
+    o = np.zeros_like(x)
+    matrix[:, MOMENT, INERTIA] = np.array([[x, y, z, o, o, o], [o, x, o, y, z, o], [o, o, x, o, y, z]]).transpose(
+        2, 0, 1
+    )
     return matrix
-
-
-def _tensor_times(v: Floats) -> Floats:
-    """(N, 3, 6) with ``_tensor_times(v) @ (XX, XY, XZ, YY, YZ, ZZ) == J @ v`` ([Atkeson1986] eq. 6)."""
-    result = np.zeros((len(v), 3, 6))
-    for row, columns in enumerate(((0, 1, 2), (1, 3, 4), (2, 4, 5))):
-        result[:, row, columns] = v
-    return result

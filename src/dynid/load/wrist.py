@@ -9,19 +9,18 @@ reported as undetermined, not guessed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
 from dynid.arrays import Bools, Floats
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.load.load import NAMES, SURE, Load, make_possible, remark
-from dynid.load.load_solver import BlockEquations, LinearSolution, prior_of_moments, solve_load_equations
-from dynid.load.sensor_calibration import SensorCalibration, solve_with_compliance
-from dynid.load.sensor_pose import sensor_columns, solve_with_pose, turn_angle
+from dynid.load.load_solver import BlockEquations, LinearSolution, solve_load_equations
+from dynid.load.sensing import Sensing, SensorPose, find_compliance, find_sensor
 from dynid.load.wrench_equations import WrenchData, WrenchForm, pose_equations, robot_equations, shift_wrench
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import STANDARD_GRAVITY, Robot
@@ -30,56 +29,8 @@ MISMATCH = 0.3
 """Residual over the weight of the load above which poses and wrenches hardly belong together; convention."""
 FAR = 3.0
 """Distance of a centre of mass that no load on a wrist has [m]; convention."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sensing:
-    """Settings of the sensor: what is known about it, and what to estimate with the load."""
-
-    bias: bool = True
-    """Estimate a constant wrench."""
-    drift: bool = False
-    """Estimate a linear change of that bias over time; several runs must then share one clock."""
-    bias_per_log: bool = False
-    """Estimate a bias for each log, for a sensor that was zeroed between logs."""
-    sign: int = 1
-    """1 where the sensor reports the wrench on the load, -1 where it reports the wrench on the robot."""
-    axes: Literal["sensor", "base"] = "sensor"
-    """Whether wrenches were recorded in the sensor's axes or in those of the base."""
-    moment_unit: float = 1.0
-    """Size of the unit of recorded moments [N m]: 0.001 for N mm; negative where they are reversed against the forces.
-    """
-    delay_s: float = 0.0
-    """Delay of the wrench against the positions [s]; `find_wrench_delay` estimates it."""
-    find_orientation: bool = False
-    """Estimate the orientation of the sensor in its frame."""
-    find_gravity: bool = False
-    """Estimate the direction of gravity in base axes."""
-    find_compliance: bool = False
-    """Estimate how the sensor yields under the load, from the load's swinging; not with the two settings above."""
-    calibration: SensorCalibration | None = None
-    """Gains, cross-talk and bias to undo first; an estimated bias is then the change since the calibration."""
-
-    def __post_init__(self) -> None:
-        """Refuse settings without meaning."""
-        excluded = self.find_compliance and (self.find_orientation or self.find_gravity)
-        for is_wrong, reason, remedy in (
-            (self.sign not in (1, -1), f"sign is {self.sign}", "Give 1 or -1."),
-            (self.axes not in ("sensor", "base"), f"axes are {self.axes!r}", "Give sensor or base."),
-            (not 0.0 < abs(self.moment_unit) < np.inf, f"moment_unit is {self.moment_unit}", "Give 0.001 for N mm."),
-            (not np.isfinite(self.delay_s), f"delay_s is {self.delay_s}", "Give seconds."),
-            (self.bias_per_log and not self.bias, "bias_per_log without bias", "Leave bias on."),
-            (excluded, "find_compliance excludes find_orientation and find_gravity", "Find these in slow motion."),
-        ):
-            if is_wrong:
-                raise ArgumentError(reason, remedy=remedy)
-
-    def correct(self, data: WrenchData) -> WrenchData:
-        """The equations with the wrench corrected for sign, unit and calibration."""
-        wrench = self.sign * data.wrench * np.repeat([1.0, self.moment_unit], 3)
-        if self.calibration is not None:
-            wrench = (wrench - self.calibration.bias) @ self.calibration.inverse.T
-        return replace(data, wrench=wrench)
+COMPLIANCE = ("compliance", "compliance_stderr", "damping_s", "damping_stderr_s")
+"""What `Load.extras` holds of a sensor that yields."""
 
 
 def identify_load(
@@ -127,21 +78,19 @@ def identify_load_from_poses(
     wrench: ArrayLike,
     *,
     time: ArrayLike | None = None,
-    position: ArrayLike | None = None,
     gravity: ArrayLike = STANDARD_GRAVITY,
     frame: str = "sensor",
     sensing: Sensing | None = None,
     tare: Load | None = None,
 ) -> Load:
-    """Identify a load from the sensor's poses, without a robot model; at rest mass and centre of mass only.
+    """Identify a load from the sensor's poses, at rest, without a robot model: mass and centre of mass only.
 
     An estimate that no body can have is replaced by the nearest possible one; `Load.extras` holds the plain estimate.
 
     Args:
         orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations ``R_world_sensor``.
         wrench: (N, 6) force [N] and moment [N m], sensor axes.
-        time: (N,) [s], for a drift or for motion.
-        position: (N, 3) position of the sensor's origin in the world [m], smooth, where the load was moved quickly.
+        time: (N,) [s], for a drift.
         gravity: (3,) in the world's axes [m/s^2].
         frame: Name of the sensor's frame.
         sensing: Settings of the sensor; by default a constant bias is estimated.
@@ -159,7 +108,7 @@ def identify_load_from_poses(
             "poses have neither a clock for a delay nor wrenches in other axes",
             remedy="Pair poses and wrenches of the same instants, in the sensor's axes (wrench @ R for every pose).",
         )
-    data = sensing.correct(pose_equations(orientation, wrench, time=time, position=position, gravity=gravity))
+    data = sensing.correct(pose_equations(orientation, wrench, time=time, gravity=gravity))
     load = _widen_by_drift(solve_load(data, frame=frame, sensing=sensing), data, sensing)
     load = load.with_findings(*_check_poses(load, data))
     return make_possible(load if tare is None else load.minus(tare))
@@ -218,7 +167,6 @@ def wrench_data(
     *,
     form: WrenchForm | None = None,
     interval_s: float = 0.1,
-    with_orientation: bool = False,
 ) -> WrenchData:
     """The equations of all experiments, with corrected wrenches; see `identify_load` for the arguments.
 
@@ -232,30 +180,23 @@ def wrench_data(
     if sensing.find_compliance:  # a low-pass would remove the swinging
         runs = tuple(replace(run, derivation=None) for run in runs)
     parts = [
-        robot_equations(
-            robot,
-            shift_wrench(run, sensing.delay_s),
-            frame,
-            form=chosen,
-            interval_s=interval_s,
-            wrench_axes=sensing.axes,
-            with_orientation=with_orientation or sensing.find_gravity,
-        )
+        robot_equations(robot, shift_wrench(run, sensing.delay_s), frame, form=chosen, interval_s=interval_s,
+                        wrench_axes=sensing.axes)
         for run in runs
-    ]
-    log = np.repeat(np.arange(len(parts)), [len(part.time) for part in parts])
-    return sensing.correct(replace(WrenchData.join(parts), log=log if len(parts) > 1 else None))
+    ]  # fmt: skip
+    if not parts:
+        raise DataError("no experiment was given")
+    return sensing.correct(WrenchData.join([replace(part, log=part.log + k) for k, part in enumerate(parts)]))
 
 
-def solve_load(data: WrenchData, *, frame: str, sensing: Sensing | None = None) -> Load:
+def solve_load(data: WrenchData, *, frame: str, sensing: Sensing) -> Load:
     """Estimate the load, and what `sensing` asks for, from equations; every channel is weighted by its own residual.
 
     Args:
         data: The equations with corrected wrenches.
         frame: Name of the frame in which the load is described.
-        sensing: Settings of the sensor; by default a constant bias is estimated.
+        sensing: Settings of the sensor.
     """
-    sensing = sensing or Sensing()
     if len(data.time) == 0:
         raise DataError("no sample with a finite wrench is left")
     if sensing.find_orientation or sensing.find_gravity:
@@ -267,7 +208,7 @@ def solve_load(data: WrenchData, *, frame: str, sensing: Sensing | None = None) 
 
 def _solve(data: WrenchData, sensing: Sensing) -> LinearSolution:
     """Load, bias and drift on a rigid sensor that is where the model says."""
-    W = np.concatenate([data.matrix, *sensor_columns(data, sensing)], axis=2)
+    W = np.concatenate([data.matrix, *sensing.zero_columns(data)], axis=2)
     return solve_load_equations(BlockEquations.of(W, data.wrench, data.blocks()))
 
 
@@ -284,7 +225,6 @@ def load_from_solution(
             "the mass cannot be separated from the sensor's bias", remedy="Turn the load through several orientations."
         )
     values = np.where(solution.undetermined, 0.0, solution.values)
-    spread = np.where(solution.undetermined, np.inf, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)))
     end = 10 + 6 * sensing.bias
     nothing = np.zeros(6)
     negative = remark(
@@ -296,15 +236,15 @@ def load_from_solution(
         covariance=solution.covariance[:10, :10],
         undetermined=undetermined,
         bias=values[10:16] if sensing.bias else nothing,  # with bias_per_log that of the first log
-        bias_stderr=spread[10:16] if sensing.bias else nothing,
+        bias_stderr=solution.stderr[10:16] if sensing.bias else nothing,
         drift=values[end : end + 6] if sensing.drift else nothing,
         residual_std=solution.noise_std,
         method=method,
-        findings=(*open_inertia(undetermined), *[negative] * bool(values[9] < 0.0)),
+        findings=(*_tell_open(undetermined), *[negative] * bool(values[9] < 0.0)),
     )
 
 
-def open_inertia(undetermined: Bools) -> tuple[Finding, ...]:
+def _tell_open(undetermined: Bools) -> tuple[Finding, ...]:
     """The finding that names the moments of inertia which the data leave open (10,); empty if there are none."""
     names = tuple(name for name, is_open in zip(NAMES[:6], undetermined[:6], strict=True) if is_open)
     which = "the inertia" if len(names) == 6 else ", ".join(names)
@@ -314,10 +254,8 @@ def open_inertia(undetermined: Bools) -> tuple[Finding, ...]:
 
 def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     """The load on a sensor that yields; as on a rigid one where no channel yields clearly."""
-    found, solution = solve_with_compliance(data, lambda smooth: sensor_columns(smooth, sensing))
-    extras = {
-        name: getattr(found, name) for name in ("compliance", "compliance_stderr", "damping_s", "damping_stderr_s")
-    }
+    found, solution = find_compliance(data, sensing)
+    extras = {name: getattr(found, name) for name in COMPLIANCE}
     load = load_from_solution(solution, frame, sensing, "force and torque sensor that yields, weighted least squares")
     frequencies, damping = found.resonances(load.inertia)
     if len(frequencies) == 0:
@@ -325,30 +263,26 @@ def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load
     numbers = {"frequency [Hz]": float(frequencies[0]), "damping ratio": float(damping[0])}
     message = f"the load swings on the sensor at {frequencies[0]:.3g} Hz (damping ratio {damping[0]:.2g})"
     remedy = "Move more smoothly, or damp the load's mounting."
-    return replace(
-        load.with_findings(remark("sensor-yields", message, remedy, where="wrench", evidence=numbers)), extras=extras
-    )
+    swings = remark("sensor-yields", message, remedy, where="wrench", evidence=numbers)
+    return replace(load.with_findings(swings), extras=extras)
 
 
 def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     """The load on a sensor that is turned, or under gravity of another direction."""
-    asked = {"orientation": sensing.find_orientation, "gravity": sensing.find_gravity}
-    pose, solution, (turn, tilt) = solve_with_pose(data, sensing, **asked)
-    undetermined = solution.undetermined.copy()
-    undetermined[:6] |= prior_of_moments(solution)[:6] > 0.0
-    load = load_from_solution(replace(solution, undetermined=undetermined), frame, sensing)
-    found, extras = list[Finding](), dict[str, Floats]()
+    pose, solution = find_sensor(SensorPose.guess(data, sensing), data, sensing)
+    turn, tilt = pose.spread(solution)
+    load, found, extras = load_from_solution(solution, frame, sensing), list[Finding](), dict[str, Floats]()
     if sensing.find_orientation:
-        angle, spread = turn_angle(pose.R_frame_sensor), float(np.rad2deg(turn.max()))
+        angle = float(np.rad2deg(Rotation.from_matrix(pose.R_frame_sensor).magnitude()))
+        spread = float(np.rad2deg(turn.max()))
         message = f"the sensor is turned by {angle:.1f} deg against '{frame}' (std {spread:.2g} deg)"
         message += " and reports the wrench on the robot" * (pose.sign < 0)
         evidence = {"angle [deg]": angle, "std [deg]": spread}
         found.append(remark("wrench-frame", message, where="wrench", evidence=evidence))
         extras |= {"R_frame_sensor": pose.R_frame_sensor, "orientation_stderr": turn}
     if sensing.find_gravity:
-        _, model = data.orientation()
-        sine = np.linalg.norm(np.cross(pose.gravity, model))
-        angle = float(np.rad2deg(np.arctan2(sine, pose.gravity @ model)))
+        sine = np.linalg.norm(np.cross(pose.gravity, data.gravity))
+        angle = float(np.rad2deg(np.arctan2(sine, pose.gravity @ data.gravity)))
         message = f"gravity points {angle:.1f} deg away from the direction in the model"
         found.append(remark("gravity", message, where="model", evidence={"angle [deg]": angle}))
         extras |= {"gravity": pose.gravity, "gravity_stderr": tilt}

@@ -19,8 +19,8 @@ from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
 from dynid.load.load_study import LoadStudy, check_load_log, study_load, study_payload
 from dynid.load.payload import ArmUncertainty
+from dynid.load.sensing import Sensing
 from dynid.load.sensor_faults import Proposal, find_wrench_delay
-from dynid.load.wrist import Sensing
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -51,8 +51,8 @@ class LoadRecipe(TomlSettings):
     link: str | None = None
     """Link that carries the load, for joint torques; None for the last one."""
     arm: str = "known"
-    """Knowledge of the arm without unloaded logs: "known", "unknown", or "MASS,COM" with the standard deviations of
-    each link's mass (relative) and centre of mass [m]."""
+    """Knowledge of the arm without unloaded logs: "known", or "MASS,COM" with the standard deviations of each link's
+    mass (relative) and centre of mass [m]."""
     sign: Literal[1, -1] = 1
     """-1 if the sensor reports the wrench on the robot."""
     axes: Literal["sensor", "base"] = "sensor"
@@ -95,17 +95,15 @@ class LoadRecipe(TomlSettings):
         if self.sensor is not None and self.arm != "known":
             raise ArgumentError(f"arm (--arm) {TORQUES_ALONE}", remedy=NO_SENSOR)
 
-    def arm_knowledge(self) -> ArmUncertainty | Literal["known", "unknown"]:
-        """Knowledge of the arm: a word as it is, two numbers as an `ArmUncertainty`."""
+    def arm_knowledge(self) -> ArmUncertainty | None:
+        """The uncertainty of the arm's model; None where its model counts as right."""
         if self.arm == "known":
-            return "known"
-        if self.arm == "unknown":
-            return "unknown"
+            return None
         try:
             mass, com = (float(part) for part in self.arm.split(","))
         except ValueError:
             raise ArgumentError(
-                f"arm: '{self.arm}' is neither known, unknown nor MASS,COM",
+                f"arm: '{self.arm}' is neither known nor MASS,COM",
                 remedy="Two standard deviations are written like 0.1,0.01: ten percent and ten millimetres.",
             ) from None
         return ArmUncertainty(mass=mass, com=com)

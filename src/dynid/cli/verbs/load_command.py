@@ -40,8 +40,8 @@ if TYPE_CHECKING:
               help="Link that carries a force and torque sensor; without it, joint torques are used.")  # fmt: skip
 @click.option("--unloaded", multiple=True, type=EXISTING, metavar="LOG",
               help="Log of the robot without the load; only for joint torques; repeatable.")  # fmt: skip
-@click.option("--arm", metavar="known|unknown|MASS,COM",
-              help="How well the arm's model is known, if no --unloaded log is given: known (default), unknown, or the "
+@click.option("--arm", metavar="known|MASS,COM",
+              help="How well the arm's model is known, if no --unloaded log is given: known (default), or the "
               "standard deviations of each link's mass (relative) and centre of mass [m].")  # fmt: skip
 @click.option("--tare", type=EXISTING, metavar="FILE",
               help="The load.json of the gripper alone; it is subtracted, with its uncertainty.")  # fmt: skip
