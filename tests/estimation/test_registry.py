@@ -43,7 +43,7 @@ class EverySecond(Estimator):
 def test_a_new_estimator_takes_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.ESTIMATORS, "every-second", f"{__name__}:EverySecond")
     mine = next(entry for entry in dynid.estimation.estimators() if entry.name == "every-second")
-    assert (mine.simulates_loop, mine.accepts_streams, mine.accepts_terms, mine.accepts_band) == (False,) * 4
+    assert (mine.simulates_loop, mine.accepts_terms, mine.accepts_band) == (False,) * 3
     equations = dynid.estimation.build_equations(ROBOT, planted_run(ROBOT, noise=0.0))
     found = dynid.estimation.estimator("every-second").solve(equations)
     np.testing.assert_allclose(found.values, truth(equations), atol=1e-6)
@@ -85,7 +85,7 @@ def test_what_each_can_do() -> None:
     table = {entry.name: entry for entry in dynid.estimation.estimators()}
     assert {name for name, entry in table.items() if entry.simulates_loop} == {"iv", "didim"}
     in_memory = {"huber", "energy", "iv", "didim"}
-    assert {name for name, entry in table.items() if not entry.accepts_streams} == in_memory
+    assert {name for name, entry in table.items() if Factors not in entry.needs} == in_memory
     assert {name for name, entry in table.items() if not entry.accepts_band} == in_memory
     assert {name for name, entry in table.items() if not entry.accepts_terms} == {
         "iv",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -253,11 +253,6 @@ class Estimator(ABC):
     @abstractmethod
     def estimate(self, equations: Any) -> Estimate:
         """Estimate from equations of one of the kinds that `needs` names, which is the argument's type; see `solve`."""
-
-    @classmethod
-    def for_logs(cls) -> Self:
-        """The estimator with the settings that suit processed logs; its default settings, usually."""
-        return cls()
 
     def _check_kind(self, equations: Factors) -> None:
         """Refuse equations of another stage, with terms or with a band, where the estimator cannot solve them."""

@@ -1,13 +1,11 @@
-"""Every estimator by name, one line each; what each can do is declared on its class and collected in `estimators`."""
+"""Every estimator by name, one line each; what each can do is declared on its class."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors, LoopedRuns
 from dynid.estimation.estimate import Estimator
 
 ESTIMATORS: dict[str, str] = {
@@ -26,30 +24,6 @@ ESTIMATORS: dict[str, str] = {
 """Name -> "module:class". To add an estimator, add a line; a module is imported when its estimator is asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
-    """What an estimator can do, as its class declares it."""
-
-    name: str
-    """Name on the command line."""
-    title: str
-    """Usual name of the method."""
-    use: str
-    """When to use it."""
-    references: tuple[str, ...]
-    """Keys of docs/references.md."""
-    simulates_loop: bool
-    """Whether it simulates the control loop, and so needs the control law or `dynid.estimation.InLoop`."""
-    accepts_streams: bool
-    """Whether it can solve equations of logs larger than memory."""
-    accepts_terms: bool
-    """Whether the model may have terms besides links and the robot's own terms."""
-    accepts_band: bool
-    """Whether both sides of the equations may be low-passed."""
-    on_command_line: bool
-    """Whether the command line offers it."""
-
-
 def estimator_class(name: str) -> type[Estimator]:
     """The class of an estimator.
 
@@ -64,7 +38,7 @@ def estimator_class(name: str) -> type[Estimator]:
 
 
 def estimator(name: str, **settings: Any) -> Estimator:
-    """The estimator of a name, with the settings that suit processed logs where none are given.
+    """The estimator of a name.
 
     Args:
         name: A key of `ESTIMATORS`.
@@ -77,30 +51,14 @@ def estimator(name: str, **settings: Any) -> Estimator:
         >>> dynid.estimation.estimator("huber").name
         'huber'
     """
-    kind = estimator_class(name)
-    return kind(**settings) if settings else kind.for_logs()
+    return estimator_class(name)(**settings)
 
 
-def capabilities(kind: type[Estimator]) -> Capabilities:
-    """What an estimator's class declares."""
-    return Capabilities(
-        name=kind.name,
-        title=kind.title,
-        use=kind.use,
-        references=kind.references,
-        simulates_loop=LoopedRuns in kind.needs,
-        accepts_streams=Factors in kind.needs,
-        accepts_terms=kind.accepts_terms,
-        accepts_band=kind.accepts_band,
-        on_command_line=kind.on_command_line,
-    )
-
-
-def estimators() -> tuple[Capabilities, ...]:
-    """The table of all estimators, in the order of `ESTIMATORS`.
+def estimators() -> tuple[type[Estimator], ...]:
+    """The classes of all estimators, in the order of `ESTIMATORS`, with what each declares: name, use, references.
 
     Example:
         >>> dynid.estimation.estimators()[0].name
         'feasible'
     """
-    return tuple(capabilities(estimator_class(name)) for name in ESTIMATORS)
+    return tuple(estimator_class(name) for name in ESTIMATORS)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.registry import capabilities, estimator, estimator_class, estimators
+from dynid.estimation.registry import estimator, estimator_class, estimators
 from dynid.logs.channel_map import ChannelMap, read_channel_map
 from dynid.logs.reading import read_stream
 from dynid.logs.recording import Recording
@@ -40,7 +40,7 @@ def make_estimator(
         ArgumentError: Settings of the recipe exclude each other, or the control law does not fit the robot.
     """
     name = recipe.estimator
-    kind = capabilities(estimator_class(name))
+    kind = estimator_class(name)
     if recipe.band_hz is not None and not kind.accepts_band:
         able = ", ".join(other.name for other in estimators() if other.accepts_band)
         raise ArgumentError(

@@ -24,7 +24,6 @@ from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_friction, check_inertia
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import lift_parameters
-from dynid.estimation.registry import capabilities
 from dynid.findings import Finding
 from dynid.lazy import cached_property
 from dynid.links.common.leaves import fix_cutoff, reduce_logs
@@ -408,7 +407,7 @@ def _needs_whole_logs(reader: LogReader, estimator: Estimator, terms: Sequence[T
     wanted += ["terms"] if terms else []
     inner: Estimator = getattr(estimator, "estimator", estimator)  # one in a control loop holds another
     kind = type(inner)
-    return wanted if capabilities(kind).accepts_streams else [*wanted, f"estimator {kind.name}"]
+    return wanted if Factors in kind.needs else [*wanted, f"estimator {kind.name}"]
 
 
 @one_blas_thread()

@@ -1,7 +1,6 @@
 """The LLVM code of a simulated loop: the law at every tick, Runge-Kutta steps of order four in between.
 
-Every array is ``[element][lane]``: lanes are runs side by side, with other parameters or another start. A whole run is
-one call of compiled code.
+A whole run is one call of compiled code.
 """
 
 from __future__ import annotations
@@ -92,20 +91,20 @@ ret void
 """
 
 
-def loop_module(control: Tape, pace: Tape, rate: Tape, lanes: int, host: Host) -> str:
+def loop_module(control: Tape, pace: Tape, rate: Tape, host: Host) -> str:
     """The module with its entry ``run``, which does what `dynid.loop.simulator` describes.
 
     ``void run(ptr state, ptr memory, ptr parameters, ptr samples, ptr counts, ptr steps, ptr records, ptr taken)`` with
 
     - state and memory: values at the first tick on entry, after the last tick on return;
     - counts (i64): ticks, ticks per record, largest number of steps per tick;
-    - steps: h / 2, h and h / 6 in every lane, for one step per tick, for two, and so on;
+    - steps: h / 2, h and h / 6, for one step per tick, for two, and so on;
     - records (output): state, held input, rate and memory at every recorded tick;
     - taken (i64, output): the number of steps of every tick.
     """
-    state, memory, sample = (entry.size * lanes for entry in control.inputs)
-    held = control.outputs[0].size * lanes
-    buffers = {"held": held, "later": memory, "wanted": lanes, "x": state, **{f"k{i}": state for i in range(4)}}
+    state, memory, sample = (entry.size for entry in control.inputs)
+    held = control.outputs[0].size
+    buffers = {"held": held, "later": memory, "wanted": 1, "x": state, **{f"k{i}": state for i in range(4)}}
     parts = {"%state": state, "%held": held, "%k0": state, "%memory": memory}
     rows = "\n".join(
         f"%note{k} = getelementptr inbounds double, ptr %to, i64 {sum(list(parts.values())[:k])}\n"
@@ -113,10 +112,10 @@ def loop_module(control: Tape, pace: Tape, rate: Tape, lanes: int, host: Host) -
         for k, (name, size) in enumerate(parts.items())
     )
     functions = {"control": control, "rate": rate, "pace": pace}
-    return f"""{declarations(lanes)}{PASSES}{_MEMORY}
-{"".join(print_function(name, tape, lanes, host) for name, tape in functions.items())}
-{_move(state // lanes, lanes)}
-{_finish(state // lanes, lanes)}
+    return f"""{declarations(1)}{PASSES}{_MEMORY}
+{"".join(print_function(name, tape, 1, host) for name, tape in functions.items())}
+{_move(state)}
+{_finish(state)}
 define void @run(ptr %state, ptr %memory, ptr %parameters, ptr %samples, ptr %counts, ptr %steps, ptr %records,
                  ptr %taken) {{
 entry:
@@ -145,14 +144,14 @@ note:
 br label %pacing
 pacing:
 call void @pace(ptr %state, ptr %k0, ptr %wanted)
-{_most_wanted(lanes)}
+{_most_wanted()}
 %taken_at = getelementptr inbounds i64, ptr %taken, i64 %k
 store i64 %count, ptr %taken_at, align 8
 %row = sub i64 %count, 1
-%row_at = mul i64 %row, {3 * lanes}
+%row_at = mul i64 %row, 3
 %half = getelementptr inbounds double, ptr %steps, i64 %row_at
-%whole = getelementptr inbounds double, ptr %half, i64 {lanes}
-%sixth = getelementptr inbounds double, ptr %half, i64 {2 * lanes}
+%whole = getelementptr inbounds double, ptr %half, i64 1
+%sixth = getelementptr inbounds double, ptr %half, i64 2
 br label %step
 {_STEPS}ticked:
 call void @llvm.memcpy.p0.p0.i64(ptr %memory, ptr %later, i64 {8 * memory}, i1 false)
@@ -165,22 +164,22 @@ ret void
 """
 
 
-def _move(size: int, lanes: int) -> str:
+def _move(size: int) -> str:
     """``move(x, h, rate, to)``: ``x + h rate``."""
-    w = Writer(lanes)
+    w = Writer(1)
     h = w.load("%h", 0)
     for k in range(size):
-        at = 8 * lanes * k
+        at = 8 * k
         w.store(w.binary("fadd", w.load("%x", at), w.binary("fmul", h, w.load("%rate", at))), "%to", at)
     return f"define internal void @move(ptr %x, ptr %h, ptr %rate, ptr %to) {{\nentry:\n{w.text()}\nret void\n}}"
 
 
-def _finish(size: int, lanes: int) -> str:
+def _finish(size: int) -> str:
     """``finish(x, h / 6, k0, k1, k2, k3)``: ``x += h / 6 (k0 + 2 k1 + 2 k2 + k3)``."""
-    w = Writer(lanes)
+    w = Writer(1)
     h, two = w.load("%h", 0), w.constant(2.0)
     for k in range(size):
-        at = 8 * lanes * k
+        at = 8 * k
         middle = w.binary("fmul", two, w.binary("fadd", w.load("%k1", at), w.load("%k2", at)))
         total = w.binary("fadd", w.binary("fadd", w.load("%k0", at), w.load("%k3", at)), middle)
         w.store(w.binary("fadd", w.load("%x", at), w.binary("fmul", h, total)), "%x", at)
@@ -188,13 +187,11 @@ def _finish(size: int, lanes: int) -> str:
     return f"define internal void @finish({arguments}) {{\nentry:\n{w.text()}\nret void\n}}"
 
 
-def _most_wanted(lanes: int) -> str:
-    """``%count``: the largest number of steps that a lane wants, rounded up, from 1 to as many as there may be."""
+def _most_wanted() -> str:
+    """``%count``: the number of steps that is wanted, rounded up, from 1 to as many as there may be."""
     w = Writer(1)
-    most = number(1.0)
-    for lane in range(lanes):
-        other = w.load("%wanted", 8 * lane)
-        most = w.choose(w.value(f"fcmp ogt double {other}, {most}"), other, most)
+    most, other = number(1.0), w.load("%wanted", 0)
+    most = w.choose(w.value(f"fcmp ogt double {other}, {most}"), other, most)
     most = w.choose(w.value(f"fcmp olt double {most}, %most"), most, "%most")
     whole = w.value(f"fptosi double {most} to i64")
     rest = w.value(f"fcmp ogt double {most}, {w.value(f'sitofp i64 {whole} to double')}")

@@ -5,14 +5,13 @@ the next tick; in between the state follows its rate by Runge-Kutta steps of ord
 
     held, memory = control(state, memory, samples[k]);   d state / dt = rate(state, held, parameters)
 
-Dry friction that comes near rest decides how many steps a tick takes (`dynid.loop.pace`). Several runs with other
-parameters or another start are computed side by side; derivatives of a run are differences of such runs.
+Dry friction that comes near rest decides how many steps a tick takes (`dynid.loop.pace`).
 """
 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.arrays import Floats
 from dynid.checks import as_whole
 from dynid.errors import ArgumentError, EstimationError
-from dynid.kernels import energy_regressor, inertia_matrix
 from dynid.loop.arm import Arm, control_tape
 from dynid.loop.llvm_loop import loop_module
 from dynid.loop.loop import Loop
@@ -39,23 +37,18 @@ _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 8)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Runs:
-    """The records of L runs at K recorded ticks."""
+    """The records of a run at K recorded ticks."""
 
     state: Floats
-    """(L, K, 2 n + 1) positions, velocities and work done."""
+    """(K, 2 n + 1) positions, velocities and work done."""
     held: Floats
-    """(L, K, n) torques that are held from the tick to the next one [N m or N]."""
+    """(K, n) torques that are held from the tick to the next one [N m or N]."""
     rate: Floats
-    """(L, K, 2 n + 1) rates of the state just after the tick."""
+    """(K, 2 n + 1) rates of the state just after the tick."""
     memory: Floats
-    """(L, K, m) memory of the law just before the tick."""
+    """(K, m) memory of the law just before the tick."""
     step_counts: NDArray[np.int64]
     """(ticks,) number of steps of every tick."""
-
-    def only(self, lanes: int | slice) -> Runs:
-        """Some of the runs."""
-        rows = slice(lanes, lanes + 1) if isinstance(lanes, int) else lanes
-        return replace(self, **{name: getattr(self, name)[rows] for name in ("state", "held", "rate", "memory")})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,18 +71,6 @@ class LoopSimulation:
     """Rate of the log [Hz]."""
     robot: Robot
     """The simulated robot."""
-
-    @property
-    def energy_error(self) -> float:
-        """Largest difference between the energy gained and the work done [J]: the error of the integrator."""
-        kinetic = 0.5 * np.einsum("ni,nij,nj->n", self.dq, inertia_matrix(self.robot, self.q), self.dq)
-        energy = kinetic + energy_regressor(self.robot, self.q, np.zeros_like(self.q)) @ self.robot.inertial_vector
-        return float(np.abs(energy - energy[0] - self.work).max())
-
-    @property
-    def energy_turned_over(self) -> float:
-        """Sum of the absolute changes of the work done [J], the scale of `energy_error`."""
-        return float(np.abs(np.diff(self.work)).sum())
 
 
 class LoopSimulator:
@@ -127,19 +108,15 @@ class LoopSimulator:
         *,
         every: int = 1,
         ticks: int | None = None,
-        start: ArrayLike | None = None,
-        memory: ArrayLike | None = None,
         position_noise: ArrayLike | None = None,
         torque_noise: ArrayLike | None = None,
     ) -> Runs:
         """Follow the reference.
 
         Args:
-            parameters: (b,) or (L, b) values of the arm's input parameters.
+            parameters: (b,) values of the arm's input parameters.
             every: Control periods per logged instant.
             ticks: Control periods to simulate; all by default.
-            start: (2 n + 1,) or (L, 2 n + 1) other states at the first instant.
-            memory: (m,) or (L, m) other memories of the law at the first instant.
             position_noise: (M, n) added to what the law measures [rad or m].
             torque_noise: (M, n) added to the torque [N m or N].
 
@@ -151,27 +128,17 @@ class LoopSimulator:
             control = control_tape(self.loop.law, self.loop.dof, self.loop.period_s, noisy=True)
             given = {"position_noise": position_noise, "torque_noise": torque_noise}
             samples = np.hstack([samples, *(self._noise(name, values) for name, values in given.items())])
-        state, remembered, values = (
-            np.atleast_2d(np.asarray(x, dtype=float))
-            for x in (
-                self.loop.start if start is None else start,
-                self.loop.start_memory if memory is None else memory,
-                parameters,
-            )
-        )
-        count = max(len(state), len(remembered), len(values))
-        lanes = 1 << (count - 1).bit_length()  # registers hold powers of two
-        state, remembered, values = (_fill(x, lanes) for x in (state, remembered, values))
-        rollout = _rollout(_System(control, self._pace, self.arm.rate()), lanes, self._backend)
+        rollout = _rollout(_System(control, self._pace, self.arm.rate()), self._backend)
+        values = np.array(parameters, dtype=float)
         timing = (len(samples) if ticks is None else ticks, as_whole("every", every, least=1), self.substeps)
-        runs, last = rollout.run((state, remembered, values), samples, timing, self.loop.period_s)
+        runs, last = rollout.run((self.loop.start, self.loop.start_memory, values), samples, timing, self.loop.period_s)
         positions = last[: self.loop.dof]
         if not (np.isfinite(last).all() and float(np.abs(positions).max()) < FAR):
             raise EstimationError(
                 "the simulated robot runs away",
                 remedy="Check the gains, or raise Loop.substeps; the parameters may be no possible robot.",
             )
-        return runs if lanes == count else runs.only(slice(count))
+        return runs
 
     def _noise(self, name: str, values: ArrayLike | None) -> Floats:
         shape = self.loop.reference.q.shape
@@ -182,11 +149,6 @@ class LoopSimulator:
                 remedy="Give one row per control instant of the reference, one column per joint.",
             )
         return noise
-
-
-def _fill(rows: Floats, count: int) -> Floats:
-    """(count, k) the rows, the last one repeated."""
-    return np.concatenate([rows, np.repeat(rows[-1:], count - len(rows), axis=0)])
 
 
 class _System:
@@ -204,15 +166,15 @@ class _System:
 
 
 @lru_cache(maxsize=64)
-def _rollout(system: _System, lanes: int, backend: Backend) -> _Rollout:
-    return _Rollout(system, lanes, backend)
+def _rollout(system: _System, backend: Backend) -> _Rollout:
+    return _Rollout(system, backend)
 
 
 class _Rollout:
-    """A system ready to run in so many lanes."""
+    """A system ready to run."""
 
-    def __init__(self, system: _System, lanes: int, backend: Backend) -> None:
-        self._tapes, self.lanes = system.tapes, lanes
+    def __init__(self, system: _System, backend: Backend) -> None:
+        self._tapes = system.tapes
         control, _, _ = system.tapes
         state, memory, _ = (entry.size for entry in control.inputs)
         self._sizes = (state, control.outputs[0].size, state, memory)
@@ -220,55 +182,54 @@ class _Rollout:
         if compiles(backend):
             from dynid.tape.llvm.engine import host, load_code
 
-            key = f"loop {'|'.join(system.key)}|{lanes}"
+            key = f"loop {'|'.join(system.key)}"
             folder = Path(__file__).parent
-            self._code = load_code(key, lambda: (loop_module(*system.tapes, lanes, host()), 0), printers=folder)
+            self._code = load_code(key, lambda: (loop_module(*system.tapes, host()), 0), printers=folder)
 
     def run(
         self, given: tuple[Floats, Floats, Floats], samples: Floats, timing: tuple[int, int, int], period_s: float
     ) -> tuple[Runs, Floats]:
-        """The records, and (2 n + 1, L) the states after the last tick.
+        """The records, and (2 n + 1,) the state after the last tick.
 
         Args:
-            given: (L, ...) states and memories at the first tick, and parameters.
+            given: State and memory at the first tick, and parameters.
             samples: (M, r) rows for the law.
             timing: Ticks, ticks per record, largest number of steps per tick.
             period_s: Time from tick to tick [s].
         """
         ticks, every, most = timing
-        x, z, p = (np.ascontiguousarray(array.T) for array in given)
-        records = np.empty((-(-ticks // every), sum(self._sizes), self.lanes))
+        x, z, p = (array.copy() for array in given)
+        records = np.empty((-(-ticks // every), sum(self._sizes)))
         taken = np.empty(ticks, dtype=np.int64)
         if self._code is None:
             self._interpret(x, z, p, samples, timing, period_s, records, taken)
         else:
-            steps = period_s / np.arange(1, most + 1)[:, None] * np.array([0.5, 1.0, 1.0 / 6.0])
-            wide, pace = np.repeat(samples[:ticks], self.lanes, axis=1), np.repeat(steps, self.lanes, axis=1)
-            arrays: tuple[Any, ...] = (x, z, p, wide, np.array(timing), pace, records, taken)
+            pace = period_s / np.arange(1, most + 1)[:, None] * np.array([0.5, 1.0, 1.0 / 6.0])
+            wanted = np.ascontiguousarray(samples[:ticks])
+            arrays: tuple[Any, ...] = (x, z, p, wanted, np.array(timing), pace, records, taken)
             _ENTRY(self._code.address("run"))(*(array.ctypes.data for array in arrays))
-        state, held, rate, memory = np.split(np.moveaxis(records, 2, 0), np.cumsum(self._sizes)[:-1], axis=2)
+        state, held, rate, memory = np.split(records, np.cumsum(self._sizes)[:-1], axis=1)
         return Runs(state=state, held=held, rate=rate, memory=memory, step_counts=taken), x
 
     def _interpret(
         self,
-        x: Floats,
-        z: Floats,
-        p: Floats,
+        state: Floats,
+        memory: Floats,
+        parameters: Floats,
         samples: Floats,
         timing: tuple[int, int, int],
         period_s: float,
         records: Floats,
         taken: NDArray[np.int64],
     ) -> None:
-        """The same with NumPy; x and z become those after the last tick."""
+        """The same with NumPy; state and memory become those after the last tick."""
         control, pace, rate = (compile_tape(tape, "numpy") for tape in self._tapes)
         ticks, every, most = timing
-        state, memory, parameters = x.T.copy(), z.T.copy(), p.T.copy()
         for k in range(ticks):
             decided = control(state, memory, samples[k])
             held, k0 = decided["held"], rate(state, decided["held"], parameters)
             if k % every == 0:
-                records[k // every] = np.concatenate([state, held, k0, memory], axis=1).T
+                records[k // every] = np.concatenate([state, held, k0, memory])
             taken[k] = np.clip(np.ceil(pace(state, k0).max()), 1, most)
             h = period_s / taken[k]
             for _ in range(taken[k]):
@@ -276,9 +237,8 @@ class _Rollout:
                 k1 = rate(state + 0.5 * h * k0, held, parameters)
                 k2 = rate(state + 0.5 * h * k1, held, parameters)
                 k3 = rate(state + h * k2, held, parameters)
-                state = state + h / 6.0 * (k0 + k3 + 2.0 * (k1 + k2))
-            memory = decided["memory"]
-        x[:], z[:] = state.T, memory.T
+                state += h / 6.0 * (k0 + k3 + 2.0 * (k1 + k2))
+            memory[:] = decided["memory"]
 
 
 def simulate_loop(
@@ -314,13 +274,13 @@ def simulate_loop(
     columns = tuple(int(k) for k in np.flatnonzero(theta))
     simulator = LoopSimulator(Arm(robot, columns, loop.friction_speeds), loop, backend=backend, substeps=substeps)
     runs = simulator.run(theta[list(columns)], every=every, position_noise=position_noise, torque_noise=torque_noise)
-    state = runs.state[0]
+    state = runs.state
     return LoopSimulation(
         time=np.asarray(loop.start_s + np.arange(len(state)) * (every * loop.period_s), dtype=np.float64),
         q=state[:, :n].copy(),
         dq=state[:, n : 2 * n].copy(),
-        ddq=runs.rate[0, :, n : 2 * n].copy(),
-        torque=runs.held[0].copy(),
+        ddq=runs.rate[:, n : 2 * n].copy(),
+        torque=runs.held.copy(),
         work=state[:, 2 * n].copy(),
         rate_hz=loop.reference.rate_hz / every,
         robot=robot,

@@ -136,7 +136,7 @@ def _share(runs: list[tuple[Floats, Floats]], k: int, rate_hz: float) -> tuple[f
 def _law_residual(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
     """(N, n) measured torque minus that of the law, and (N, n, m) what other memories at the first sample change."""
     log, reference, ticks = run.run, run.loop.reference, run.rows * run.every
-    first = motion.runs.memory[0, run.rows[0]]
+    first = motion.runs.memory[run.rows[0]]
     wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[ticks[0] : ticks[-1] + 1]
     held = follow_law(run.loop.law, log.q, log.dq, ticks - ticks[0], wanted, first, run.loop.period_s)
     rest = np.where(log.valid, np.nan_to_num(log.effort) - held[0], 0.0)

@@ -90,8 +90,8 @@ class LoopRun:
             EstimationError: The robot runs away.
         """
         runs = self.simulator.run(values, every=self.every, ticks=self.ticks)
-        n, state, rate = self.loop.dof, runs.state[0, self.rows], runs.rate[0, self.rows]
-        return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows], runs)
+        n, state, rate = self.loop.dof, runs.state[self.rows], runs.rate[self.rows]
+        return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[self.rows], runs)
 
     def derived(self, motion: SimulatedMotion) -> tuple[Floats, Floats, Floats] | None:
         """(N, n) simulated positions, velocities and accelerations, made as the measured ones were.
@@ -100,7 +100,7 @@ class LoopRun:
         """
         if self.run.derivation is None:
             return None
-        n, state = self.loop.dof, self._logged(motion.runs.state[0])
+        n, state = self.loop.dof, self._logged(motion.runs.state)
         q, dq, ddq = self.run.derivation.motion(state[:, :n], state[:, n : 2 * n])
         return q[self._places], dq[self._places], ddq[self._places]
 
@@ -110,13 +110,13 @@ class LoopRun:
         if self._torque_filter is None:
             made: Floats = program(motion.q, motion.dq, motion.ddq)
             return made
-        state, rate = (self._logged(x[0]) for x in (motion.runs.state, motion.runs.rate))
+        state, rate = (self._logged(x) for x in (motion.runs.state, motion.runs.rate))
         states = (state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n])
         return self._smooth(program(*(np.ascontiguousarray(x) for x in states)))
 
     def torque_residual(self, motion: SimulatedMotion) -> Floats:
         """(N, n) measured minus simulated torque, zero where it does not count [N m or N]."""
-        simulated = motion.torque if self._torque_filter is None else self._smooth(self._logged(motion.runs.held[0]))
+        simulated = motion.torque if self._torque_filter is None else self._smooth(self._logged(motion.runs.held))
         return np.where(self.run.valid, np.nan_to_num(self.run.effort) - simulated, 0.0)
 
     def _smooth(self, logged: Floats) -> Floats:
