@@ -230,7 +230,8 @@ class EnergySums:
         beta, spare = inverse @ factor.z, factor.samples - factor.rank
         if spare < SPARE or not (np.any(factor.z) or factor.residual):
             clear[:] = False
-        covariance = block_covariance([block[0] for block in self._blocks.triangles], beta, inverse @ inverse.T)
+        triangles = [block[0] for block in self._blocks.triangles]
+        covariance = block_covariance(triangles, self._blocks.counts[:, 0].tolist(), beta, inverse)
         covariance[~clear, ~clear] = np.inf
         return Estimate.of(
             self,

@@ -63,7 +63,7 @@ class Huber(Estimator):
         beta, findings = weighted_values(equations), tuple[Finding, ...]()
         for _ in range(self.rounds):
             whole = RowTriangle(beta.size + 1)
-            for triangle in self._blocks(equations, beta, _scales(equations, beta)):
+            for triangle, _ in self._blocks(equations, beta, _scales(equations, beta)):
                 whole.update(triangle.R)
             factor = whole.factor(equations.information.columns, int(equations.counts.sum()))
             step = factor.solve(minimum_norm=True) - beta
@@ -82,7 +82,7 @@ class Huber(Estimator):
             light += int(np.count_nonzero(u > 2.0 * self.tuning))
         slopes = np.maximum(inside / np.maximum(equations.counts, 1), 1e-3)  # E[psi']
         root, undetermined = solution_root(equations.information.weight(slopes / scales**2))
-        covariance = block_covariance([triangle.R for triangle in blocks], beta, root @ root.T)
+        covariance = block_covariance([triangle.R for triangle, _ in blocks], [n for _, n in blocks], beta, root)
         covariance[undetermined, undetermined] = np.inf
         return Estimate.of(
             equations,
@@ -97,9 +97,9 @@ class Huber(Estimator):
             extras={"share_of_outliers": light / int(equations.counts.sum())},
         )
 
-    def _blocks(self, equations: Samples, beta: Floats, scales: Floats) -> list[RowTriangle]:
-        """For each block of time the equations with the weights that residuals at ``beta`` deserve."""
-        found: dict[tuple[int, int], RowTriangle] = {}
+    def _blocks(self, equations: Samples, beta: Floats, scales: Floats) -> list[tuple[RowTriangle, int]]:
+        """For each block of time its equations, weighted as residuals at ``beta`` deserve, and their number."""
+        found: dict[tuple[int, int], tuple[RowTriangle, int]] = {}
         cuts = {id(run): cut_blocks(run, RESIDUAL_BLOCKS) for run in equations.experiments}
         for block in sample_blocks(equations):
             u = np.abs(block.effort - block.matrix @ beta) / scales
@@ -107,8 +107,9 @@ class Huber(Estimator):
             rows = np.concatenate([block.matrix, block.effort[..., None]], axis=2) * root[..., None]
             numbers = cuts[id(block.run)][block.rows]
             for number in np.unique(numbers).tolist():
-                triangle = found.setdefault((id(block.run), number), RowTriangle(beta.size + 1))
+                triangle, count = found.get((id(block.run), number), (RowTriangle(beta.size + 1), 0))
                 triangle.update(rows[numbers == number].reshape(-1, beta.size + 1))
+                found[id(block.run), number] = triangle, count + int(block.valid[numbers == number].sum())
         return list(found.values())
 
 

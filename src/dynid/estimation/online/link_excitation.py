@@ -2,7 +2,7 @@
 
 Joint i's equations ``A_i w_i = y_i`` (eq. 111) determine the parameters ``w_i`` that no joint beyond it shows, once
 those beyond are known. The samples are persistently exciting for them if ``M_i = A_i^T A_i`` (eq. 117) is positive
-definite. M_i is never formed: its square root, a triangle of A_i, is updated sample by sample.
+definite. M_i is never formed: its square root, a triangle of A_i, is enough.
 
 Noise of a measured motion makes M_i positive definite even at rest. Where the noise is stated, A_i must stand out of
 the errors that it causes, in every direction.
@@ -15,10 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.decompositions import singular_values
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
-from dynid.estimation.linear.column_resolution import resolve_columns
 from dynid.estimation.linear.link_by_link import link_steps
 from dynid.information import reduce_samples
 from dynid.parameters.base_set import BaseParameters
@@ -29,9 +27,6 @@ GENERIC_SAMPLES = 4
 """Random samples per parameter with which the columns of each link are found (convention: plenty)."""
 MEMBER = 1e-12
 """Part of a member's largest coefficient that is rounding (convention)."""
-RESOLUTION = 1e-11
-"""Singular values of A_i, columns scaled to length one, below this part of the largest are rounding (convention: that
-of the reduction of logs)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +43,6 @@ class LinkExcitation:
     """Number of the joint's equations, N of eq. (117)."""
     condition: float
     """Condition number of A_i, columns scaled to length one; infinite where a combination of them is not excited."""
-    smallest_eigenvalue: float
-    """Of M_i with columns of A_i scaled to length one: 0 (not exciting) to 1 (orthogonal columns)."""
-    excited_after: int | None
-    """Number of samples after which `is_persistently_exciting` first became true; None where it is not."""
 
     @property
     def is_persistently_exciting(self) -> bool:
@@ -87,12 +78,12 @@ def excitation_table(given: Factors | tuple[LinkExcitation, ...]) -> Table:
             link.joint,
             "yes" if link.is_persistently_exciting else "no",
             link.condition,
-            "-" if link.excited_after is None else link.excited_after,
+            link.samples,
             " ".join(link.unexcited),
         )
         for link in given
     ]
-    return Table.of(["joint", "persistently exciting", "condition", "after samples", "not excited"], rows)
+    return Table.of(["joint", "persistently exciting", "condition", "samples", "not excited"], rows)
 
 
 def link_columns(robot: Robot, base: BaseParameters) -> tuple[tuple[int, ...], ...]:
@@ -131,48 +122,3 @@ def link_members(matrix: Floats, own: tuple[tuple[int, ...], ...]) -> tuple[tupl
             remedy="Use base_parameters(robot), and convert_estimate to this set afterwards.",
         )
     return tuple(found)
-
-
-def may_excite(triangle: Floats) -> bool:
-    """Whether it is worth to look closer: no column of (k, k) lies in the span of those before it.
-
-    The part of a column that is new, the diagonal entry, is not smaller than the smallest singular value.
-    """
-    length = np.linalg.norm(triangle, axis=0)
-    return bool(np.all(np.abs(np.diagonal(triangle)) > RESOLUTION * length))
-
-
-def judge_link(
-    joint: str,
-    names: tuple[str, ...],
-    triangle: Floats,
-    *,
-    errors: Floats | None,
-    longest: float,
-    samples: int,
-    excited_after: int | None,
-) -> LinkExcitation:
-    """Judge one link.
-
-    Args:
-        joint: Name of the joint.
-        names: (k,) the link's own parameters.
-        triangle: (k, k) with ``triangle.T @ triangle`` the matrix M_i of eq. (117).
-        errors: (w, k) errors of these columns by the noise of the motion, where they are known.
-        longest: Length of the longest column of the robot's equations.
-        samples: Number of the joint's equations.
-        excited_after: Number of samples after which it was excited, where that is known.
-    """
-    _, clear, condition = resolve_columns(triangle, RESOLUTION, longest, errors)
-    is_exciting = bool(np.isfinite(condition))
-    length = np.linalg.norm(triangle, axis=0)
-    values = singular_values(triangle / np.where(length > 0.0, length, 1.0)) if is_exciting else [0.0]
-    return LinkExcitation(
-        joint=joint,
-        parameters=names,
-        unexcited=tuple(name for name, known in zip(names, clear, strict=True) if not known),
-        samples=samples,
-        condition=condition,
-        smallest_eigenvalue=float(values[-1] ** 2) if names else 1.0,
-        excited_after=excited_after if is_exciting else None,
-    )

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, convert_estimate
+from dynid.estimation.linear.column_resolution import resolve_columns
 from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps
 from dynid.estimation.online.arriving_samples import StatedNoise, check_samples
-from dynid.estimation.online.link_excitation import LinkExcitation, judge_link, link_columns, link_members, may_excite
-from dynid.estimation.online.triangle import GrowingBlocks, RowTriangle
+from dynid.estimation.online.link_excitation import LinkExcitation, link_columns, link_members
+from dynid.estimation.online.triangle import RESOLUTION, GrowingBlocks, RowTriangle
 from dynid.information import Information
 from dynid.information.joint_equations import equations as joint_equations
 from dynid.information.partial_results import Part
@@ -48,7 +49,6 @@ class OnlineLinkByLink:
         "_acting",
         "_blocks",
         "_errors",
-        "_excited_after",
         "_kept",
         "_members",
         "_own",
@@ -56,7 +56,6 @@ class OnlineLinkByLink:
         "_square",
         "_supports",
         "_turns",
-        "_unexcited",
         "base",
         "robot",
         "samples",
@@ -103,8 +102,6 @@ class OnlineLinkByLink:
             np.linalg.inv(matrix[np.ix_(rows, columns)]) for rows, columns in zip(self._members, own, strict=True)
         )
         self._own = tuple(np.searchsorted(acting, places) for acting, places in zip(self._acting, own, strict=True))
-        self._unexcited = {joint: RowTriangle(len(places)) for joint, places in enumerate(own)}
-        self._excited_after: dict[int, int] = {}
         self._square = np.zeros((robot.dof, self._kept.rank))
         self._shake = None if motion_std is None else StatedNoise(robot, motion_std, CHANNELS)
         self._errors = [RowTriangle(len(support)) for support in self._supports]
@@ -137,39 +134,31 @@ class OnlineLinkByLink:
         self._blocks.append(rows, new.valid)
         self._square += np.square(matrix).sum(axis=0)
         self.samples += len(matrix)
-        for joint, triangle in tuple(self._unexcited.items()):
-            triangle.update(rows[joint][:, self._own[joint]])
-            if may_excite(triangle.R) and self._judge(joint, triangle.R).is_persistently_exciting:
-                self._excited_after[joint] = self.samples
-                del self._unexcited[joint]
 
     @property
     def excitation(self) -> tuple[LinkExcitation, ...]:
         """(n,) for each joint, from the base on, whether its link is persistently excited ([Lin1995] Definition 2)."""
-        return tuple(self._judge(joint, self._link_triangle(joint)) for joint in range(self.robot.dof))
+        return tuple(self._judge(joint) for joint in range(self.robot.dof))
 
     @property
     def is_persistently_exciting(self) -> bool:
         """Whether the samples so far excite every link."""
         return all(link.is_persistently_exciting for link in self.excitation)
 
-    def _link_triangle(self, joint: int) -> Floats:
-        """(k, k) square root of M_i, [Lin1995] eq. (117)."""
-        if joint in self._unexcited:
-            return self._unexcited[joint].R
-        triangle = RowTriangle(len(self._own[joint]))
-        triangle.update(self._blocks.total(joint)[:, self._own[joint]])
-        return triangle.R
-
-    def _judge(self, joint: int, triangle: Floats) -> LinkExcitation:
-        return judge_link(
-            self.robot.joint_names[joint],
-            tuple(self.base.names[place] for place in self._members[joint]),
-            triangle @ self._turns[joint],
-            errors=None if self._shake is None else self._errors[joint].R[:, self._own[joint]] @ self._turns[joint],
-            longest=float(np.sqrt(self._square.max(initial=0.0))),
+    def _judge(self, joint: int) -> LinkExcitation:
+        own, turn = self._own[joint], self._turns[joint]
+        names = tuple(self.base.names[place] for place in self._members[joint])
+        triangle = RowTriangle(len(own))
+        triangle.update(self._blocks.total(joint)[:, own])  # square root of M_i, [Lin1995] eq. (117)
+        errors = None if self._shake is None else self._errors[joint].R[:, own] @ turn
+        longest = float(np.sqrt(self._square.max(initial=0.0)))
+        _, clear, condition = resolve_columns(triangle.R @ turn, RESOLUTION, longest, errors)
+        return LinkExcitation(
+            joint=self.robot.joint_names[joint],
+            parameters=names,
+            unexcited=tuple(name for name, known in zip(names, clear, strict=True) if not known),
             samples=int(self._blocks.counts[:, joint].sum()),
-            excited_after=self._excited_after.get(joint),
+            condition=condition,
         )
 
     @property

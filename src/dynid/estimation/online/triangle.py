@@ -12,11 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg.lapack import dtpqrt
-from scipy.stats import t as student
 
 from dynid.arrays import Bools, Floats, Ints
-from dynid.decompositions import eigh
-from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimation.score_sums import ScoreSums
 from dynid.information import Factor
 
 RESOLUTION = 1e-11
@@ -25,8 +23,6 @@ PANEL = 32
 """Columns that LAPACK reflects together (convention)."""
 MOST_ROWS = 512
 """Rows that are appended at a time (convention)."""
-LEAST_LEFT = 0.05
-"""Least share of a direction of a block's residuals that is taken to be left after the fit (convention)."""
 MOST_BLOCKS = 20
 """Number of blocks at which neighbours are joined (derivation: ten are left, as many as a log in memory has)."""
 
@@ -140,23 +136,19 @@ class GrowingBlocks:
         self._filled = 0
 
 
-def block_covariance(triangles: Sequence[Floats], beta: Floats, inverse: Floats) -> Floats:
-    """(b, b) ``A^-1 B A^-1`` of a solution, with B from the scores of blocks of time; Student's t for few blocks.
-
-    A block's residuals are raised by what the fit took out of them, ``(I - W A^-1 W^T)^(-1/2)``: white noise then has
-    the usual covariance.
+def block_covariance(triangles: Sequence[Floats], counts: Sequence[int], beta: Floats, root: Floats) -> Floats:
+    """(b, b) covariance of a solution by the scores of blocks of time, see `dynid.estimation.score_sums`.
 
     Args:
-        triangles: (w, w) of each block ``[W, y]``.
+        triangles: (w, w) of each block ``[W, y]``, residuals of equal variance.
+        counts: Number of equations of each block.
         beta: (b,) the solution.
-        inverse: (b, b) A^-1.
+        root: (b, r) with ``root @ root.T`` the inverse of the sum of all ``W^T W``, within what is determined.
     """
-    scores = []
-    for R in triangles:
-        W = R[:, :-1]
-        left, vectors = eigh(np.eye(len(W)) - W @ inverse @ W.T)
-        rest = vectors @ ((vectors.T @ (R[:, -1] - W @ beta)) / np.sqrt(np.maximum(left, LEAST_LEFT)))
-        scores.append(W.T @ rest)
-    factor = student.ppf(0.975, max(len(scores) - 1, 1)) / TWO_SIDED_95
-    half = factor * inverse @ np.reshape(scores, (-1, len(beta))).T
-    return np.asarray(half @ half.T)
+    residuals = [R @ np.append(-beta, 1.0) for R in triangles]
+    variance = sum(float(rest @ rest) for rest in residuals) / max(sum(counts) - len(beta), 1)
+    sums = ScoreSums(root, np.array(counts, dtype=float), np.zeros(len(counts), dtype=np.int64))
+    for place, (R, rest) in enumerate(zip(triangles, residuals, strict=True)):
+        Z = R[:, :-1] @ root
+        sums.add(place, Z.T @ Z, variance * Z.T @ Z, Z.T @ rest)
+    return sums.covariance(("",) * len(beta))
