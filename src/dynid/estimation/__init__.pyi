@@ -15,10 +15,10 @@ from dynid.estimation.linear.energy_differences import Energy as Energy
 from dynid.estimation.linear.least_squares import OLS as OLS
 from dynid.estimation.linear.least_squares import WLS as WLS
 from dynid.estimation.linear.link_by_link import LinkByLink as LinkByLink
+from dynid.estimation.linear.minimum_norm import Ridge as Ridge
+from dynid.estimation.linear.minimum_norm import TruncatedSVD as TruncatedSVD
 from dynid.estimation.linear.reduced_set import ReducedSet as ReducedSet
-from dynid.estimation.linear.ridge import Ridge as Ridge
 from dynid.estimation.linear.robust import Huber as Huber
-from dynid.estimation.linear.truncated_svd import TruncatedSVD as TruncatedSVD
 from dynid.estimation.online.link_excitation import excitation_table as excitation_table
 from dynid.estimation.online.online_energy import OnlineEnergy as OnlineEnergy
 from dynid.estimation.online.online_least_squares import OnlineLeastSquares as OnlineLeastSquares
