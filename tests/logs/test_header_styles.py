@@ -408,16 +408,6 @@ def test_one_number_per_line(tmp_path: Path) -> None:
     np.testing.assert_array_equal(recording.effort, MOTION.effort)
 
 
-@pytest.mark.parametrize("robot", [None, "ddarm"])
-def test_each_joint_may_have_its_own_word_for_the_torque(robot: str | None, tmp_path: Path) -> None:
-    header = "t,shoulder angle,elbow angle,wrist angle,shoulder torque,elbow moment,wrist effort"
-    (tmp_path / "run.csv").write_text(header + "\n" + "".join(f"{0.01 * k},1,2,{k},4,-5,-{k}\n" for k in range(30)))
-    arm = None if robot is None else dynid.robots.ddarm()
-    found = tomllib.loads(inspect_log(tmp_path / "run.csv", arm).toml)
-    assert found["effort"]["columns"] == ["shoulder torque", "elbow moment", "wrist effort"]
-    assert found["position"]["columns"] == ["shoulder angle", "elbow angle", "wrist angle"]
-
-
 def test_two_sets_of_torques_are_not_one(tmp_path: Path) -> None:
     header = "t,a angle,b angle,a torque,b torque,a effort,b effort"
     (tmp_path / "run.csv").write_text(header + "\n" + "".join(f"{0.01 * k},1,{k},4,-{k},3,{k}\n" for k in range(30)))

@@ -1,4 +1,4 @@
-"""Twenty ways in which real tools write the log of a six-joint arm; each writes the same motion.
+"""Eighteen ways in which real tools write the log of a six-joint arm; each writes the same motion.
 
 The styles were chosen from what tools write before the recognition of names was written. Positions, velocities and
 torques are those of `Motion`; a style that has no place for a quantity leaves it out and says so in `holds`.
@@ -113,32 +113,6 @@ def plotjuggler(folder: Path, m: Motion) -> Path:
     return _write(folder / "plot.csv", names, values)
 
 
-def ros2_echo(folder: Path, m: Motion) -> Path:
-    """``ros2 topic echo --csv /joint_states``: no header; stamp, frame, names, positions, velocities, efforts."""
-    lines = []
-    for k, t in enumerate(m.time):
-        numbers = [x[k, j] for x in (m.q, m.dq, m.effort) for j in OTHER_ORDER]
-        seconds, fraction = divmod(round(t * 1e9), 10**9)
-        words = [str(1_700_000_000 + seconds), str(fraction), "base", *(NAMES[j] for j in OTHER_ORDER)]
-        lines.append(",".join([*words, *(repr(float(x)) for x in numbers)]))
-    (folder / "echo.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return folder / "echo.csv"
-
-
-def ros1_echo(folder: Path, m: Motion) -> Path:
-    """``rostopic echo -p``: names in the cells, stamps in nanoseconds."""
-    head = ["%time", "field.header.seq", "field.header.stamp", "field.header.frame_id"]
-    names = [*head, *_numbered("field.name#", "field.position#", "field.velocity#", "field.effort#", start=0)]
-    lines = [",".join(names)]
-    for k, t in enumerate(m.time):
-        stamp = 1_700_000_000_000_000_000 + round(t * 1e9)
-        numbers = [x[k, j] for x in (m.q, m.dq, m.effort) for j in OTHER_ORDER]
-        words = [str(stamp + 400_000 + 100_000 * (k % 3)), str(k), str(stamp), "", *(NAMES[j] for j in OTHER_ORDER)]
-        lines.append(",".join([*words, *(repr(float(x)) for x in numbers)]))
-    (folder / "rostopic.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return folder / "rostopic.csv"
-
-
 def lerobot(folder: Path, m: Motion) -> Path:
     """A LeRobot episode: lists in Parquet, the action beside the state."""
     import pyarrow as pa
@@ -241,7 +215,7 @@ class Style:
 
 STYLES = (
     Style(ur_rtde, ("q", "dq")), Style(libfranka), Style(kuka_trace, ("q", "effort")), Style(abb_signals),
-    Style(fanuc, ("q", "effort")), Style(matlab), Style(plotjuggler), Style(ros2_echo), Style(ros1_echo),
+    Style(fanuc, ("q", "effort")), Style(matlab), Style(plotjuggler),
     Style(lerobot), Style(joint_pos), Style(angle_deg), Style(pos_joint), Style(axis_position),
     Style(file_per_quantity), Style(shared_clock), Style(by_name), Style(mujoco_arrays),
     Style(twincat, ("q", "effort")), Style(kinova),

@@ -8,7 +8,6 @@ the robot does not have), or in the quantity alone. `_score` chooses among the c
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -177,10 +176,8 @@ class Survey:
         return replace(table, columns={name: column.reshape(shape)})
 
     def _readings(self, table: Table) -> list[Reading]:
-        """What the columns' names say, with the joints' names in the cells of the log."""
-        about = _aliases(table, self.joints)
-        read = [(name, read_name(about.get(name, name), self.joints, table.units.get(name))) for name in table.names]
-        return [replace(reading, column=name) for name, reading in read]
+        """What the columns' names say."""
+        return [read_name(name, self.joints, table.units.get(name)) for name in table.names]
 
     def _candidates(self, file: str) -> Iterator[_Candidate]:
         table, stem = self.tables[file], words_of(PurePath(file).stem)
@@ -194,18 +191,17 @@ class Survey:
                 reading = replace(reading, commanded=True)
             if reading.quantity in (*QUANTITIES, "force", "temperature") and not reading.other:
                 readings.append(reading)
-        for way in (_by_rest, _by_context, _by_word, _by_place, _by_quantity):
-            by_place = way in (_by_word, _by_place)
+        for way in (_by_rest, _by_context, _by_word, _by_quantity):
             groups: dict[Any, list[Reading]] = {}
             for reading in readings:
                 kind = "effort" if reading.quantity == "force" else reading.quantity
                 is_wide = table.columns[reading.column].ndim > 1
-                if (key := way(reading)) is not None and not (by_place and is_wide):
+                if (key := way(reading)) is not None and not (way is _by_word and is_wide):
                     groups.setdefault((kind, reading.commanded, reading.measured, key), []).append(reading)
             for (kind, *_), group in groups.items():
                 if self._is_force(group) or len({len(_tall(table.columns[one.column])) for one in group}) > 1:
                     continue
-                ordered = self._ordered(group, is_fine=way is _by_rest, by_place=by_place)
+                ordered = self._ordered(group, is_fine=way is _by_rest, by_place=way is _by_word)
                 if ordered is not None:
                     yield _Candidate(file, kind, *ordered)
 
@@ -226,8 +222,7 @@ class Survey:
         """
         if by_place:  # two whole sets of columns, as of two arms, are not put together
             sets = sum(count > 1 for count in Counter(reading.rest for reading in group).values())
-            owners = {(tuple(x for x in one.rest if x not in words_for(one.quantity)), one.number) for one in group}
-            return (tuple(group), False, False) if len(group) > 1 and sets < 2 and len(owners) == len(group) else None
+            return (tuple(group), False, False) if len(group) > 1 and sets < 2 else None
         by_joint = group[0].joint is not None
         keys = [reading.joint if by_joint else reading.number for reading in group]
         known = [key for key in keys if key is not None]
@@ -377,12 +372,6 @@ def _by_word(reading: Reading) -> Any:
     return reading.rest[: places[-1] + 1] if places[0] == 0 else ("*", *reading.rest[places[-1] :])
 
 
-def _by_place(reading: Reading) -> Any:
-    """As `_by_word`, but each joint may have its own word: torque, moment."""
-    frame = _by_word(reading)
-    return None if frame is None else tuple("=" if word in words_for(reading.quantity) else word for word in frame)
-
-
 def _by_quantity(reading: Reading) -> Any:
     return None if reading.joint is None else "any words"
 
@@ -431,26 +420,6 @@ def _time_unit(reading: Reading, stamps: Floats, table: Table, nanos: str | None
     step = float(np.median(np.diff(stamps)))
     unit = next((unit for unit, most in _STEPS if step < most), "ns")
     return unit, f"rows are {step:.4g} apart, which fits {unit}", False
-
-
-def _aliases(table: Table, joints: JointNames) -> dict[str, str]:
-    """Column -> a telling name, where cells of the log hold the joints' names.
-
-    ``rostopic echo -p`` has columns field.name0, field.position0, ...; ``ros2 topic echo --csv`` has no header, but
-    seconds, nanoseconds, a frame, the names, and one number per joint for positions, velocities and efforts.
-    """
-    named = {name: word for name, word in table.words.items() if joints.find(words_of(word)) is not None}
-    if all(re.fullmatch(r"c\d+", name) for name in (*table.names, *table.words)):
-        places = [int(name[1:]) for name in named or table.words if int(name[1:]) > 3]
-        behind = [name for name in table.names if places and int(name[1:]) >= min(places) + len(places)]
-        if not places or len(behind) not in (len(places), 2 * len(places), 3 * len(places)):
-            return {}
-        listed = list(named.values()) or [str(k) for k in range(len(places))]
-        numbers = {name: f"{QUANTITIES[k // len(listed)]}.{listed[k % len(listed)]}" for k, name in enumerate(behind)}
-        return {"c1": "stamp.sec", "c2": "stamp.nanosec", **numbers}
-    joint_of = {words_of(name)[-1]: word for name, word in named.items() if "name" in words_of(name)}
-    found = {name: words_of(name) for name in table.names if quantity_in(words_of(name)) in QUANTITIES}
-    return {name: ".".join([*own[:-1], joint_of[own[-1]]]) for name, own in found.items() if own[-1] in joint_of}
 
 
 def _once(units: Sequence[str]) -> tuple[str, ...]:
