@@ -48,8 +48,6 @@ class Table:
     """Column -> unit, where the format itself declares it."""
     epoch_ns: int = 0
     """Instant the clock columns count from [ns]; kept apart because a double cannot hold it and the nanoseconds."""
-    words: Mapping[str, str] = field(default_factory=dict)
-    """Column without numbers -> the one word that its first rows hold, such as the name of a joint; in file order."""
     constants: Mapping[str, float] = field(default_factory=dict)
     """Numbers that hold for the whole file, such as the gain of a servo; a map may name them as columns."""
     notes: tuple[str, ...] = ()

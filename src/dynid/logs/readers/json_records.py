@@ -34,7 +34,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
         name for name, value in fields.items() if isinstance(value, list) and value and isinstance(value[0], dict)
     ]
     columns: dict[str, Floats] = {}
-    constants, words, left_out = {}, {}, []
+    constants, left_out = {}, []
     for name in records:
         samples = [dict(_flatten("", record)) for record in fields.pop(name)]
         prefix = "" if len(records) == 1 else f"{name}."
@@ -42,10 +42,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
         fields |= {prefix + key: [sample.get(key) for sample in samples] for key in keys}
     for name, value in fields.items():
         listed = value if isinstance(value, list) else [value]
-        texts = {item for item in listed if isinstance(item, str)}
-        if len(texts) == 1:
-            words[name] = texts.pop()
-        elif texts:
+        if any(isinstance(item, str) for item in listed):
             left_out.append(name)
         elif isinstance(value, list) and value:
             columns[name] = _column(name, value)
@@ -53,7 +50,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
             constants[name] = float(value)
     if not columns or len(columns) > MAX_COLUMNS:
         raise LogReadError(f"it holds {len(columns) or 'no'} series of numbers", remedy=_REMEDY)
-    yield Table(columns=columns, constants=constants, words=words, notes=note_left_out("fields", left_out))
+    yield Table(columns=columns, constants=constants, notes=note_left_out("fields", left_out))
 
 
 def _flatten(prefix: str, content: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:

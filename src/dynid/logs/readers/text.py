@@ -55,7 +55,6 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
         table = Table(
             columns={},
             units={name: unit for name, unit in zip(dialect.names, dialect.units) if unit and name not in words},
-            words={name: word for name, word in zip(dialect.names, dialect.words) if word and name in words},
             notes=(*notes, *note_left_out("columns", words)),
         )
         if dialect.corrupt:
@@ -113,8 +112,6 @@ def _parse(
     if has_cut_line:
         stream = io.BytesIO(stream.read().rpartition(b"\n")[0])
     begin, done = stream.tell(), 0
-    # newer versions round numbers correctly in any case
-    exact = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
     try:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
@@ -122,7 +119,8 @@ def _parse(
                 stream, sep=r"\s+" if dialect.delimiter == BLANK else dialect.delimiter, decimal=dialect.decimal,
                 header=None, names=range(len(dialect.names)), index_col=False, engine="c", low_memory=False,
                 skipinitialspace=True, na_values=["NAN"], encoding="utf-8", encoding_errors="replace",
-                on_bad_lines="error" if options.strict else "warn", chunksize=rows or None, **exact,
+                on_bad_lines="error" if options.strict else "warn", chunksize=rows or None,
+                float_precision="round_trip",
             )  # fmt: skip
             for frame in frames if rows else [frames]:
                 columns, bad = _numbers(frame, dialect)
@@ -225,8 +223,6 @@ class Dialect:
     """Index of the first row of numbers among the lines, from 0."""
     values: tuple[tuple[float, ...], ...]
     """The sampled rows, to tell two readings of the same text apart."""
-    words: tuple[str | None, ...]
-    """The word that a field holds in every sampled row; None for numbers and changing words."""
     units: tuple[str | None, ...]
     """The unit that a second header line, or brackets behind a name, declare; None without."""
     named: bool
@@ -333,10 +329,6 @@ def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
         units=units,
         corrupt=corrupt,
         numeric=numeric,
-        words=tuple(
-            column[0].strip("\"'") if len(set(column)) == 1 and not numeric[k] else None
-            for k, column in enumerate(fields)
-        ),
         first_line=first,
         values=tuple(tuple(_value(row[k], decimal) for k in range(width) if numeric[k]) for row in fitting),
         named=header is not None,
