@@ -20,7 +20,7 @@ import dynid
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.rest import Rest
+from dynid.processing.outliers import Rest
 from dynid.processing.timing import source_clock
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot

@@ -8,8 +8,7 @@ import pytest
 from campaigns import differentiation_table as campaign
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
-from dynid.processing.differentiation import CentralDifferences, MeasuredVelocity
-from dynid.processing.filters import Butterworth, Smoothing
+from dynid.processing.filters import Butterworth, CentralDifferences, MeasuredVelocity, Smoothing
 from dynid.processing.process import process
 from dynid.processing.simulation import sum_of_sines
 

@@ -9,8 +9,8 @@ import pytest
 
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.logs.recording import Recording
+from dynid.processing.outliers import Rest
 from dynid.processing.process import Chain, Processing, process, share_cutoff
-from dynid.processing.rest import Rest
 from dynid.processing.simulation import sum_of_sines
 from dynid.processing.streaming import process_stream
 

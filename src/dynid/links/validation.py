@@ -24,9 +24,9 @@ from dynid.links.identify import Data, Identification, identify
 from dynid.links.log_reader import LogReader, common_cutoff
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
+from dynid.processing.cutoff import noise_through
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth, filter_there_and_back
-from dynid.processing.torque_noise import noise_through
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
 from dynid.terms.base import Term

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "differentiation": ["CentralDifferences", "MeasuredVelocity"],
-    "filters": ["Butterworth"],
-    "rest": ["Rest"],
+    "filters": ["Butterworth", "CentralDifferences", "MeasuredVelocity"],
+    "outliers": ["Rest"],
     "uniform": ["Cleaning"],
 }
 """Module -> its public names, loaded at first use."""

@@ -14,8 +14,7 @@ from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.logs.joint_order import column_order
 from dynid.logs.recording import all_finite, freeze
-from dynid.processing.differentiation import Derivation
-from dynid.processing.filters import Smoothing
+from dynid.processing.filters import Derivation, Smoothing
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
 

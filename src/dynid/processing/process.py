@@ -5,7 +5,7 @@ The stages, each of which stands once in this file or the file named:
 1. the delay of the torques (`Processing.effort_delay_s`; "auto" is resolved before, by diagnosis/),
 2. faults are removed and all channels are put on one uniform clock (uniform.py),
 3. the cutoff of the low-pass (`Processing.cutoff_hz`; "auto" chooses it from the spectrum, cutoff.py),
-4. positions are smoothed and differentiated (filters.py, differentiation.py),
+4. positions are smoothed and differentiated (filters.py),
 5. torques are smoothed if wanted, rest and slow rows are masked, both ends are trimmed, samples are thinned out.
 
 `Chain` holds a log after stage 4, so that stage 5 can be run more than once at little cost. `process` runs all stages.
@@ -29,10 +29,9 @@ from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, seal
 from dynid.processing.cutoff import HIGHEST_CUTOFF, choose_common_cutoff
-from dynid.processing.differentiation import CentralDifferences, Derivation
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.filters import Butterworth, Smoothing, check_band
-from dynid.processing.rest import Rest
+from dynid.processing.filters import Butterworth, CentralDifferences, Derivation, Smoothing, check_band
+from dynid.processing.outliers import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
 
 Mask = NDArray[np.bool_]
@@ -233,7 +232,7 @@ class Chain:
         dropped = Counter(uniform.dropped)
         dropped[Dropped.SHORT_STRETCH] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
         if not long:
-            raise _too_short(recording, uniform, shortest)
+            raise _too_short(max(stretch.time.size for stretch in uniform.stretches), shortest, uniform.rate_hz)
         pieces = tuple(_Piece(s, *options.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
         return cls(
             recording=recording,
@@ -409,19 +408,13 @@ def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
     return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
 
 
-def _too_short(recording: Recording, uniform: UniformRecording, needed: int) -> DataError:
+def _too_short(longest: int, needed: int, rate_hz: float) -> DataError:
     """The error for a log without a stretch of the needed number of samples: how long it is, and must be."""
-    longest = max((stretch.time.size for stretch in uniform.stretches), default=0)
-    rate = uniform.rate_hz
-    has = f"{longest} samples ({longest / rate:.3g} s)"
-    wanted = f"{needed} samples ({needed / rate:.3g} s at {rate:.4g} Hz)"
-    if recording.time.size < needed:
-        reason = f"the log has {has}, and its low-pass needs at least {wanted}"
-        return DataError(reason, remedy="Record a longer motion, or set a higher cutoff_hz.")
     return DataError(
-        f"the longest part of the log without a gap has {has}, and at least {wanted} are needed",
-        remedy="Record without gaps, bridge longer gaps (max_gap_s), raise the cutoff (cutoff_hz) or trim less "
-        "(trim_s).",
+        f"the log has {longest} samples ({longest / rate_hz:.3g} s) without a gap, and its low-pass needs at least "
+        f"{needed} samples ({needed / rate_hz:.3g} s at {rate_hz:.4g} Hz)",
+        remedy="Record a longer motion without gaps, bridge longer gaps (max_gap_s), raise the cutoff (cutoff_hz) or "
+        "trim less (trim_s).",
     )
 
 
@@ -465,16 +458,15 @@ def _join_parts(recording: Recording, parts: list[dict[str, NDArray[Any]]], **fa
     """One experiment of the channels of its gap-free parts."""
     channels = {name: [part[name] for part in parts] for name in parts[0]}
     joined: dict[str, Any] = {name: seal(np.concatenate(x) if len(x) > 1 else x[0]) for name, x in channels.items()}
-    sizes = [part["time"].size for part in parts]
+    segment = np.repeat(np.arange(len(parts), dtype=np.int64), [part["time"].size for part in parts])
     return Experiment(
         **joined,
-        segment=np.repeat(np.arange(len(parts), dtype=np.int64), sizes),
         joint_names=recording.joint_names,
         source=recording.source,
         sha256=recording.sha256,
         gain_std=recording.gain_std,
         temperature=recording.mean_temperature,
-        **facts,
+        **{"segment": segment, **facts},
     )
 
 
@@ -492,21 +484,16 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
         Dropped.NO_TORQUE: int(np.count_nonzero(~valid)),
         Dropped.DEAD_BAND: int(np.count_nonzero(slow)),
     }
-    return Experiment(
-        time=recording.time[moving],
-        q=recording.q[moving],
-        dq=velocity[moving],
-        ddq=np.zeros((moving.size, recording.q.shape[1])),
-        effort=effort[moving],
-        valid=valid & ~slow,
+    channels = {
+        "time": recording.time, "q": recording.q, "dq": velocity, "ddq": np.zeros_like(velocity), "effort": effort
+    }  # fmt: skip
+    if recording.wrench is not None:
+        channels["wrench"] = recording.wrench
+    return _join_parts(
+        recording,
+        [{name: values[moving] for name, values in channels.items()} | {"valid": valid & ~slow}],
         segment=np.arange(moving.size),
         rate_hz=1.0 / float(np.median(np.diff(recording.time[moving]))),
-        wrench=None if recording.wrench is None else recording.wrench[moving],
-        joint_names=recording.joint_names,
         processing_steps=("isolated rows: not filtered, velocities as measured, accelerations taken as zero",),
         dropped={str(reason): count for reason, count in dropped.items() if count},
-        source=recording.source,
-        sha256=recording.sha256,
-        gain_std=recording.gain_std,
-        temperature=recording.mean_temperature,
     )

@@ -31,12 +31,6 @@ Mask = NDArray[np.bool_]
 class Cleaning:
     """Which faults are removed from a recording, and when it is refused."""
 
-    spikes: bool = True
-    """Drop absurd values and spikes of up to three samples."""
-    saturated: bool = True
-    """Drop torques on a plateau at the largest or smallest value."""
-    unwrap: bool = True
-    """Undo jumps of joint positions by whole turns."""
     max_gap_s: float | None = None
     """Longest step within a stretch [s]; three sampling periods by default."""
     relayed: bool = True
@@ -166,19 +160,17 @@ def _usable_positions(
         finite &= known
     rows = slice(None) if finite.all() else np.flatnonzero(finite)
     used = q[rows]
-    clean, jumps = unwrap_angles(used) if cleaning.unwrap else (used, np.zeros(joints, dtype=np.int64))
+    clean, jumps = unwrap_angles(used)
     if jumps.any():
         named = ", ".join(f"{recording.joint_names[j]} {jumps[j]} times" for j in np.flatnonzero(jumps))
         notes.append(f"unwrapped angles: {named}")
-    if cleaning.spikes:
-        marked = absurd_samples(clean, longest_spike(recording.time))
-        if marked.any():
-            good = ~marked.any(axis=1)
-            dropped[Dropped.POSITION_SPIKE] += joints * int(np.count_nonzero(~good))
-            finite[rows] = good
-            if cleaning.unwrap:  # a spike can look like a jump by whole turns
-                clean = clean.copy()
-                clean[good] = unwrap_angles(used[good])[0]
+    marked = absurd_samples(clean, longest_spike(recording.time))
+    if marked.any():
+        good = ~marked.any(axis=1)
+        dropped[Dropped.POSITION_SPIKE] += joints * int(np.count_nonzero(~good))
+        finite[rows] = good
+        clean = clean.copy()
+        clean[good] = unwrap_angles(used[good])[0]  # a spike can look like a jump by whole turns
     if isinstance(rows, slice):
         return clean, finite
     spread = q.copy()
@@ -200,13 +192,13 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[Dr
     if not all_finite(effort):
         effort = np.where(np.isfinite(effort), effort, np.nan)
         dropped[Dropped.NO_TORQUE] += int(np.count_nonzero(np.isnan(effort)))
-    if cleaning.spikes:
-        clock = recording.time if recording.effort_time is None else recording.effort_time
-        spikes = absurd_samples(effort, longest_spike(clock))
-        if spikes.any():
-            dropped[Dropped.TORQUE_SPIKE] += int(np.count_nonzero(spikes))
-            effort = np.where(spikes, np.nan, effort)
-    if cleaning.saturated and (clipped := saturated_samples(effort)).any():
+    spikes = absurd_samples(
+        effort, longest_spike(recording.time if recording.effort_time is None else recording.effort_time)
+    )
+    if spikes.any():
+        dropped[Dropped.TORQUE_SPIKE] += int(np.count_nonzero(spikes))
+        effort = np.where(spikes, np.nan, effort)
+    if (clipped := saturated_samples(effort)).any():
         share = clipped.mean(axis=0)
         worst = int(np.argmax(share))
         if share[worst] > cleaning.most_saturated:
