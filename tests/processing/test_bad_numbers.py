@@ -57,7 +57,7 @@ def test_simulation_refuses_by_name(name, value):
 
 @pytest.mark.parametrize("shapes", [((100, 6), (90, 6), (100, 6)), ((100, 6),) * 2, ((1, 6),) * 3, ((100,),) * 3])
 def test_simulation_refuses_arrays_that_are_no_motion(shapes):
-    with pytest.raises(ArgumentError, match="arrays of shape"):
+    with pytest.raises(ArgumentError, match="no motion"):
         simulate_experiment(ARM, tuple(np.zeros(shape) for shape in shapes), rate_hz=100.0)
 
 
@@ -67,7 +67,7 @@ def test_simulation_refuses_what_is_no_motion_and_what_ends_too_soon():
         simulate_experiment(ARM, None, rate_hz=100.0)
     with pytest.raises(ArgumentError, match="ends after 1 s"):
         simulate_experiment(ARM, still, rate_hz=100.0, duration_s=50.0)
-    with pytest.raises(ArgumentError, match="not finite"):
+    with pytest.raises(ArgumentError, match="no motion"):
         simulate_experiment(ARM, (np.full((9, 6), NAN),) * 3, rate_hz=100.0)
 
 

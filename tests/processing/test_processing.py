@@ -75,6 +75,13 @@ def test_a_stream_waits_for_the_first_motion():
     assert valid[time > 8.5, 1].mean() > 0.9
 
 
+def test_a_slow_drift_is_motion():
+    """A straight line has no band of its own in the spectrum, and the joint moves all the same."""
+    moving = make()
+    q = np.column_stack([moving.q[:, 0], 0.05 * moving.time])
+    assert process(replace(moving, q=q), cutoff_hz=8.0).valid.mean() > 0.95
+
+
 def test_a_small_motion_in_loud_noise_is_motion():
     moving, rng = make(), np.random.default_rng(0)
     q = moving.q + 1e-4 * rng.normal(size=moving.q.shape)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import ndimage, signal
 
 from dynid.arrays import Floats
-from dynid.decompositions import lstsq, pinv
+from dynid.decompositions import pinv
 from dynid.errors import ArgumentError, DataError
 
 
@@ -42,14 +42,6 @@ def check_band(band_hz: float, rate_hz: float) -> None:
         )
 
 
-def reflect(x: Floats, count: int) -> Floats:
-    """Continue x (N, k) at both ends by `count` rows, turned about its end points, so that slopes continue."""
-    count = min(count, x.shape[0] - 1)
-    before = 2.0 * x[0] - x[count:0:-1]
-    after = 2.0 * x[-1] - x[-2 : -count - 2 : -1]
-    return np.concatenate([before, x, after])
-
-
 def continuation(x: Floats, count: int, window: int) -> tuple[Floats, Floats]:
     """The `count` rows before and after x (N, k) along cubics fitted to its outer `window` rows.
 
@@ -65,8 +57,6 @@ def _beyond(x: Floats, count: int) -> Floats:
     count = min(count, window - 1)
     inside, fit, outside = _cubics(window, count)
     cubic = fit @ x
-    if not np.isfinite(cubic).all():
-        cubic = lstsq(inside, x)  # refuses numbers that are not finite
     residual = x - inside @ cubic
     reflected = 2.0 * residual[-1] - residual[-2 : -count - 2 : -1]
     return np.asarray(outside @ cubic + reflected)
@@ -256,4 +246,6 @@ def difference(x: Floats, rate_hz: float, accuracy: int) -> Floats:
     if x.shape[0] <= width:
         raise DataError(f"a stretch of {x.shape[0]} samples is too short for differences over {2 * width + 1}")
     stencil = rate_hz * np.array([*(-weight for weight in reversed(weights)), 0.0, *weights])
-    return np.asarray(ndimage.correlate1d(reflect(x, width), stencil, axis=0)[width : width + x.shape[0]])
+    # at both ends the signal is turned about its end point, so that slopes continue
+    turned = np.pad(x, ((width, width), (0, 0)), mode="reflect", reflect_type="odd")
+    return np.asarray(ndimage.correlate1d(turned, stencil, axis=0)[width:-width])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
@@ -24,6 +25,7 @@ from dynid.terms.base import StateTerm
 States = tuple[Floats, Floats, Floats]
 TimeFunction = Callable[[Floats], States]
 """Time (N,) [s] -> positions, velocities, accelerations, each (N, n)."""
+Motion = Trajectory | TimeFunction | tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +39,6 @@ class Noise:
     effort: ArrayLike = 0.0
     """[N m or N]"""
 
-    def __post_init__(self) -> None:
-        """Refuse what is no number; `simulate_experiment` refuses numbers that cannot be."""
-        for name in ("position", "velocity", "effort"):
-            np.asarray(getattr(self, name), dtype=float)
-
 
 NO_NOISE = Noise()
 """Noise of perfect sensors."""
@@ -49,7 +46,7 @@ NO_NOISE = Noise()
 
 def simulate_experiment(
     robot: Robot,
-    trajectory: Trajectory | TimeFunction | tuple[ArrayLike, ArrayLike, ArrayLike],
+    trajectory: Motion,
     *,
     rate_hz: float,
     duration_s: float | None = None,
@@ -86,7 +83,16 @@ def simulate_experiment(
     """
     robot = robot.with_terms(*friction) if friction else robot
     refuse_negative_masses(robot)
-    _check_numbers(robot.dof, rate_hz, duration_s, noise, quantisation, delay_s, jitter_s, dropouts, seed)
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ArgumentError(f"a seed of {seed!r}", remedy="Give a whole number from zero up.")
+    check_number("rate_hz", rate_hz, "a rate above zero [Hz]")
+    check_number("duration_s", duration_s, "a time above zero [s]")
+    check_number("delay_s", delay_s, "a finite time [s]", zero=True, signed=True)
+    check_number("jitter_s", jitter_s, "a standard deviation from zero up [s]", zero=True)
+    if not 0.0 <= dropouts < 1.0:
+        raise ArgumentError(f"dropouts is {dropouts}", remedy="Give the share of rows that are lost, below 1.")
+    for name, spread in (*((f"noise.{x}", getattr(noise, x)) for x in Noise.__slots__), ("quantisation", quantisation)):
+        _check_spread(name, spread, robot.dof)
     motion, duration = _motion(trajectory, rate_hz, duration_s)
     rng = np.random.default_rng(seed)
     time = np.arange(int(np.floor(duration * rate_hz * (1 + 1e-12))) + 1) / rate_hz
@@ -115,80 +121,42 @@ def simulate_experiment(
     )
 
 
-def _check_numbers(
-    joints: int,
-    rate_hz: float,
-    duration_s: float | None,
-    noise: Noise,
-    quantisation: ArrayLike,
-    delay_s: float,
-    jitter_s: float,
-    dropouts: float,
-    seed: int,
-) -> None:
-    """Refuse settings that no measurement can have."""
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise ArgumentError(f"a seed of {seed!r}", remedy="Give a whole number from zero up.")
-    check_number("rate_hz", rate_hz, "a rate above zero [Hz]")
-    check_number("duration_s", duration_s, "a time above zero [s]")
-    check_number("delay_s", delay_s, "a finite time [s]", zero=True, signed=True)
-    check_number("jitter_s", jitter_s, "a standard deviation from zero up [s]", zero=True)
-    if not 0.0 <= dropouts < 1.0:
-        raise ArgumentError(f"dropouts is {dropouts}", remedy="Give the share of rows that are lost, below 1.")
-    spreads = {f"noise.{name}": getattr(noise, name) for name in ("position", "velocity", "effort")}
-    for name, values in {**spreads, "quantisation": quantisation}.items():
-        array = np.asarray(values, dtype=float)
-        if array.shape not in ((), (joints,)) or not np.all((array >= 0.0) & (array < np.inf)):
-            raise ArgumentError(
-                f"{name} is {values!r}", remedy=f"Give one number from zero up, or {joints} of them, one per joint."
-            )
+def _check_spread(name: str, values: ArrayLike, joints: int) -> None:
+    """Refuse standard deviations and steps that no measurement can have."""
+    array = np.asarray(values, dtype=float)
+    if array.shape not in ((), (joints,)) or not np.all((array >= 0.0) & (array < np.inf)):
+        raise ArgumentError(
+            f"{name} is {values!r}", remedy=f"Give one number from zero up, or {joints} of them, one per joint."
+        )
 
 
-def _motion(
-    trajectory: Trajectory | TimeFunction | tuple[ArrayLike, ArrayLike, ArrayLike],
-    rate_hz: float,
-    duration_s: float | None,
-) -> tuple[TimeFunction, float]:
+def _motion(trajectory: Motion, rate_hz: float, duration_s: float | None) -> tuple[TimeFunction, float]:
     """The motion as a function of time, and its length [s]."""
-    if isinstance(trajectory, Trajectory):
-        path, end = trajectory, trajectory.duration
-        return lambda t: path.evaluate(np.clip(t, 0.0, end)), _length(duration_s, end)
-    if callable(trajectory):
+    if callable(trajectory) and not isinstance(trajectory, Trajectory):
         if duration_s is None:
             raise ArgumentError("a trajectory given as a function has no end", remedy="Give duration_s.")
         return trajectory, duration_s
-    from scipy.interpolate import CubicSpline
-
-    try:
-        arrays = [np.asarray(x, dtype=float) for x in trajectory]
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"the trajectory is no motion ({error})", remedy=_MOTIONS) from error
-    if len(arrays) != 3 or len({x.shape for x in arrays}) != 1 or arrays[0].ndim != 2 or len(arrays[0]) < 2:
-        raise ArgumentError(f"the trajectory is arrays of shape {[x.shape for x in arrays]}", remedy=_MOTIONS)
-    if not all(np.isfinite(x).all() for x in arrays):
-        raise ArgumentError("the trajectory holds numbers that are not finite", remedy=_MOTIONS)
-    time = np.arange(arrays[0].shape[0]) / rate_hz
-    splines = [CubicSpline(time, x) for x in arrays]
-
-    def motion(t: Floats) -> States:
-        inside = np.clip(t, time[0], time[-1])
-        q, dq, ddq = (spline(inside) for spline in splines)
-        return q, dq, ddq
-
-    return motion, _length(duration_s, float(time[-1]))
-
-
-_MOTIONS = "Give a Trajectory, a function of time, or positions, velocities and accelerations, (N, n) each, N > 1."
-
-
-def _length(wanted_s: float | None, whole_s: float) -> float:
-    """Length of the part of a motion that is recorded [s]."""
-    if wanted_s is not None and wanted_s > whole_s * (1.0 + 1e-9):
+    if isinstance(trajectory, Trajectory):
+        path, end = trajectory.evaluate, trajectory.duration
+    else:
+        try:
+            arrays = np.asarray(trajectory, dtype=float)
+        except (TypeError, ValueError):
+            arrays = np.zeros(0)
+        if arrays.ndim != 3 or len(arrays) != 3 or arrays.shape[1] < 2 or not np.isfinite(arrays).all():
+            raise ArgumentError(
+                f"{type(trajectory).__name__} is no motion",
+                remedy="Give a Trajectory, a function of time, or finite positions, velocities and accelerations, "
+                "(N, n) each, N > 1.",
+            )
+        end = (arrays.shape[1] - 1) / rate_hz
+        path = CubicSpline(np.arange(arrays.shape[1]) / rate_hz, arrays, axis=1)
+    if duration_s is not None and duration_s > end * (1.0 + 1e-9):
         raise ArgumentError(
-            f"the motion ends after {whole_s:g} s, before duration_s {wanted_s:g}",
+            f"the motion ends after {end:g} s, before duration_s {duration_s:g}",
             remedy="Leave duration_s out, or give a longer motion; a function of time has no end.",
         )
-    return whole_s if wanted_s is None else min(wanted_s, whole_s)
+    return lambda t: path(np.clip(t, 0.0, end)), end if duration_s is None else min(duration_s, end)
 
 
 def sum_of_sines(
