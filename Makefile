@@ -25,7 +25,7 @@ CAMPAIGN := PYTHONPATH=.:tests $(BIN)/python tests/campaigns
 .PHONY: $(shell grep -oE '^[a-z][a-z-]*:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
 demo: $(DEMO_STAMP)
-	$(BIN)/dynid demo
+	$(BIN)/dynid demo --force
 
 # one thread of BLAS for each of the two processes: on two cores, four would wait for one another
 test: export OPENBLAS_NUM_THREADS = 1
@@ -176,9 +176,9 @@ wheels:
 	$(FIND_PYTHON) tests/campaigns/pythons.py --quick
 
 picture: $(DEMO_STAMP)
-	$(BIN)/dynid demo
+	$(BIN)/dynid demo --force
 	chromium --headless --no-sandbox --disable-gpu --disable-background-networking --hide-scrollbars --window-size=1100,1560 \
-		--screenshot=docs/images/report.png "file://$(CURDIR)/out/demo/report.html"
+		--screenshot=docs/images/report.png "file://$(CURDIR)/out/demo/model/report.html"
 
 $(VENV)/bin/python:
 	$(FIND_PYTHON) -m venv $(VENV)

@@ -82,7 +82,6 @@ CODES: Mapping[str, str] = MappingProxyType(
         # recipes and run folders, from links/ and runs/
         "assumed-limits": "The robot file lacks limits, and usual ones are assumed.",
         "assumed-shape": "The robot file lacks collision geometry, and joint origins stand for the bodies.",
-        "continued": "An interrupted search for a motion continues where it stopped.",
         "estimated-delay": "A delay was estimated; it is taken into account where it is sure.",
         "large-logs": "Long logs are read piece by piece with plain friction alone, or as a whole where it is needed.",
         "unused-setting": "A setting has no effect beside the others.",

@@ -94,7 +94,7 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
 
 def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "commands"
-    words = ["excite", str(folder / "arm.urdf"), "--commands", "--set", f"law={folder / 'law.toml'}"]
+    words = ["excite", str(folder / "arm.urdf"), "--method", "commands", "--set", f"law={folder / 'law.toml'}"]
     words += ["--out", str(out)]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output

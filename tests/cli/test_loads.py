@@ -243,7 +243,7 @@ def test_a_weighed_can_calibrates_the_drives(folder: Path) -> None:
     shown = run(*words)
     assert shown.exit_code == 0, shown.output
     assert said["map"] in shown.output
-    assert run(*words, "--com", "1,2").exit_code == 2
+    assert run(*words, "--com", "1", "2").exit_code == 2
 
 
 def test_drives_print_the_gains_of_the_numbers_in_the_log(folder: Path) -> None:

@@ -77,9 +77,8 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "law of a loop": ((*ACTUATE, "--law", "pd.toml"), 2, "kind: invalid enum value 'pd'. Kinds are position, motor"),
     "logs forgotten": (("actuate", "arm.urdf", "--law", "pd.toml"), 2, "Missing argument 'LOGS...'"),
     "commands of a law to excite": (
-        ("excite", "arm.urdf", "--commands", "pd.toml", "--out", "new"), 2, "unexpected extra argument (pd.toml)"
+        ("excite", "arm.urdf", "--method", "commands", "pd.toml", "--out", "new"), 2, "unexpected extra argument (pd.toml)"
     ),
-    "no start": ((*ACTUATE, "--law", "pd.toml", "--starts", "0"), 2, "0 is not in the range"),
     "servos in the folder of a run": ((*ACTUATE, "--law", "pd.toml", "--out", "res"), 5, "holds a finished run"),
     "robot after its log": (
         ("actuate", "run1.csv", "arm.urdf", "--law", "pd.toml"), 2, "The robot comes first, then the logs"
@@ -124,7 +123,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
         ("export", "res", "run2.csv", "--to", "csv", "--out", "new"), 3, "Run `dynid inspect run2.csv`"
     ),
     "tables in the folder of a run": (
-        ("export", "res", "--to", "csv", "--out", "res"), 2, "a folder of their own, such as --out res_csv"
+        ("export", "res", "--to", "csv", "--out", "res"), 2, "such as --out res_files"
     ),
     "tables in a file": (("export", "res", "--to", "csv", "--out", "arm.urdf"), 5, "Choose another folder (--out)"),
     # gains
@@ -134,7 +133,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "load that is its own tare": (
         ("drives", "arm.urdf", "run1.csv", "--unloaded", "run1.csv", *MAP, "--mass", "2"), 2, "--unloaded empty.csv"
     ),
-    "centre of mass with two numbers": ((*DRIVES, "--mass", "2", "--com", "0,0"), 2, "Write three numbers [m]"),
+    "centre of mass with two numbers": ((*DRIVES, "--mass", "2", "--com", "0", "0"), 2, "requires 3 arguments"),
     "unknown link of a load": ((*DRIVES, "--mass", "2", "--link", "hand"), 2, "Its links are: base, link1"),
     "torques in percent of nothing": (
         ("identify", "arm.urdf", "run1.csv", "--map", "percent.toml", "--out", "new"), 3, "Add rated = [...]"

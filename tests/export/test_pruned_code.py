@@ -219,11 +219,10 @@ def test_two_commands_from_logs_to_pruned_code(logs: Path, said: str) -> None:
     report = (logs / "run" / "report.md").read_text()
     assert "## Significant parameters" in report
     assert "inverse_dynamics: multiplications / additions" in report
-    code, text, notes = invoke("codegen", logs / "run", "--prune", "1%", "--out", logs / "code")
+    code, text, notes = invoke("codegen", logs / "run", "--prune", "--out", logs / "code")
     assert code == 0, text
     assert "held-out error %" in text
     assert "compiled and compared with the model" in text
-    assert "repeated" not in notes
     pruned_run = read_result(logs / "run").pruned()
     much = f"not positive definite on {pruned_run.indefinite} of {pruned_run.samples} samples"
     assert (much in notes) == (pruned_run.indefinite > 0) == ("WARNING" in text)
@@ -238,24 +237,14 @@ def test_the_last_line_of_the_command_warns_of_an_indefinite_inertia_matrix(
     logs: Path, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pruned = replace(read_result(logs / "run").pruned(), indefinite=5)
-    monkeypatch.setattr("dynid.cli.verbs.codegen_command._pruned", lambda *_: pruned)
-    words = ("codegen", logs / "run", "--prune", "1%", "--no-verify", "--out", logs / "warned")
+    monkeypatch.setattr("dynid.export.result_file.SavedResult.pruned", lambda _: pruned)
+    words = ("codegen", logs / "run", "--prune", "--no-verify", "--out", logs / "warned")
     code, text, notes = invoke(*words)
     assert code == 0, text
     assert f"not positive definite on 5 of {pruned.samples} samples" in notes.splitlines()[-1]
     assert not (logs / "warned" / "puma260_two_rate.c").exists()
     answer = json.loads(invoke(*words, "--force", "--json")[1])
     assert "not positive definite" in answer["warnings"][0]
-
-
-@pytest.mark.usefixtures("compiler")
-def test_codegen_repeats_an_identification_that_kept_all_parameters(logs: Path) -> None:
-    assert invoke(*identify_words(logs, "plain"))[0] == 0
-    code, text, notes = invoke("codegen", logs / "plain", "--prune", "2%", "--out", logs / "short")
-    assert code == 0, text
-    assert "repeated with --significant 2%" in notes
-    assert "held-out error %" in text
-    assert "at least 2 percent of the largest torque of a joint" in (logs / "short" / "puma260.h").read_text()
 
 
 def test_logs_that_are_read_in_pieces_have_no_samples_to_judge_parameters_by(logs: Path) -> None:
@@ -265,7 +254,7 @@ def test_logs_that_are_read_in_pieces_have_no_samples_to_judge_parameters_by(log
 
 
 def test_a_robot_without_data_is_not_pruned_by_the_command(logs: Path) -> None:
-    code, _, text = invoke("codegen", "puma560", "--prune", "1%", "--out", logs / "none")
+    code, _, text = invoke("codegen", "puma560", "--prune", "--out", logs / "none")
     assert code == 2
     assert "dynid.export.prune" in text
     code, _, text = invoke(*identify_words(logs, "wrong"), "--significant", "one")

@@ -30,7 +30,7 @@ def test_a_callback_that_raises_ends_the_reading(tmp_path: Path) -> None:
         inspect_log(tmp_path / "log.mcap", progress=stop)
 
 
-@pytest.mark.parametrize("module", ["click", "dynid.cli.verbs.base_command"])
+@pytest.mark.parametrize("module", ["click", "dynid.cli.verbs.model_verbs"])
 def test_an_interrupt_while_the_command_line_loads_is_one_line(module: str) -> None:
     program = f"""
 import sys
@@ -49,7 +49,7 @@ runpy.run_module("dynid", run_name="__main__")
 
 
 def test_check_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynid.cli.verbs import check_command
+    from dynid.cli.verbs import model_verbs
 
     shown: list[float] = []
 
@@ -57,7 +57,7 @@ def test_check_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def bar(task: str):
         yield lambda share, note: shown.append(share)
 
-    monkeypatch.setattr(check_command, "progress", bar)
+    monkeypatch.setattr(model_verbs, "progress", bar)
     CSV.write(tmp_path / "log.csv", LOG)
     (tmp_path / "map.toml").write_text(inspect_log(tmp_path / "log.csv").toml)
     CliRunner().invoke(main, ["check", str(tmp_path / "log.csv"), "--map", str(tmp_path / "map.toml")])

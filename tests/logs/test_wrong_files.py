@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from campaigns.log_writers import planted, write_text
-from dynid.cli.verbs.inspect_command import inspect
+from dynid.cli.verbs.model_verbs import inspect
 from dynid.errors import DataError, LogReadError
 from dynid.logs.readers import read_table
 from dynid.logs.reading import read_recording

@@ -16,7 +16,8 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # 
 try:
     import click
 
-    from dynid.cli.group import EXIT_CODES, ErrorGroup, Verbs
+    from dynid.cli.group import EXIT_CODES, ErrorGroup
+    from dynid.cli.verbs import folder_verbs, model_verbs, run_verbs, tool_verbs
 except KeyboardInterrupt:  # no command has started that could report it
     sys.stderr.write("dynid: interrupted. Nothing was started.\n")
     sys.exit(130)
@@ -46,25 +47,11 @@ Examples:
 def main(no_snap: bool, allow_unphysical: bool, verbose: bool) -> None:
     """Identify the dynamics of robots from logs of their motion.
 
-    ROBOT is a file (.urdf; .xml or .mjcf for MJCF; .txt for the text format) or the name of a built-in robot: dynid
+    ROBOT is a file (.urdf; .xml or .mjcf for MJCF; .toml for a DH table) or the name of a built-in robot: dynid
     robots lists them.
     """
 
 
-main.commands = Verbs(
-    {
-        "base_command": ["base", "robots"],
-        "check_command": ["check"],
-        "inspect_command": ["inspect"],
-        "excite_command": ["excite"],
-        "identify_command": ["identify"],
-        "validate_command": ["validate"],
-        "watch_command": ["watch", "compare-runs"],
-        "fleet_command": ["fleet"],
-        "load_command": ["load", "drives"],
-        "actuate_command": ["actuate"],
-        "codegen_command": ["codegen"],
-        "run_commands": ["export", "report", "rerun"],
-        "tool_commands": ["demo", "doctor", "completion"],
-    }
-)
+for _verbs in (model_verbs, run_verbs, folder_verbs, tool_verbs):
+    for _command in [item for item in vars(_verbs).values() if isinstance(item, click.Command)]:
+        main.add_command(_command)

@@ -1,98 +1,117 @@
-"""From the words of a command to its run: the recipe, the run folder, and what the screen shows of the result."""
+"""From the words of a command to its run: the task and its recipe, the run folder, the screen of the result."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from dynid.cli.options import is_given
+from dynid.cli.options import Decorator, RecipeCommand, command, is_given, read_robot
 from dynid.cli.screen import Screen, print_json, print_screen, progress, show_finding
 from dynid.errors import DynidError
 
 if TYPE_CHECKING:
     from dynid.findings import Finding
-    from dynid.runs.protocol import Outcome, Task
-    from dynid.runs.run_folder import Origin, RunRequest
-    from dynid.settings import TomlSettings
+    from dynid.runs.run_folder import RunRequest
 
-Settings = TypeVar("Settings", bound="TomlSettings")
-Result = TypeVar("Result", bound="Outcome")
 NOT_SETTINGS = ("out", "force", "as_json")
 """Parameters of a command that do not change its result."""
 
 
-def execute(task: Task[Result], title: str, show: Callable[[Result], Screen]) -> NoReturn:
-    """Run a task as the present command asks for it, show its result, and end with its exit code.
+def run_command(
+    task: str, title: str, *parameters: Decorator | Sequence[Decorator], examples: Sequence[str]
+) -> Callable[[Callable[[Any], Screen]], Any]:
+    """Make a command that runs a task: its parameters are fields of the task, or settings of its recipe.
+
+    The decorated function makes the screen of the result, and its docstring is the help of the command.
 
     Args:
-        task: The verb with its arguments.
+        task: Name of the task of `dynid.runs`, which is loaded when the command runs.
         title: What the progress bar says.
-        show: Makes the screen of the result.
+        parameters: The parameters.
+        examples: Lines at the end of the help.
     """
+
+    def make(show: Callable[[Any], Screen]) -> RecipeCommand:
+        def run_it(**given: Any) -> None:
+            execute(task, title, show, given)
+
+        run_it.__name__, run_it.__doc__ = show.__name__, show.__doc__
+        made: RecipeCommand = command(*parameters, examples=examples)(run_it)
+        made.task = task
+        return made
+
+    return make
+
+
+def execute(task: str, title: str, show: Callable[[Any], Screen], given: Mapping[str, Any]) -> NoReturn:
+    """Run a task as the present command asks for it, show its result, and end with its exit code."""
     from dynid.runs.protocol import run
 
-    params = click.get_current_context().params
     told: list[Finding] = []
     try:
+        made = make_task(resolve_name(task), given)
         with progress(title) as advance:
-            request = run_request(params["out"], params["force"], task.recipe)
-            result = run(task, request, progress=advance, notice=told.append)
+            result = run(made, _request(given), progress=advance, notice=told.append)
     except DynidError:
         for finding in told:
             show_finding(finding)
         raise
-    if params["as_json"]:
+    if given["as_json"]:
         for finding in told:
             show_finding(finding)
         print_json(result.to_json())
     else:
-        print_screen(show(result), told, params["out"], verbose=is_given("verbose"))
+        print_screen(show(result), told, given["out"], verbose=is_given("verbose"))
     sys.exit(result.exit_code)
 
 
-def read_recipe(kind: type[Settings], **values: Any) -> Settings:
-    """Read the recipe of the present command: its file, changed by --set and by the options that are settings.
+def make_task(kind: Any, given: Mapping[str, Any]) -> Any:
+    """A task from the parameters of its command; those that were not given keep their defaults.
 
     Args:
-        kind: Type of the recipe.
-        **values: Settings that have an option of their own; None where the option is not used.
+        kind: Class of the task.
+        given: Parameters by name; those that are no fields of the task are settings of its recipe.
     """
-    params = click.get_current_context().params
-    chosen = kind() if params.get("recipe_file") is None else kind.read(params["recipe_file"])
-    return chosen.with_words(params.get("settings", ()), **values)
+    fields = kind.__dataclass_fields__
+    values = {name: given[name] for name in fields if given.get(name) is not None}
+    if "robot" in fields:
+        values["robot"] = read_robot(given["robot"], given["hold"], given["gravity"])
+    if "recipe" in fields:
+        recipe = fields["recipe"].default_factory
+        start = recipe() if given["recipe_file"] is None else recipe.read(given["recipe_file"])
+        own = {name: given[name] for name in recipe.__dataclass_fields__ if name in given and name not in fields}
+        values["recipe"] = start.with_words(given["settings"], **own)
+    return kind(**values)
 
 
-def run_request(out: Path | None, force: bool, recipe: TomlSettings | None) -> RunRequest | None:
-    """Describe the run folder of the present command, which may have no recipe; None without a folder."""
+def _request(given: Mapping[str, Any]) -> RunRequest | None:
+    """The run folder of the present command, with the words that repeat it; None without a folder."""
     from dynid.runs.run_folder import RunRequest
 
-    return None if out is None else RunRequest(path=out, force=force, origin=_origin(recipe))
-
-
-def _origin(recipe: TomlSettings | None) -> Origin:
-    """Describe the present command with its settings and its input files."""
-    from dynid.runs.run_folder import Origin
-
+    if given["out"] is None:
+        return None
     ctx = click.get_current_context()
-    given = [(p, ctx.params[p.name]) for p in ctx.command.params if p.name in ctx.params and p.name not in NOT_SETTINGS]
-    inputs = [path for p, value in given if p.name != "store" for path in _paths(value)]
-    place = ["--out", str(ctx.params["out"])]
-    options = {str(p.name): _plain(value) for p, value in given if p.name not in ("settings", "recipe_file")}
-    return Origin(
-        verb=str(ctx.info_name),
-        command=shlex.join(["dynid", str(ctx.info_name), *_arguments(given, str), *place]),
-        arguments=[
-            *(["--no-snap"] if is_given("no_snap") else []),
-            *(["--allow-unphysical"] if is_given("allow_unphysical") else []),
-            *_arguments(given, _absolute),
-        ],
-        options=options if recipe is None else {**options, **recipe.to_dict()},
-        inputs=inputs if recipe is None else [*inputs, *recipe.input_files()],
+    verb, chosen = (
+        str(ctx.info_name),
+        [(p, ctx.params[str(p.name)]) for p in ctx.command.params if p.name in ctx.params],
+    )
+    values = [(p, value) for p, value in chosen if p.name not in NOT_SETTINGS]
+    flags = [f"--{name.replace('_', '-')}" for name in ("no_snap", "allow_unphysical") if is_given(name)]
+    robot = [Path(given["robot"]).absolute()] if "robot" in given and Path(given["robot"]).exists() else []
+    recipe = [Path(given["recipe_file"]).absolute()] if given.get("recipe_file") else []
+    return RunRequest(
+        path=given["out"],
+        force=given["force"],
+        command=shlex.join(["dynid", verb, *_arguments(values, str), "--out", str(given["out"])]),
+        arguments=[*flags, *_arguments(values, _absolute)],
+        options={name: given[name] for name in ("robot", "hold", "gravity") if name in given},
+        inputs=[*robot, *recipe],
     )
 
 
@@ -110,12 +129,6 @@ def _arguments(given: Sequence[tuple[click.Parameter, Any]], text: Callable[[Any
     return words
 
 
-def _paths(value: Any) -> list[Path]:
-    """The files and folders among the values of a parameter."""
-    values = value if isinstance(value, tuple) else (value,)
-    return [Path(item).absolute() for item in values if isinstance(item, str | Path) and Path(item).exists()]
-
-
 def _absolute(value: Any) -> str:
     """Write a value, or KEY=FILE, so that it has the same meaning in another folder."""
     text = str(value)
@@ -123,9 +136,3 @@ def _absolute(value: Any) -> str:
     if isinstance(value, str | Path) and Path(text).exists():
         return str(Path(text).absolute())
     return f"{key}={Path(file).absolute()}" if equals and file and Path(file).exists() else text
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return _absolute(value) if isinstance(value, str | Path) else value

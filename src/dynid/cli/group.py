@@ -11,8 +11,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
@@ -35,10 +34,9 @@ Exit codes:
   70   internal error of dynid
   130  interrupted"""
 
-UNSTARTED = "interrupted. Nothing was started."
 INTERRUPTED = (
-    "interrupted; earlier files stay as they were. Give the command again: dynid excite and dynid fleet continue where "
-    "they stopped, the others begin anew."
+    "interrupted; earlier files stay as they were. Give the command again: dynid fleet --store continues where it "
+    "stopped, the others begin anew."
 )
 
 ANYWHERE = ("--no-snap", "--allow-unphysical", "--verbose")
@@ -50,41 +48,6 @@ _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.IdentifiabilityError, 4),
     (errors.DynidError, 5),
 ]
-
-
-class Verbs(MutableMapping[str, click.Command]):
-    """The commands by name, each loaded when it is asked for."""
-
-    def __init__(self, files: Mapping[str, Sequence[str]]) -> None:
-        """List the commands.
-
-        Args:
-            files: File of `dynid.cli.verbs` -> names of its commands.
-        """
-        self._files = {name: file for file, names in files.items() for name in names}
-        self._loaded: dict[str, click.Command] = {}
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in self._loaded:
-            try:
-                module = import_module(f"dynid.cli.verbs.{self._files[name]}")
-            except KeyboardInterrupt:
-                _fail(UNSTARTED, 130)
-            self._loaded[name] = getattr(module, name.replace("-", "_"))
-        return self._loaded[name]
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._files[name], self._loaded[name] = "", command
-
-    def __delitem__(self, name: str) -> None:
-        del self._files[name]
-        self._loaded.pop(name, None)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)
 
 
 class ErrorGroup(click.Group):

@@ -28,8 +28,6 @@ Advance = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""
 LINE = 80
 """Widest line that is printed, in characters (convention: the usual width of a terminal)."""
-SETTLING_S = 2.0
-"""Time after which the speed so far says something about the rest [s] (convention)."""
 ONE_LINE = 240
 """Longest finding that is printed, in characters (convention: three lines of a usual terminal)."""
 MOST_FINDINGS = 5
@@ -49,9 +47,6 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 def progress(task: str) -> Iterator[Advance]:
     """Show a progress bar with the elapsed and the remaining time; show nothing if the output is no terminal.
 
-    The remaining time is that of the measured speed. It is not shown during the first seconds, nor once the last step
-    has begun, whose length is not known.
-
     Args:
         task: Description of the task.
     """
@@ -59,35 +54,15 @@ def progress(task: str) -> Iterator[Advance]:
         yield lambda share, note: None  # without the packages that draw
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
-    from rich.text import Text
-
-    class Remaining(ProgressColumn):
-        """Time left at the speed so far."""
-
-        def render(self, task: Task) -> Text:
-            return Text(remaining_time(task.completed, task.elapsed or 0.0), style="progress.remaining")
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), Remaining())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         number = bar.add_task(task, total=1.0)
         yield lambda share, note: bar.update(
             number, completed=share, description=visible_text(f"{task}: {note}")[:WIDTH]
         )
-
-
-def remaining_time(share: float, elapsed_s: float) -> str:
-    """Say how long the rest takes at the speed so far; empty where nothing honest can be said.
-
-    Args:
-        share: Finished share, 0 to 1.
-        elapsed_s: Time since the start [s].
-    """
-    if elapsed_s < SETTLING_S or not 0.0 < share < 1.0:
-        return ""
-    left = elapsed_s * (1.0 - share) / share
-    return f"about {left:.0f} s left" if left < 90.0 else f"about {left / 60.0:.0f} min left"
 
 
 def show_finding(finding: Finding, *, brief: bool = False) -> None:
@@ -168,7 +143,7 @@ class Screen:
     """One or two sentences with the errors."""
     good: bool | None
     """Whether the verdict is good; None where nothing was judged."""
-    tables: Sequence[Table] = ()
+    tables: Sequence[Table | str] = ()
     findings: Sequence[Finding] = ()
     """Beside those that were told while the command ran."""
     files: Sequence[str] = ()
@@ -183,7 +158,9 @@ def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, v
     """Print verdict, tables, findings, files and next commands; with ``verbose`` all findings and the details, too."""
     print_verdict(screen.verdict, good=screen.good)
     for table in screen.tables:
-        echo(f"\n{(table if verbose else replace(table, rows=table.rows[:MOST_ROWS])).to_text()}")
+        if not (verbose or isinstance(table, str)):
+            table = replace(table, rows=table.rows[:MOST_ROWS])
+        echo(f"\n{table}")
     order = ("error", "warning", "note")
     known = [*told, *(finding for finding in screen.findings if finding not in told)]
     findings = sorted(known, key=lambda finding: order.index(finding.severity))

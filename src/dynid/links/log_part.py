@@ -91,24 +91,19 @@ def read_gravity(text: str) -> tuple[float, ...]:
         gravity = tuple(float(word) for word in text.split(","))
     except ValueError:
         gravity = ()
-    check_part(None, None, gravity)
+    if len(gravity) != len("xyz") or not all(abs(g) <= STRONGEST_GRAVITY for g in gravity):
+        remedy = "Give x,y,z in the frame of the root link, such as 0,0,-9.81."
+        raise ArgumentError(f"gravity is {list(gravity)}", remedy=remedy)
     return gravity
 
 
-def check_part(rows: str | None, time: str | None, gravity: tuple[float, ...] | None) -> None:
-    """Check the settings that say which part of a log is used, and under which gravity.
+def check_part(rows: str | None, time: str | None) -> None:
+    """Check the settings that say which part of a log is used.
 
     Raises:
-        ArgumentError: A text is no range, or gravity is no vector.
+        ArgumentError: A text is no range.
     """
     if rows is not None:
         read_rows(rows)
     if time is not None:
         read_time(time)
-    if gravity is None:
-        return
-    if len(gravity) != len("xyz") or not all(abs(g) <= STRONGEST_GRAVITY for g in gravity):
-        raise ArgumentError(
-            f"gravity is {list(gravity)}",
-            remedy="Give x,y,z in the frame of the root link, such as 0,0,-9.81.",
-        )

@@ -47,7 +47,6 @@ class IdentifyFleet(Task[FleetRun]):
     verb = "fleet"
     files = ("fleet.json", "summary.txt")
     reads = ("channel_map",)
-    states = ("logs", "window_days")
 
     robot: Robot
     """The type of all arms."""

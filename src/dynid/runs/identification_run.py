@@ -72,7 +72,6 @@ class Identify(Task[IdentificationRun]):
     verb = "identify"
     files = ("result.json", "summary.txt")
     reads = ("logs", "held_out", "channel_map")
-    states = ("held_out", "rows", "time", "significant", "base", "trim_s")
 
     robot: Robot
     """The robot; the recipe adds terms to it."""
@@ -103,7 +102,7 @@ class Identify(Task[IdentificationRun]):
 
     def check(self) -> None:
         _refuse_unclear(self.given, self.held_out, self.recipe)
-        check_part(self.rows, self.time, None)
+        check_part(self.rows, self.time)
         if self.significant is not None:
             read_share(self.significant)
         if self.engine not in ("auto", "memory", "pieces"):

@@ -69,8 +69,6 @@ class LoadRecipe(TomlSettings):
     """Cutoff of the low-pass of the positions [Hz]; "auto" chooses it from the noise, None filters nothing."""
     time: str | None = None
     """Time of every log that is used since its start [s], such as "2.5:30"; None for all."""
-    gravity: tuple[Number, ...] | None = None
-    """Gravity (3,) in the frame of the robot's root link [m/s^2]; None for that of the robot file."""
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
     tare: str | None = None
@@ -84,7 +82,7 @@ class LoadRecipe(TomlSettings):
         """Refuse settings that have no meaning or exclude each other."""
         self.settle_kinds()
         check_delay("delay_s", self.delay_s)
-        check_part(None, self.time, self.gravity)
+        check_part(None, self.time)
         self.arm_knowledge()
         if self.sensor is None and (self._sensing() != Sensing() or self.form is not None):
             remedy = "Name its link with sensor (--sensor)."
@@ -192,8 +190,7 @@ class IdentifyLoad(Task[LoadRun]):
         recipe = self.recipe
         gripper = None if recipe.tare is None else read_load(recipe.tare)
         objects = () if recipe.library is None else read_library(recipe.library)
-        robot = self.robot if recipe.gravity is None else self.robot.with_gravity(recipe.gravity)
-        model = add_terms(robot)
+        robot, model = self.robot, add_terms(self.robot)
         reader = LogReader(robot=model, recipe=recipe.log_recipe(), channel_map=self.channel_map, time=recipe.time,
                            notice=desk.tell, progress=desk.progress, needs_torques=recipe.sensor is None,
                            check=recipe.check)  # fmt: skip

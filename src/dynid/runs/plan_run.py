@@ -24,14 +24,11 @@ from dynid.excitation.plan_files import (
     PLAN_FILES,
     check_rate,
     plan_contents,
-    read_coefficients,
-    write_coefficients,
     write_plan,
 )
 from dynid.excitation.points.point_design import check_count, check_point_limits, design_energy_points
 from dynid.excitation.search import Step
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.files import make_folder
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice
 from dynid.report.page import Chapter, Page
@@ -39,7 +36,7 @@ from dynid.report.report import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
 from dynid.runs.protocol import Desk, Task
-from dynid.runs.run_folder import CACHE, RunFolder
+from dynid.runs.run_folder import RunFolder
 from dynid.settings import Count, NotNegative, Positive, TomlSettings
 
 Height = Annotated[float, Meta(ge=-100.0, le=100.0, description="a height of the base frame [m]")]
@@ -98,9 +95,8 @@ class PlanRecipe(TomlSettings):
         changed = {entry.name for entry in fields(self) if getattr(self, entry.name) != entry.default}
         for other, keys in METHOD_KEYS.items():
             if other != self.method and (odd := [key for key in keys if key in changed]):
-                choice = "--commands" if other == "commands" else f"--method {other}"
                 reason = f'{", ".join(odd)} belongs to method "{other}", not to "{self.method}"'
-                raise ArgumentError(reason, remedy=f"Leave it out, or choose {choice}.")
+                raise ArgumentError(reason, remedy=f"Leave it out, or choose --method {other}.")
 
     @property
     def rate(self) -> float:
@@ -176,7 +172,6 @@ class DesignMotion(Task[DesignRun]):
 
     verb = "excite"
     files = ("plan.json", *PLAN_FILES, "commands.csv")
-    can_continue = True
 
     robot: Robot
     recipe: PlanRecipe = field(default_factory=PlanRecipe)
@@ -185,8 +180,6 @@ class DesignMotion(Task[DesignRun]):
         _prepare(self, lambda finding: None)
 
     def compute(self, desk: Desk) -> DesignRun:
-        if desk.folder is not None:
-            desk.folder.report_continuation(desk.tell)
         model, limits = _prepare(self, desk.tell)
         return DesignRun(METHODS[self.recipe.method](model, limits, self.recipe, desk), model)
 
@@ -225,12 +218,14 @@ def _family(robot: Robot, recipe: PlanRecipe) -> FourierTrajectory:
 
 
 def _design_series(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> Excitation:
-    best, family = _Best(desk.folder), _family(robot, recipe)
-    settings = SearchSettings(initial=best.read(family), time_limit_s=recipe.time_limit_s)
+    def report(step: Step) -> None:
+        shown = f"start {step.start + 1}, condition {step.value:.1f}"
+        desk.advance(min(step.elapsed_s / recipe.time_limit_s, 1.0), shown)
+
+    settings = SearchSettings(time_limit_s=recipe.time_limit_s)
     return design_excitation(
-        robot, limits, period_s=recipe.period_s, harmonics=HARMONICS, settings=settings,
-        progress=lambda step: desk.advance(min(step.elapsed_s / recipe.time_limit_s, 1.0), best.keep(step)),
-    )  # fmt: skip
+        robot, limits, period_s=recipe.period_s, harmonics=HARMONICS, settings=settings, progress=report
+    )
 
 
 def _design_points(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> Excitation:
@@ -252,27 +247,6 @@ METHODS: Mapping[str, Callable[[Robot, MotionLimits, PlanRecipe, Desk], Excitati
     "commands": _design_commands,
 }
 """Method -> the function that designs the motion."""
-
-
-class _Best:
-    """The best motion so far, kept in the folder so that an interrupted search continues from it."""
-
-    def __init__(self, folder: RunFolder | None) -> None:
-        self.path, self.value = None if folder is None else folder.path / CACHE / "best.json", math.inf
-        if self.path is not None:
-            make_folder(self.path.parent)
-
-    def read(self, family: FourierTrajectory) -> Any:
-        """The motion that an interrupted run left; None without one."""
-        return None if self.path is None else read_coefficients(self.path, family)
-
-    def keep(self, step: Step) -> str:
-        """Keep a better motion; returns a short description of the state of the search."""
-        if step.trajectory is not None and step.value < self.value:
-            self.value = step.value
-            if self.path is not None:
-                write_coefficients(step.trajectory, self.path)
-        return f"start {step.start + 1}, condition {self.value:.1f}"
 
 
 def _corners(box: str | None) -> tuple[list[float], list[float]]:

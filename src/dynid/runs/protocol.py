@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice, Progress, log_finding
 from dynid.report.page import Chapter, Page
-from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+from dynid.runs.run_folder import RunFolder, RunRequest, open_run
 from dynid.settings import TomlSettings
 
 
@@ -42,8 +43,6 @@ class Desk:
     """Called with every finding that a person should see at once."""
     findings: list[Finding] = field(default_factory=list)
     """All findings so far."""
-    folder: RunFolder | None = None
-    """Where the run is written; None without a folder."""
 
     def advance(self, share: float, note: str) -> None:
         """Report progress, where anybody listens."""
@@ -63,12 +62,7 @@ class Task(ABC, Generic[Result]):
     files: ClassVar[tuple[str, ...]]
     """Names of the files that the run writes beside report and recipe; the first one holds the numbers."""
     reads: ClassVar[tuple[str, ...]] = ()
-    """Fields whose files are listed with their digests."""
-    states: ClassVar[tuple[str, ...]] = ()
-    """Fields that the record of the run states beside the recipe."""
-    can_continue: ClassVar[bool] = False
-    """Whether an interrupted run leaves what it has so far for the next one."""
-    recipe: TomlSettings | None = None
+    """Fields whose files are listed with their digests. A task may have a field ``recipe``, its settings."""
 
     def check(self) -> None:
         """Refuse arguments that exclude each other, before a folder is made."""
@@ -131,15 +125,18 @@ def run(
         True
     """
     task.check()
+    desk = Desk(progress=progress, notice=notice)
     if out is None:
-        return task.compute(Desk(progress=progress, notice=notice))
-    settings = {} if task.recipe is None else task.recipe.to_dict()
-    given = [getattr(task, name) for name in task.reads]
-    inputs = [item for value in given for item in (value if isinstance(value, list | tuple) else [value])]
-    files = [] if task.recipe is None else task.recipe.input_files()
-    origin = Origin.of_call(task.verb, {**settings, **pick(task, *task.states)}, [*inputs, *files])
-    with open_run(RunRequest.of(out), origin, [*task.files, "recipe.toml"], can_continue=task.can_continue) as folder:
-        desk = Desk(progress=progress, notice=notice, folder=folder)
+        return task.compute(desk)
+    request, recipe = RunRequest.of(out), getattr(task, "recipe", None)
+    given = {name: getattr(task, name) for name in getattr(task, "__dataclass_fields__", {})}
+    stated = {name: _state(value) for name, value in given.items() if name not in ("robot", "recipe")}
+    inputs = [path for name in task.reads for path in _files(given[name])]
+    settings: dict[str, Any] = {}
+    if isinstance(recipe, TomlSettings):
+        settings, inputs = recipe.to_dict(), [*inputs, *recipe.input_files()]
+    options, files = {**request.options, **stated, **settings}, [*task.files, "recipe.toml"]
+    with open_run(request, task.verb, options, [*request.inputs, *inputs], files) as folder:
         try:
             result = task.compute(desk)
         except DataError as error:
@@ -152,9 +149,24 @@ def run(
         result = task.write(folder, result)
         if not (folder.path / task.files[0]).exists():
             folder.write(task.files[0], json.dumps(result.to_json(), indent=1) + "\n")
-        if task.recipe is not None:
-            folder.write("recipe.toml", task.recipe.to_toml())
+        if isinstance(recipe, TomlSettings):
+            folder.write("recipe.toml", recipe.to_toml())
         if page := task.page(result, [folder.settings()]):
             folder.write_page(page)
         folder.finish(task.files[0], result.exit_code, desk.findings)
     return result
+
+
+def _files(value: Any) -> list[Path]:
+    """The files and folders among the values of a field."""
+    items = value if isinstance(value, list | tuple) else [value]
+    return [Path(item).absolute() for item in items if isinstance(item, str | Path) and os.path.exists(item)]
+
+
+def _state(value: Any) -> Any:
+    """A field as the record of a run holds it: absolute paths, and the type of what is no text and no number."""
+    if isinstance(value, list | tuple):
+        return [_state(item) for item in value]
+    if files := _files(value):
+        return str(files[0])
+    return plain(value) if value is None or isinstance(value, str | int | float | Path) else type(value).__name__

@@ -1,8 +1,7 @@
 """A run folder: inputs with their digests, settings, versions, results and a log; enough to repeat the run.
 
 A run is one transaction: all its files are written to a hidden folder, and take their places together when the run
-finishes; an earlier run stays until then. A run that can continue keeps what it has so far in ``cache`` of the hidden
-folder; every other run that was interrupted begins anew.
+finishes; an earlier run stays until then, and a run that was interrupted begins anew.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +19,9 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import Meta, Struct
 
 from dynid.errors import DataError, ExportError
-from dynid.files import file_digest, make_folder, write_atomically
+from dynid.files import file_digest, write_atomically
 from dynid.files.records import Digest, FileName, Text, as_record
-from dynid.files.small_files import read_json, read_small_text
+from dynid.files.small_files import read_json
 from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_files, check_targets, recover, stage_of
 from dynid.findings import Finding
 from dynid.report.page import Chapter, Page
@@ -65,56 +64,24 @@ class RunRecord(Struct, kw_only=True, forbid_unknown_fields=True):
     exit_code: Annotated[int, Meta(ge=0, le=255)] | None = None
     seconds: Annotated[float, Meta(ge=0.0, le=1e12)] | None = None
     outputs: dict[FileName, Digest] = {}
-    stage: Annotated[str, Meta(pattern=r"\A\d+ \d+\Z")] | None = None
     findings: list[dict[str, Text | None]] = []
-
-
-CACHE = "cache"
-"""Folder in the hidden folder for what an interrupted run continues from."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """How a run was asked for: enough to show it to a person, and to repeat it."""
-
-    verb: str
-    """Command of the run: identify, load, validate or excite."""
-    command: str
-    """The command or the call, for people."""
-    options: Mapping[str, Any]
-    """Name -> value of every setting, as JSON holds it."""
-    inputs: Sequence[Path]
-    """Files that the run reads."""
-    arguments: Sequence[str] | None = None
-    """Words of the command line that repeat the run; None where Python asked for it."""
-
-    @classmethod
-    def of_call(cls, verb: str, options: Mapping[str, Any], inputs: Sequence[object]) -> Origin:
-        """The origin of a run that Python asked for.
-
-        Args:
-            verb: What the run does.
-            options: Its settings.
-            inputs: What it was given; files among it are listed with their digests.
-        """
-        files = [Path(item).absolute() for item in inputs if isinstance(item, str | Path) and Path(item).exists()]
-        return cls(verb=verb, command=f"Python: {verb}", options=dict(options), inputs=files)
-
-    def facts(self) -> dict[str, Any]:
-        """The origin as part of ``run.json``."""
-        inputs = [{"path": str(path), "sha256": file_digest(path)} for path in self.inputs]
-        return {"schema": SCHEMA, **vars(self), "inputs": inputs, "versions": versions()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """A folder for a run that is yet to start."""
+    """A folder for a run that is yet to start, and how a person asked for it."""
 
     path: Path
     force: bool = False
     """Whether files in the folder are overwritten."""
-    origin: Origin | None = None
-    """How the run was asked for; the run describes itself where this is None."""
+    command: str = ""
+    """The command, for people; empty where Python asks for the run."""
+    arguments: Sequence[str] | None = None
+    """Words of the command line that repeat the run; None where Python asks for it."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Name -> value of what the command was given besides the fields of the task, as JSON holds it."""
+    inputs: Sequence[Path] = ()
+    """Files that the command read besides those of the task."""
 
     @classmethod
     def of(cls, out: RunRequest | str | Path) -> RunRequest:
@@ -135,10 +102,6 @@ class RunFolder:
     """Names of the files that an earlier run left in the folder."""
     force: bool = False
     """Whether other files of the folder are overwritten, too."""
-    is_resumed: bool = False
-    """Whether the same run was interrupted, and continues."""
-    can_continue: bool = False
-    """Whether an interrupted run leaves what it has so far for the next one."""
     started: float = field(default_factory=time.monotonic)
     """Time of the start by the monotonic clock [s]."""
 
@@ -153,18 +116,11 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        is_left = self.can_continue and isinstance(error, KeyboardInterrupt)
-        if is_left or self.transaction.is_committed:
-            self.note(f"stopped: {type(error).__name__} {error}".rstrip())
+        if self.transaction.is_committed:
+            self.note(f"stopped: {kind.__name__ if kind else ''} {error or ''}".rstrip())
             self.transaction.release()
         else:
             self.transaction.discard()
-
-    def report_continuation(self, notice: Callable[[Finding], None]) -> None:
-        """Report that an interrupted run continues, if it left anything to continue from."""
-        if self.is_resumed and (self.path / CACHE).exists():
-            message = f"the interrupted run in {self.folder} continues"
-            notice(Finding(code="continued", severity="note", where="folder", message=message))
 
     def note(self, text: str) -> None:
         """Add a line to ``log.txt``; a log that cannot be written stops nothing."""
@@ -224,41 +180,41 @@ class RunFolder:
         self.transaction.commit([*outputs, LOG, MANIFEST], self.earlier - {LOG, MANIFEST})
 
 
-def open_run(request: RunRequest, origin: Origin, files: Sequence[str], *, can_continue: bool = False) -> RunFolder:
+def open_run(
+    request: RunRequest, verb: str, options: Mapping[str, Any], inputs: Sequence[Path], files: Sequence[str]
+) -> RunFolder:
     """Start a run in a folder, before anything is computed.
 
     Args:
         request: The folder.
-        origin: How the run was asked for, where the request does not say.
+        verb: What the run does.
+        options: Name -> value of every setting, as JSON holds it.
+        inputs: Files that the run reads.
         files: Names of the files that the run will write.
-        can_continue: Whether what the same run left in its cache, when it was interrupted, stays there.
 
     Raises:
         ExportError: A finished run or one of the files is there already, or another process writes the folder.
     """
-    out, force = request.path, request.force
-    names = {*files, *REPORTS, LOG, MANIFEST}
+    out, names = request.path, {*files, *REPORTS, LOG, MANIFEST}
     check_targets(out, names)
-    asked = request.origin or origin
-    facts = asked.facts()
+    facts = {
+        "schema": SCHEMA, "verb": verb, "command": request.command or f"Python: {verb}", "arguments": request.arguments,
+        "options": options, "versions": versions(),
+        "inputs": [{"path": str(path), "sha256": file_digest(path)} for path in dict.fromkeys(inputs)],
+    }  # fmt: skip
     transaction = begin(out)
-    is_left = (transaction.stage / MANIFEST).exists()  # by an interrupted run
     try:
-        earlier = _earlier_files(out, force=force)
-        _refuse_own_input(out, asked.inputs, names | earlier)
-        if not force:
+        earlier = _earlier_files(out, force=request.force)
+        _refuse_own_input(out, inputs, names | earlier)
+        if not request.force:
             _refuse_taken(out, names - earlier)
-        run = RunFolder(
-            folder=out, transaction=transaction, facts=facts, earlier=earlier, force=force,
-            is_resumed=can_continue and _is_same(transaction, facts), can_continue=can_continue,
-        )  # fmt: skip
-        transaction.clear(keep=CACHE if run.is_resumed else None)
-        started = {**facts, "finished": False, "stage": transaction.identity}
-        run.write(MANIFEST, json.dumps(started, indent=1) + "\n")
+        transaction.clear()
+        run = RunFolder(folder=out, transaction=transaction, facts=facts, earlier=earlier, force=request.force)
+        run.write(MANIFEST, json.dumps({**facts, "finished": False}, indent=1) + "\n")
     except BaseException:
-        (transaction.release if is_left else transaction.discard)()
+        transaction.discard()
         raise
-    run.note(f"{'resumed' if run.is_resumed else 'started'}: {facts['command']}")
+    run.note(f"started: {facts['command']}")
     return run
 
 
@@ -282,8 +238,6 @@ def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
     if there["finished"] and not force:
         remedy = f"Add --force, or choose another folder; dynid rerun {out} repeats the run elsewhere."
         raise ExportError("the folder holds a finished run", path=out, remedy=remedy)
-    if not (there["finished"] or there.get("refused")):  # an older version left it
-        return frozenset({MANIFEST, LOG})
     outputs = {name: digest for name, digest in there.get("outputs", {}).items() if force or name in REPORTS}
     return frozenset({*outputs, MANIFEST, LOG}) - set(changed_files(out, outputs))
 
@@ -302,17 +256,6 @@ def _refuse_own_input(out: Path, inputs: Sequence[Path], names: set[str] | froze
     if any(path.resolve() in replaced for path in inputs):
         remedy = "Choose another folder with --out."
         raise ExportError("the command reads the run in this folder, and would replace it", path=out, remedy=remedy)
-
-
-def _is_same(transaction: Transaction, facts: Mapping[str, Any]) -> bool:
-    """Whether a hidden folder holds this run, interrupted here: what came with another's files is not continued."""
-    try:
-        there = read_run(transaction.stage)
-    except DataError:
-        return False
-    if there.get("stage") != transaction.identity:
-        return False
-    return all(there.get(name) == facts[name] for name in ("verb", "options", "inputs", "versions"))
 
 
 def rewrite_page(folder: Path, page: Page) -> None:
@@ -335,27 +278,6 @@ def rewrite_page(folder: Path, page: Page) -> None:
     except BaseException:
         (transaction.release if transaction.is_committed else transaction.discard)()
         raise
-
-
-def claim_folder(out: Path, owner: str, *, force: bool) -> None:
-    """Make the folder of a command that regenerates its own files; a folder with other content is not touched.
-
-    Args:
-        out: The folder.
-        owner: The command, and the subject where it has one: ``reproduce lin1995``.
-        force: Whether a folder with other content is used anyway.
-
-    Raises:
-        ExportError: The folder holds files that this command did not write.
-    """
-    mark, is_own = out / ".dynid", not out.is_dir() or not any(out.iterdir())
-    with suppress(DataError):
-        is_own = is_own or read_small_text(mark, most=1000) == f"{owner}\n"
-    if not (is_own or force):
-        remedy = "Choose an empty or new one, or add --force."
-        raise ExportError(f"the folder holds files that dynid {owner} did not write", path=out, remedy=remedy)
-    make_folder(out)
-    write_atomically(mark, f"{owner}\n", force=True)
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:

@@ -61,7 +61,6 @@ class Validate(Task[ValidationRun]):
     verb = "validate"
     files = ("validation.json",)
     reads = ("result", "logs", "channel_map")
-    states = ("rows", "time", "trim_s")
 
     result: str | Path
     """A folder that `Identify` wrote, or its ``result.json``."""
@@ -79,7 +78,7 @@ class Validate(Task[ValidationRun]):
         used = _logs_of(read_result(self.result))
         for log in self.logs:
             _check_unseen(log, log_digest(log), used)
-        check_part(self.rows, self.time, None)
+        check_part(self.rows, self.time)
 
     def compute(self, desk: Desk) -> ValidationRun:
         saved = read_result(self.result)

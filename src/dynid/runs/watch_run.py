@@ -69,7 +69,6 @@ class WatchLogs(Task[WatchRun]):
     verb = "watch"
     files = ("watch.json",)
     reads = ("result", "logs", "clean", "channel_map")
-    states = ("per_hour",)
 
     result: Identification | str | Path
     logs: Sequence[Log | Experiment]

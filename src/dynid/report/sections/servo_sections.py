@@ -96,7 +96,7 @@ def next_steps(found: ActuatorEstimate) -> list[str]:
         steps.append(
             ("Values that are only known together simulate motions like these well, but none of them means anything "
              "alone. " if several else "Open values mean nothing: these motions hardly depend on them. ")
-            + "Record motions at other gains, loads and postures (dynid excite --commands), or state what you "
+            + "Record motions at other gains, loads and postures (dynid excite --method commands), or state what you "
             "know in the law's file ([fixed], [prior])."
         )  # fmt: skip
     steps.append(

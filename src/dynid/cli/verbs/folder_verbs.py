@@ -1,4 +1,4 @@
-"""dynid report, rerun and export: write a report again, repeat a run, write it for others."""
+"""The commands on what a run left: report, export, rerun."""
 
 from __future__ import annotations
 
@@ -6,25 +6,17 @@ import contextlib
 import io
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+from click import argument, option
 
 from dynid import errors
 from dynid.cli.group import ANYWHERE
-from dynid.cli.options import (
-    EXISTING,
-    FORCE,
-    JSON,
-    MAP,
-    OUT,
-    NewFolder,
-    RecipeCommand,
-    command,
-    recipe_keys,
-)
+from dynid.cli.options import EXISTING, MAP, OUT, RecipeCommand, command, output_options
 from dynid.cli.screen import echo, print_json, print_verdict, show_finding
 from dynid.files import MANIFEST, check_listed, file_digest, make_folder
 from dynid.files.small_files import read_json
@@ -36,11 +28,8 @@ INCIDENTAL = ("sha256", "source", "seconds", "extras")
 """Keys of results that differ between equal runs: paths, times, and residuals of solvers."""
 
 
-@command("dynid report result/", "dynid report result/ --out page")
-@click.argument("folder", type=EXISTING)
-@click.option("--out", type=NewFolder(path_type=Path), help="Folder for the report; the run's own by default.")
-@FORCE
-@JSON
+@command(argument("folder", type=EXISTING), output_options("the report; the run's own by default"),
+         examples=["dynid report result/", "dynid report result/ --out page"])  # fmt: skip
 def report(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     """Write the report of a run again.
 
@@ -60,33 +49,36 @@ def report(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     if target.resolve() == Path(folder).resolve():
         rewrite_page(target, page)
     else:
-        if (target / MANIFEST).exists():
-            remedy = "Choose another folder with --out."
-            raise errors.ArgumentError(f"'{target}' is the folder of another run", remedy=remedy)
+        _refuse_run(target, "the report")
         make_folder(target)
         for name in REPORTS:
             page.write(target / name, force=force)
     if as_json:
         echo(page.to_json(), nl=False)
     else:
-        echo(f"written: {target / 'report.html'}, {target / 'report.md'}, {target / 'report.json'}")
+        echo(f"written: {', '.join(str(target / name) for name in REPORTS)}")
+
+
+def _refuse_run(out: Path, what: str) -> None:
+    """Refuse a folder whose files belong to a run."""
+    if (out / MANIFEST).exists():
+        remedy = f"Choose another folder with --out, such as {out.name}_files."
+        raise errors.ArgumentError(
+            f"'{out}' is the folder of a run, and {what} would mix with its files", remedy=remedy
+        )
 
 
 @command(
-    "dynid export result/ --to tables --out tables",
-    "dynid export result/ run9.csv --map map.toml --to csv --out tables",
-    "dynid export load/ --to urscript --out payload",
-)
-@click.argument("run", type=EXISTING)
-@click.argument("logs", nargs=-1, type=EXISTING)
-@click.option("--to", "kind", required=True, metavar="KIND",
-              help="What to write: tables (parameters, and predictions of the logs; Parquet where pyarrow is "
-              "installed, CSV elsewhere), parquet, csv; of a load tables, urscript (payload of a Universal Robots "
-              "arm) or ros2 (gravity compensation of control_filters).")  # fmt: skip
-@MAP
-@OUT
-@FORCE
-@JSON
+    argument("run", type=EXISTING), argument("logs", nargs=-1, type=EXISTING),
+    option("--to", "kind", required=True, metavar="KIND",
+           help="What to write: tables (parameters, and predictions of the logs; Parquet where pyarrow is "
+           "installed, CSV elsewhere), parquet, csv; of a load tables, urscript (payload of a Universal Robots "
+           "arm) or ros2 (gravity compensation of control_filters)."),
+    MAP, *OUT,
+    examples=["dynid export result/ --to tables --out tables",
+              "dynid export result/ run9.csv --map map.toml --to csv --out tables",
+              "dynid export load/ --to urscript --out payload"],
+)  # fmt: skip
 def export(
     run: str, logs: tuple[str, ...], kind: str, channel_map: str | None, out: Path, force: bool, as_json: bool
 ) -> None:
@@ -97,11 +89,7 @@ def export(
     """
     from dynid.runs.export_run import run_export
 
-    if (out / "run.json").exists():
-        remedy = f"Give the tables a folder of their own, such as --out {out.name}_{kind}."
-        raise errors.ArgumentError(
-            f"'{out}' is the folder of a run, and other files would mix with its own", remedy=remedy
-        )
+    _refuse_run(out, "other files")
     files = run_export(run, kind, out, logs, channel_map=channel_map, notice=show_finding, force=force)
     if as_json:
         print_json({"files": [str(file) for file in files]})
@@ -109,13 +97,8 @@ def export(
         echo(f"written: {', '.join(str(file) for file in files)}")
 
 
-@command("dynid rerun result/", "dynid rerun result/ --out again")
-@click.argument("folder", type=EXISTING)
-@click.option(
-    "--out", type=NewFolder(path_type=Path), help="Folder for the new run; without it the new run is not kept."
-)
-@FORCE
-@JSON
+@command(argument("folder", type=EXISTING), output_options("the new run; without it the new run is not kept"),
+         examples=["dynid rerun result/", "dynid rerun result/ --out again"])  # fmt: skip
 def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     """Repeat a run from its folder, and compare the results.
 
@@ -123,45 +106,44 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     record names options that write files is refused. Changed input files and versions are listed. The exit code is 0
     if the result is the same, and 1 if it differs.
     """
-    import tempfile
-
     from dynid.runs.run_folder import read_run, versions
 
-    facts = read_run(Path(folder))
+    place = Path(folder)
+    facts = read_run(place)
     if not facts["finished"]:
         remedy = f"Give its command again: {facts['command']}"
         raise errors.DataError("the run was interrupted and has no result to compare with", path=folder, remedy=remedy)
     if facts["arguments"] is None:
-        raise errors.DataError(
-            "the run was started from Python, not by a command", path=folder, remedy="Repeat it in Python."
-        )
-    check_listed(Path(folder) / facts["result"])
-    words = safe_arguments(facts, Path(folder))
-    show_run(facts, words)
+        reason = "the run was started from Python, not by a command"
+        raise errors.DataError(reason, path=folder, remedy="Repeat it in Python.")
+    check_listed(place / facts["result"])
+    words = _safe_arguments(facts, place)
+    echo(f"repeats: {shlex.join(['dynid', *words])}", err=True)
+    for entry in facts["inputs"]:
+        echo(f"reads: {entry['path']}", err=True)
     changed = [entry["path"] for entry in facts["inputs"] if _digest(entry["path"]) != entry["sha256"]]
     now = versions()
     moved = [f"{name} {old} -> {now.get(name)}" for name, old in facts["versions"].items() if now.get(name) != old]
     with tempfile.TemporaryDirectory() as temporary:
         target = out or Path(temporary) / "run"
-        code = invoke([*words, "--out", str(target), *(["--force"] if force else [])])
+        code = _invoke([*words, "--out", str(target), *(["--force"] if force else [])])
         if code > 1:
             sys.exit(code)
-        old, new = (read_json(place / facts["result"], odd_names=True) for place in (Path(folder), target))
-    differing = list(_differences(old, new))
+        old, new = (read_json(one / facts["result"], odd_names=True) for one in (place, target))
+    differing = [{"place": where, "before": a, "now": b} for where, a, b in _differences(old, new)]
     same = not differing and code == facts["exit_code"]
-    found = {
-        "same": same,
-        "inputs_changed": changed,
-        "versions_changed": moved,
-        "differing": [{"place": place, "before": a, "now": b} for place, a, b in differing[:50]],
-        "differing_count": len(differing),
-        "exit_code_before": facts["exit_code"],
-        "exit_code_now": code,
-    }
     if as_json:
-        print_json(found)
+        print_json({"same": same, "inputs_changed": changed, "versions_changed": moved, "differing": differing[:50],
+                    "differing_count": len(differing), "exit_code_before": facts["exit_code"],
+                    "exit_code_now": code})  # fmt: skip
     else:
-        _print_comparison(found, out)
+        print_verdict("result: the same" if same else f"result: differs in {len(differing)} places", good=same)
+        for entry in differing[:5]:
+            echo(f"  {entry['place']}: {entry['before']} -> {entry['now']}")
+        echo(f"inputs: {'changed since: ' + ', '.join(changed) if changed else 'unchanged'}")
+        echo(f"versions: {', '.join(moved) if moved else 'unchanged'}")
+        if out is not None:
+            echo(f"written: {out}")
     sys.exit(0 if same else 1)
 
 
@@ -177,7 +159,7 @@ REFUSED = ("out", "force", "help")
 """Parameters that a record must not give: where results go is decided by the one who repeats the run."""
 
 
-def safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
+def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     """The words that repeat a run, verb first, after a check: a stranger may have written its record.
 
     The words are read by the parser of the command, and judged by what they came to: a record may give the parameters
@@ -186,40 +168,31 @@ def safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     Raises:
         DataError: The record names another command, an option or a setting that no record may give.
     """
+
+    def refusal(reason: str, where: str = "arguments") -> errors.DataError:
+        remedy = f"Give the command yourself: {facts['command'][:500]}"
+        return errors.DataError(reason, path=folder, place=where, remedy=remedy)
+
     root = click.get_current_context().find_root().command
     verb, words = facts["verb"], list(facts["arguments"])
     known = root.get_command(click.get_current_context(), verb) if isinstance(root, click.Group) else None
     if verb not in REPEATABLE or not isinstance(known, RecipeCommand):
-        raise errors.DataError(
-            f"a run of '{verb}' is not repeated", path=folder, place="verb", remedy=f"Known: {', '.join(REPEATABLE)}."
-        )
+        raise refusal(f"a run of '{verb}' is not repeated", "verb")
     try:
         given = known.given([word for word in words if word not in ANYWHERE])
         settings = [split_word(word)[0] for word in given.get("settings") or ()]
     except (click.UsageError, errors.ArgumentError) as error:
-        raise _refusal(str(error), facts, folder) from error
-    allowed = set(recipe_keys(verb)) - set(TomlSettings.own_keys)
+        raise refusal(str(error)) from error
+    allowed = set(known.recipe_keys()) - set(TomlSettings.own_keys)
     for key in (*given, *settings):
         if key in REFUSED or (key in settings and key not in allowed):
-            raise _refusal(f"no repeated run may give '{key[:60]}'", facts, folder)
+            raise refusal(f"no repeated run may give '{key[:60]}'")
     if "://" in str(given.get("engine") or ""):
-        raise _refusal("no repeated run may give the address of a cluster", facts, folder)
+        raise refusal("no repeated run may give the address of a cluster")
     return [verb, *words]
 
 
-def _refusal(reason: str, facts: Mapping[str, Any], folder: Path) -> errors.DataError:
-    remedy = f"Give the command yourself: {facts['command'][:500]}"
-    return errors.DataError(reason, path=folder, place="arguments", remedy=remedy)
-
-
-def show_run(facts: Mapping[str, Any], words: Sequence[str]) -> None:
-    """Show on the screen what a repeated run does and reads."""
-    echo(f"repeats: {shlex.join(['dynid', *words])}", err=True)
-    for entry in facts["inputs"]:
-        echo(f"reads: {entry['path']}", err=True)
-
-
-def invoke(arguments: list[str]) -> int:
+def _invoke(arguments: list[str]) -> int:
     """Run another command within this one; hide its output and show its errors."""
     root = click.get_current_context().find_root().command
     with contextlib.redirect_stdout(io.StringIO()):
@@ -244,17 +217,3 @@ def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any
             yield place, old, new
     elif old != new:
         yield place, old, new
-
-
-def _print_comparison(found: dict[str, Any], out: Path | None) -> None:
-    inputs, moved = found["inputs_changed"], found["versions_changed"]
-    echo(f"inputs: {'changed since: ' + ', '.join(inputs) if inputs else 'unchanged'}")
-    echo(f"versions: {', '.join(moved) if moved else 'unchanged'}")
-    if found["same"]:
-        print_verdict("result: the same", good=True)
-    else:
-        print_verdict(f"result: differs in {found['differing_count']} places", good=False)
-        for entry in found["differing"][:5]:
-            echo(f"  {entry['place']}: {entry['before']} -> {entry['now']}")
-    if out is not None:
-        echo(f"written: {out}")

@@ -2,66 +2,55 @@
 
 from __future__ import annotations
 
+import platform
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
+from click import argument, option
 
 from dynid.cli.options import FORCE, JSON, command
 from dynid.cli.screen import echo, print_json
 
 
-@command("dynid demo", "dynid demo --seed 3 --out out/third")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("out/demo"),
-    show_default=True,
-    help="Folder for the results.",
-)
-@click.option("--seed", default=0, show_default=True, help="Seed of all random numbers.")
-@FORCE
-@JSON
+@command(
+    option("--out", type=click.Path(path_type=Path), default=Path("out/demo"), show_default=True,
+           help="Folder for the results."),
+    option("--seed", default=0, show_default=True, help="Seed of all random numbers."), FORCE, JSON,
+    examples=["dynid demo", "dynid demo --seed 3 --out out/third"],
+)  # fmt: skip
 def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
     """Run the whole workflow on a simulated arm.
 
     The true parameters are known. The exit code is 1 if the result fails its validation.
     """
     from dynid.cli.demo import run_demo
-    from dynid.export.result_file import result_json
-    from dynid.runs.run_folder import claim_folder
 
-    claim_folder(out, "demo", force=force or _is_default("out"))
-    result = run_demo(out, lambda line: echo(f"- {line}", err=as_json), seed=seed)
+    result = run_demo(out, lambda line: echo(f"- {line}", err=as_json), seed=seed, force=force)
     if as_json:
-        print_json({**result_json(result.fit, result.check), "seconds": result.seconds, "report": str(result.report)})
+        print_json({**result.run.to_json(), "seconds": result.seconds, "report": str(result.report)})
     else:
-        echo("")
-        echo(result.text())
-    sys.exit(0 if result.passed else 1)
+        echo(f"\n{result.text()}")
+    sys.exit(result.run.exit_code)
 
 
-@command("dynid doctor --json")
-@JSON
+@command(JSON, examples=["dynid doctor --json"])
 def doctor(as_json: bool) -> None:
     """Show the versions of dynid, its packages and compilers."""
-    import platform
-    from importlib.metadata import PackageNotFoundError, version
-
     from dynid import __version__
     from dynid.export.c.c_check import find_compiler
     from dynid.kernels import kernel
     from dynid.robot.zoo import puma560
 
     packages: dict[str, str | None] = {}
-    optional = ("h5py", "pyarrow", "mcap", "mujoco", "matplotlib", "casadi", "usd-core")
+    optional = ("h5py", "pyarrow", "mcap", "mujoco", "matplotlib", "casadi")
     for name in ("numpy", "scipy", "llvmlite", "clarabel", *optional):
         try:
             packages[name] = version(name)
         except PackageNotFoundError:
             packages[name] = None
-    made = kernel(puma560(), "inverse_dynamics")
-    compiler = find_compiler()
+    made, compiler = kernel(puma560(), "inverse_dynamics"), find_compiler()
     if as_json:
         machine = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
         found = {"dynid": __version__, **machine, "packages": packages, "kernels": made.program.backend}
@@ -75,11 +64,10 @@ def doctor(as_json: bool) -> None:
 
 
 @command(
-    "dynid completion bash >> ~/.bashrc",
-    "dynid completion zsh >> ~/.zshrc",
-    "dynid completion fish > ~/.config/fish/completions/dynid.fish",
-)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+    argument("shell", type=click.Choice(["bash", "zsh", "fish"])),
+    examples=["dynid completion bash >> ~/.bashrc", "dynid completion zsh >> ~/.zshrc",
+              "dynid completion fish > ~/.config/fish/completions/dynid.fish"],
+)  # fmt: skip
 def completion(shell: str) -> None:
     """Print a shell script that completes commands and options.
 
@@ -89,12 +77,5 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    root = click.get_current_context().find_root().command
-    scripted = kind(root, {}, "dynid", "_DYNID_COMPLETE")
+    scripted = kind(click.get_current_context().find_root().command, {}, "dynid", "_DYNID_COMPLETE")
     echo(scripted.source_template % scripted.source_vars())
-
-
-def _is_default(name: str) -> bool:
-    """Whether an option of the present command has its default value; the default folder belongs to dynid."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is click.core.ParameterSource.DEFAULT
