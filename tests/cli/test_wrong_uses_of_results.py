@@ -123,7 +123,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
         ("export", "res", "run2.csv", "--to", "csv", "--out", "new"), 3, "Run `dynid inspect run2.csv`"
     ),
     "tables in the folder of a run": (
-        ("export", "res", "--to", "csv", "--out", "res"), 2, "such as --out res_files"
+        ("export", "res", "--to", "csv", "--out", "res"), 2, "--out, such as res_files"
     ),
     "tables in a file": (("export", "res", "--to", "csv", "--out", "arm.urdf"), 5, "Choose another folder (--out)"),
     # gains
