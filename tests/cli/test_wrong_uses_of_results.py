@@ -77,7 +77,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "law of a loop": ((*ACTUATE, "--law", "pd.toml"), 2, "kind: invalid enum value 'pd'. Kinds are position, motor"),
     "logs forgotten": (("actuate", "arm.urdf", "--law", "pd.toml"), 2, "Missing argument 'LOGS...'"),
     "commands of a law to excite": (
-        ("excite", "arm.urdf", "--method", "commands", "pd.toml", "--out", "new"), 2, "unexpected extra argument (pd.toml)"
+        ("excite", "arm.urdf", "pd.toml", "--out", "new"), 2, "unexpected extra argument (pd.toml)"
     ),
     "servos in the folder of a run": ((*ACTUATE, "--law", "pd.toml", "--out", "res"), 5, "holds a finished run"),
     "robot after its log": (
