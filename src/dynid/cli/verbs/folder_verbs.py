@@ -20,7 +20,6 @@ from dynid.cli.options import EXISTING, MAP, OUT, RecipeCommand, command, output
 from dynid.cli.screen import echo, print_json, print_verdict, show_finding
 from dynid.files import MANIFEST, check_listed, file_digest, make_folder
 from dynid.files.small_files import read_json
-from dynid.settings import TomlSettings, split_word
 
 TOLERANCE = 1e-6
 """Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
@@ -168,6 +167,8 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     Raises:
         DataError: The record names another command, an option or a setting that no record may give.
     """
+
+    from dynid.settings import TomlSettings, split_word
 
     def refusal(reason: str, where: str = "arguments") -> errors.DataError:
         remedy = f"Give the command yourself: {facts['command'][:500]}"
