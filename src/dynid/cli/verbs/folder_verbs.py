@@ -167,7 +167,6 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     Raises:
         DataError: The record names another command, an option or a setting that no record may give.
     """
-
     from dynid.settings import TomlSettings, split_word
 
     def refusal(reason: str, where: str = "arguments") -> errors.DataError:
