@@ -21,7 +21,7 @@ from dynid.load.load_files import read_library, read_load
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.columns import match_pattern
 from dynid.logs.readers.text import is_number
-from dynid.loop.law_files import read_law
+from dynid.loop.laws import read_law
 from dynid.report.page import Page
 from dynid.robot.formats import read_robot
 from dynid.runs.run_folder import read_run

@@ -29,7 +29,7 @@ from dynid.load.load_files import read_library, read_load, read_load_logs
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.readers.base import Table
-from dynid.loop.law_files import read_law
+from dynid.loop.laws import read_law
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.report.page import Page

@@ -26,7 +26,7 @@ import pyarrow
 import pyarrow.parquet
 
 from dynid.engines import DaskCluster, Engine, Local
-from dynid.links.common.leaves import Leaf, leaf_tasks, make_leaf
+from dynid.links.leaves import Leaf, leaf_tasks, make_leaf
 from dynid.links.recipe import Recipe
 from dynid.parameters.base import base_parameters
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines

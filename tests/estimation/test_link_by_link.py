@@ -8,7 +8,7 @@ import pytest
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.link_by_link import LinkByLink
-from dynid.estimation.online.link_excitation import excitation_table
+from dynid.estimation.online.online_links import excitation_table
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia

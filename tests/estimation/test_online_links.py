@@ -13,8 +13,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.link_by_link import LinkByLink
-from dynid.estimation.online.link_excitation import excitation_table
-from dynid.estimation.online.online_links import OnlineLinkByLink
+from dynid.estimation.online.online_links import OnlineLinkByLink, excitation_table
 from dynid.estimation.online.triangle import MOST_BLOCKS
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters

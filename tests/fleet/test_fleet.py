@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dynid.links import leaves
 
 from dynid.engines import make_engine
 from dynid.engines.base import Local, Outcome
@@ -18,9 +19,8 @@ from dynid.fleet import fleet as fleet_module
 from dynid.fleet import store as store_module
 from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.fleet_logs import find_logs
-from dynid.links.common import leaves
-from dynid.links.common.leaves import leaf_tasks, make_leaf
 from dynid.links.identify import identify
+from dynid.links.leaves import leaf_tasks, make_leaf
 from dynid.parameters.base import base_parameters
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from fleet.small_fleet import DAY_S, MAP, RECIPE, ROBOT, START_S, arm, friction_place, write_log

@@ -10,7 +10,7 @@ import pytest
 
 import dynid
 from dynid.diagnosis.signals import _check_copies as check_repeated_samples
-from dynid.links.common.copies import SeenSamples
+from dynid.links.given_data import SeenSamples
 from dynid.logs.recording import Recording
 from dynid.processing.simulation import sum_of_sines
 

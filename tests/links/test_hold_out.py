@@ -12,8 +12,8 @@ from scipy import signal
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.couplings import with_coupled_motors
-from dynid.links.hold_out import EveryBlock, LastPart, TimeRange, read_hold_out, split_recording
 from dynid.links.identify import identify
+from dynid.links.log_part import EveryBlock, LastPart, TimeRange, read_hold_out, split_recording
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
 from dynid.links.validation import validate

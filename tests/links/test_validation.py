@@ -10,8 +10,8 @@ import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.common.log_errors import name_logs
 from dynid.links.identify import identify
+from dynid.links.log_errors import name_logs
 from dynid.links.recipe import Recipe
 from dynid.links.validation import cross_validate, validate
 from dynid.report.report import identification_page

@@ -11,8 +11,7 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.loop.law_files import read_law
-from dynid.loop.laws import PD, PID, ComputedTorqueLaw, UserLaw, assumed_law
+from dynid.loop.laws import PD, PID, ComputedTorqueLaw, UserLaw, assumed_law, read_law
 from dynid.loop.loop import Loop, ReferenceMotion
 from dynid.loop.simulator import simulate_loop
 from dynid.processing.simulation import sum_of_sines

@@ -11,8 +11,7 @@ from scipy.integrate import solve_ivp
 import dynid
 from dynid.errors import ArgumentError, EstimationError
 from dynid.loop.arm import Arm
-from dynid.loop.law_files import read_law
-from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw, UserLaw, assumed_law
+from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw, UserLaw, assumed_law, read_law
 from dynid.loop.loop import Loop, ReferenceMotion
 from dynid.loop.simulator import LoopSimulator, simulate_loop
 from dynid.processing.simulation import sum_of_sines

@@ -35,7 +35,7 @@ WAYS = {"identify to Estimate": ("dynid.links.identify", "identify", ("dynid.lin
 """Name -> module and function at the start, packages that are followed, and the most calls."""
 SOLVE = ("dynid.estimation.physical.feasible", "estimate")
 """Where the default estimator solves equations."""
-ENDS = ("dynid.links.log_reader", "dynid.links.log_part", "dynid.links.hold_out", "dynid.links.given_data")
+ENDS = ("dynid.links.log_reader", "dynid.links.log_part", "dynid.links.log_part", "dynid.links.given_data")
 """Modules that read logs: another way, which is not followed."""
 
 

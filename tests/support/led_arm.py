@@ -12,7 +12,7 @@ from dynid.arrays import Floats
 from dynid.dynamics.inertia_matrix import motor_inertia_matrix
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.kernels import link_jacobian, link_pose
-from dynid.loop.smooth_friction import replace_signs
+from dynid.loop.arm import replace_signs
 from dynid.monitor.hand_guiding import HandGuiding
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.tape import compile_single, record

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from dynid.actuators.servo_step import ServoPlant, slope_tape, step_tape
 from dynid.arrays import Floats
-from dynid.loop.derivative_columns import PADDING, Columns, pad_width
-from dynid.loop.llvm_loop import print_function
+from dynid.loop.llvm_loop import PADDING, Columns, pad_width, print_function
 from dynid.tape import Program, compile_tape
 from dynid.tape.llvm.engine import Host, host, load_code
 from dynid.tape.llvm.functions import PASSES

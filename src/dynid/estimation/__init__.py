@@ -6,8 +6,7 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "closed_loop.in_loop": ["InLoop", "with_loop"],
-    "closed_loop.instrumental": ["InstrumentalVariables"],
-    "closed_loop.didim": ["DIDIM"],
+    "closed_loop.loop_estimator": ["DIDIM", "InstrumentalVariables"],
     "equations": ["Factors", "LoopedRuns", "Samples", "build_equations"],
     "estimate": ["Estimate", "Estimator", "convert_estimate"],
     "linear.energy_differences": ["Energy"],
@@ -16,10 +15,9 @@ NAMES = {
     "linear.minimum_norm": ["Ridge", "TruncatedSVD"],
     "linear.reduced_set": ["ReducedSet"],
     "linear.robust": ["Huber"],
-    "online.link_excitation": ["excitation_table"],
     "online.online_energy": ["OnlineEnergy"],
     "online.online_least_squares": ["OnlineLeastSquares"],
-    "online.online_links": ["OnlineLinkByLink"],
+    "online.online_links": ["OnlineLinkByLink", "excitation_table"],
     "perturbation": ["estimate_bounds", "perturbation_bounds"],
     "physical.bounds": ["Bounds"],
     "physical.feasible": ["FeasibleWLS"],

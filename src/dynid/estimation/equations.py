@@ -4,12 +4,12 @@
       Samples          also whole experiments in memory: estimators can read single samples again
         LoopedRuns     also the control loop of every experiment: it can be simulated
 
-`build_equations` reduces experiments in memory; `dynid.links.common.leaves` reduces logs piece by piece.
+`build_equations` reduces experiments in memory; `dynid.links.leaves` reduces logs piece by piece.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.rows import reduce_rows, torque_along, torque_of_terms
+from dynid.estimation.rows import reduce_rows, stretches, term_columns, torque_along, torque_of_terms
 from dynid.information import Information, reduce_samples
+from dynid.kernels import regressor
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.parameters.layout import term_unit
@@ -247,3 +248,64 @@ def cut_blocks(run: Experiment, blocks: int) -> NDArray[np.int64]:
     change = np.ones(run.samples, dtype=bool)
     change[1:] = (np.diff(coarse) != 0) | (np.diff(run.segment) != 0)
     return np.cumsum(change) - 1
+
+
+EQUATION_SAMPLES = 2048
+"""Number of samples whose equations are in memory at a time (convention: some megabytes)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleBlock:
+    """The equations of consecutive samples: ``effort = matrix @ parameters``."""
+
+    run: Experiment
+    rows: slice
+    """The samples of the run."""
+    matrix: Floats
+    """(m, n, b + k) torque per unit of each base parameter and term."""
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """(m, n) whether the equation counts."""
+        return self.run.valid[self.rows]
+
+    @property
+    def effort(self) -> Floats:
+        """(m, n) measured torque, zero where the equation does not count [N m or N]."""
+        return np.where(self.valid, self.run.effort[self.rows], 0.0)
+
+
+def sample_blocks(equations: Samples, size: int = EQUATION_SAMPLES) -> Iterator[SampleBlock]:
+    """Iterate over the equations of all experiments in blocks of samples; no block spans a gap.
+
+    Args:
+        equations: The equations.
+        size: Largest number of samples of a block.
+
+    Raises:
+        ArgumentError: The equations are low-passed, so that they are no longer those of single samples.
+    """
+    if equations.band_hz is not None:
+        raise ArgumentError(
+            "single samples are needed, and both sides of these equations are low-passed",
+            remedy="Build the equations without band_hz.",
+        )
+    for run in equations.experiments:
+        for rows, motion in stretches(run):
+            extra = term_columns(equations.robot, equations.terms, motion)
+            for start in range(0, len(motion.q), size):
+                here = slice(start, start + size)
+                states = (motion.q[here], motion.dq[here], motion.ddq[here])
+                matrix = regressor(equations.robot, *states, columns=equations.base.columns)
+                if extra:
+                    matrix = np.concatenate([matrix, _dense(extra, here, matrix.shape[:2])], axis=2)
+                yield SampleBlock(run, slice(rows.start + start, rows.start + start + len(matrix)), matrix)
+
+
+def _dense(columns: list[dict[int, Floats]], here: slice, shape: tuple[int, ...]) -> Floats:
+    """(m, n, k) columns of terms for all joints, zero where a term does not act."""
+    dense = np.zeros((*shape, len(columns)))
+    for k, column in enumerate(columns):
+        for joint, values in column.items():
+            dense[:, joint, k] = values[here]
+    return dense

@@ -18,8 +18,8 @@ ESTIMATORS: dict[str, str] = {
     "reduced-set": "dynid.estimation.linear.reduced_set:ReducedSet",
     "link-by-link": "dynid.estimation.linear.link_by_link:LinkByLink",
     "energy": "dynid.estimation.linear.energy_differences:Energy",
-    "iv": "dynid.estimation.closed_loop.instrumental:InstrumentalVariables",
-    "didim": "dynid.estimation.closed_loop.didim:DIDIM",
+    "iv": "dynid.estimation.closed_loop.loop_estimator:InstrumentalVariables",
+    "didim": "dynid.estimation.closed_loop.loop_estimator:DIDIM",
 }
 """Name -> "module:class". To add an estimator, add a line; a module is imported when its estimator is asked for."""
 

@@ -25,8 +25,8 @@ from dynid.files.transaction import check_listed
 from dynid.findings import Finding
 from dynid.information import Information
 from dynid.links.identify import Identification
-from dynid.links.pruning import PrunedRobot, PruningCost
 from dynid.links.rich.models import Model
+from dynid.links.significance import PrunedRobot, PruningCost
 from dynid.links.validation import Validation, finite_or_none, training_error_in_band
 from dynid.parameters.base import Method, base_parameters
 from dynid.parameters.base_set import BaseParameters

@@ -32,9 +32,9 @@ from dynid.fleet.history import (
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, pool_arms
 from dynid.fleet.store import LeafStore, settings_digest
 from dynid.information import Information
-from dynid.links.common.leaves import CUTOFF_LOGS, Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_equations, prepare_robot
+from dynid.links.leaves import CUTOFF_LOGS, Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
 from dynid.links.log_reader import Log, LogReader, Progress, refuse_in_pieces
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource

@@ -21,7 +21,7 @@ from dynid.diagnosis.verdicts import LEVEL
 from dynid.fleet.differences import Difference, is_clear_of_zero, percent
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
-from dynid.links.common.leaves import Leaf
+from dynid.links.leaves import Leaf
 
 DAY_S = 86400.0
 """Length of a day [s]."""

@@ -29,7 +29,7 @@ from dynid.files.small_files import read_json
 from dynid.findings import CODES, Finding
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.information import Information
-from dynid.links.common.leaves import FIRST_BLOCK, MOST_BLOCKS, Leaf, LeafTask
+from dynid.links.leaves import FIRST_BLOCK, MOST_BLOCKS, Leaf, LeafTask
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 

@@ -57,7 +57,7 @@ def make_estimator(
         return made
     from dynid.estimation.closed_loop.in_loop import InLoop
     from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
-    from dynid.loop.law_files import read_law_rate
+    from dynid.loop.laws import read_law_rate
 
     assert isinstance(made, LoopEstimator), "estimators of the command line bring no loop of their own"
     if recipe.springs:
@@ -79,8 +79,7 @@ def read_robot_law(path: str, robot: Robot) -> ControlLaw:
     Raises:
         ArgumentError: It does not.
     """
-    from dynid.loop.law_files import read_law
-    from dynid.loop.laws import Tracked
+    from dynid.loop.laws import Tracked, read_law
 
     law, rest = read_law(path, model=robot), np.zeros(robot.dof)
     try:

@@ -26,20 +26,19 @@ from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import lift_parameters
 from dynid.findings import Finding
 from dynid.lazy import cached_property
-from dynid.links.common.leaves import fix_cutoff, reduce_logs
-from dynid.links.common.run_differences import settle_runs
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
 from dynid.links.given_data import list_data
 from dynid.links.identification_view import identification_card, identification_line, parameter_tables
+from dynid.links.leaves import fix_cutoff, reduce_logs
 from dynid.links.log_reader import Log, LogReader, read_in_pieces, refuse_in_pieces
-from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe
 from dynid.links.rich.joint_friction import friction_figures, joint_friction
 from dynid.links.rich.mechanisms import TILT, load_friction, make_menu
 from dynid.links.rich.models import Model, refit_friction, valued
 from dynid.links.rich.selection import Selection, select_mechanisms
-from dynid.links.significance import Significance, significant_parameters
+from dynid.links.run_differences import settle_runs
+from dynid.links.significance import Significance, read_share, significant_parameters
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.parameters.base import Method as BaseMethod

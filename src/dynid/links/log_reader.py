@@ -25,9 +25,8 @@ from dynid.diagnosis.torque_delay import resolve_delay
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.files import size_mb
 from dynid.findings import Finding, QualityReport
-from dynid.links.common.copies import SeenSamples
-from dynid.links.hold_out import mask_training, split_recording
-from dynid.links.log_part import cut_recording
+from dynid.links.given_data import SeenSamples
+from dynid.links.log_part import cut_recording, mask_training, split_recording
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource as ChannelMapSource
 from dynid.logs.joint_order import match_joints

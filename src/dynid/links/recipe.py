@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal
 from dynid.diagnosis.refined_geometry import check_freedoms
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
-from dynid.links.common.run_differences import check_differences
-from dynid.links.hold_out import HoldOut, read_hold_out
+from dynid.links.log_part import HoldOut, read_hold_out
+from dynid.links.run_differences import check_differences
 from dynid.processing.process import check_delay
 from dynid.robot.model import Robot
 from dynid.robot.term_names import USUAL_TERMS, known_terms
@@ -59,7 +59,7 @@ class Recipe(TomlSettings):
     """Longest step of the clock that is not a gap [s]; None for three sampling periods."""
     per_run: tuple[str, ...] = ()
     """What each run has for itself: "offset", "friction", "trend", "warming" (see
-    `dynid.links.common.run_differences`)."""
+    `dynid.links.run_differences`)."""
     free: tuple[str, ...] = ()
     """Geometry that is estimated beside the parameters: "zeros" of encoders, "lengths" of links, "tilt" of the base,
     "angles" between axes (see `dynid.diagnosis.refined_geometry`); the identified robot has what was found."""

@@ -18,9 +18,9 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.rows import WIDEST_BAND, stretches, torque_along, torque_of_terms
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics
-from dynid.links.common.log_errors import LogError, name_logs, name_worst
 from dynid.links.given_data import list_data, shares_samples
 from dynid.links.identify import Data, Identification, identify
+from dynid.links.log_errors import LogError, name_logs, name_worst
 from dynid.links.log_reader import LogReader, common_cutoff
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "law_files": ["read_law"],
-    "laws": ["Cascade", "ComputedTorqueLaw", "PD", "PID", "UserLaw", "assumed_law"],
+    "laws": ["Cascade", "ComputedTorqueLaw", "PD", "PID", "UserLaw", "assumed_law", "read_law"],
     "loop": ["Loop", "ReferenceMotion"],
     "simulator": ["simulate_loop"],
 }

@@ -11,7 +11,7 @@ from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.dynamics.inertia_matrix import gravity_torque
 from dynid.dynamics.inverse_dynamics import term_torque
-from dynid.loop.smooth_friction import replace_signs
+from dynid.loop.arm import replace_signs
 from dynid.robot.model import Robot
 from dynid.tape import compile_single, record
 from dynid.terms.smoothing import gradual_sign

@@ -11,7 +11,7 @@ from dynid.errors import DynidError
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding, QualityReport
-from dynid.links.common.held_out_causes import HELD_OUT, explain_failure
+from dynid.links.held_out_causes import HELD_OUT, explain_failure
 from dynid.links.identify import Identification
 from dynid.links.rich.joint_friction import JointFriction, friction_table
 from dynid.links.validation import NOISE_SHARE, Validation

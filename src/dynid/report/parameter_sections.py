@@ -12,7 +12,7 @@ from dynid.estimation.estimate import TWO_SIDED_95, Source, convert_estimate
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.identification_view import shared_friction
 from dynid.links.identify import Identification
-from dynid.links.pruning import PruningCost
+from dynid.links.significance import PruningCost
 from dynid.report.html_blocks import Block, Bullets, Heading, Rows, Text
 from dynid.report.page import Chapter
 from dynid.robot.term_names import term_words

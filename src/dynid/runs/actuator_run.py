@@ -24,7 +24,7 @@ from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.export.servo_config import SERVO_MODEL, isaac_actuators, servo_friction_json
 from dynid.export.servo_robot import FileNotes, ServoFile, missing_in, notes_text, write_servo_mjcf, write_servo_urdf
 from dynid.findings import Finding
-from dynid.links.common.copies import check_copies
+from dynid.links.given_data import check_copies
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
 from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import is_lerobot, read_lerobot

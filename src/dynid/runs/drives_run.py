@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dynid.errors import DataError
-from dynid.links.common.copies import check_copies
+from dynid.links.given_data import check_copies
 from dynid.load.drive_gains import DriveGains, identify_drive_gains
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.drives import CurrentGains

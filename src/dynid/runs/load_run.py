@@ -11,7 +11,7 @@ from dynid.errors import ArgumentError
 from dynid.export.controller_files import payload_dialogs
 from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
-from dynid.links.common.copies import check_copies
+from dynid.links.given_data import check_copies
 from dynid.links.log_part import check_part
 from dynid.links.log_reader import LogReader, Notice
 from dynid.links.recipe import Recipe

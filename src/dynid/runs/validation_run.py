@@ -11,8 +11,8 @@ from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.export.result_file import SavedResult, read_result
 from dynid.files import file_digest
 from dynid.findings import Finding
-from dynid.links.common.copies import SeenSamples, check_copies
-from dynid.links.common.held_out_causes import explain_failure
+from dynid.links.given_data import SeenSamples, check_copies
+from dynid.links.held_out_causes import explain_failure
 from dynid.links.identify import Identification
 from dynid.links.log_part import check_part
 from dynid.links.log_reader import LogReader, Notice

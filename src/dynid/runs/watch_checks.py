@@ -12,7 +12,7 @@ from dynid.diagnosis.log_changes import OTHER_UNIT
 from dynid.diagnosis.naming import diagnose
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
-from dynid.links.common.copies import SeenSamples
+from dynid.links.given_data import SeenSamples
 from dynid.links.identify import Identification
 from dynid.links.log_reader import Log, Notice
 from dynid.processing.experiment import Experiment

@@ -10,7 +10,7 @@ from typing import Any
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
-from dynid.links.common.copies import check_copies
+from dynid.links.given_data import check_copies
 from dynid.links.identify import Identification
 from dynid.links.log_reader import Log, LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe

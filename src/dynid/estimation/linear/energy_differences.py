@@ -21,7 +21,7 @@ from dynid.checks import check_number
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.column_resolution import resolve_columns
+from dynid.estimation.linear.link_by_link import resolve_columns
 from dynid.estimation.noise import check_data
 from dynid.estimation.online.triangle import RESOLUTION, GrowingBlocks, block_covariance
 from dynid.estimation.rows import stretches, term_columns

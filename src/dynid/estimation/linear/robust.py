@@ -16,12 +16,11 @@ from scipy.stats import median_abs_deviation
 
 from dynid.arrays import Floats
 from dynid.checks import as_whole, check_number
-from dynid.estimation.equations import Factors, Samples, cut_blocks
+from dynid.estimation.equations import Factors, Samples, cut_blocks, sample_blocks
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.noise import check_data
 from dynid.estimation.online.triangle import RowTriangle, block_covariance
-from dynid.estimation.samples import sample_blocks
 from dynid.estimation.score_covariance import solution_root
 from dynid.findings import Finding
 

@@ -35,8 +35,7 @@ from dynid.export.c.observer_code import check_observer, observer_files
 from dynid.export.result_file import SavedResult
 from dynid.files import begin, write_atomically
 from dynid.links.identify import Identification
-from dynid.links.pruning import PrunedRobot, PruningCost
-from dynid.links.significance import Significance
+from dynid.links.significance import PrunedRobot, PruningCost, Significance
 from dynid.links.validation import Validation
 from dynid.monitor.observer_model import ObserverModel
 from dynid.parameters.base_set import BaseParameters

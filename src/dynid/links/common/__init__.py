@@ -1,1 +1,0 @@
-"""What several logs, runs or models have in common, and what each has for itself."""
