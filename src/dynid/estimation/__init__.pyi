@@ -1,9 +1,9 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.estimation.closed_loop.didim import DIDIM as DIDIM
 from dynid.estimation.closed_loop.in_loop import InLoop as InLoop
 from dynid.estimation.closed_loop.in_loop import with_loop as with_loop
-from dynid.estimation.closed_loop.instrumental import InstrumentalVariables as InstrumentalVariables
+from dynid.estimation.closed_loop.loop_estimator import DIDIM as DIDIM
+from dynid.estimation.closed_loop.loop_estimator import InstrumentalVariables as InstrumentalVariables
 from dynid.estimation.equations import Factors as Factors
 from dynid.estimation.equations import LoopedRuns as LoopedRuns
 from dynid.estimation.equations import Samples as Samples
@@ -19,10 +19,10 @@ from dynid.estimation.linear.minimum_norm import Ridge as Ridge
 from dynid.estimation.linear.minimum_norm import TruncatedSVD as TruncatedSVD
 from dynid.estimation.linear.reduced_set import ReducedSet as ReducedSet
 from dynid.estimation.linear.robust import Huber as Huber
-from dynid.estimation.online.link_excitation import excitation_table as excitation_table
 from dynid.estimation.online.online_energy import OnlineEnergy as OnlineEnergy
 from dynid.estimation.online.online_least_squares import OnlineLeastSquares as OnlineLeastSquares
 from dynid.estimation.online.online_links import OnlineLinkByLink as OnlineLinkByLink
+from dynid.estimation.online.online_links import excitation_table as excitation_table
 from dynid.estimation.perturbation import estimate_bounds as estimate_bounds
 from dynid.estimation.perturbation import perturbation_bounds as perturbation_bounds
 from dynid.estimation.physical.bounds import Bounds as Bounds
