@@ -195,7 +195,7 @@ run and within {pulses:.2f} um on the run with pulses, which no method has seen.
 {refused}
 
 The weight that instrumental variables give to reversals of slides was chosen with this table in view
-(`SLIDE_SHARE` in `instrumental.py`).
+(`SLIDE_SHARE` in `loop_estimator.py`).
 
 The largest distance is that of the four values from the published ones in standard deviations of the method. "Law" is
 the test of the control law, for methods that simulate the loop. The last columns are root mean square distances of

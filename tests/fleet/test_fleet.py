@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dynid.links import leaves
 
 from dynid.engines import make_engine
 from dynid.engines.base import Local, Outcome
@@ -19,6 +18,7 @@ from dynid.fleet import fleet as fleet_module
 from dynid.fleet import store as store_module
 from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.fleet_logs import find_logs
+from dynid.links import leaves
 from dynid.links.identify import identify
 from dynid.links.leaves import leaf_tasks, make_leaf
 from dynid.parameters.base import base_parameters
