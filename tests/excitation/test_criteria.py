@@ -97,8 +97,3 @@ def test_criteria_of_the_information(criterion: Criterion) -> None:
 def test_criteria_without_a_meaning_are_refused(terms: object) -> None:
     with pytest.raises(ArgumentError):
         Criterion(terms)
-
-
-def test_powers_of_what_may_be_negative_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="may be negative"):
-        Criterion({"d-optimality": 1.0}, product=True)

@@ -8,7 +8,7 @@ import pytest
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
-from dynid.excitation.constraints import SpeedCoverage, build_constraints, measure_margins
+from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.observation import with_smooth_friction
 from dynid.excitation.trajectories.trajectory import Motion
@@ -28,8 +28,7 @@ def test_gradients(seed: int) -> None:
     robot = with_smooth_friction(arm(seed, joints=5))
     motion = random_motion(robot, seed=seed)
     rng = np.random.default_rng(seed)
-    wish = SpeedCoverage.of(robot.joint_names, rng.uniform(0.5, 2, robot.dof))
-    for constraint in (*build_constraints(robot, all_limits(robot)), wish):
+    for constraint in build_constraints(robot, all_limits(robot)):
         weight = rng.normal(size=constraint.excess(motion).shape)
         gradient = Motion(*(np.array(part) for part in constraint.pullback(motion, weight)))
         direction = Motion(*rng.normal(size=(4, *motion.q.shape)))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynid.errors import ArgumentError, ExportError
+from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import (
     QuinticTrajectory,
@@ -116,12 +114,6 @@ def test_shortest_segment_keeps_the_limits_and_reaches_one(seed: int) -> None:
     assert np.any(speeds > velocity) or np.any(rates > acceleration) or T <= 1e-3
 
 
-def test_peak_acceleration_does_not_fall_with_the_segment_time() -> None:
-    one, step = np.array([1.0]), np.array([2.0])
-    peaks = [segment_peaks(quintic_coefficients(0 * one, step, one, one, T), T)[1][0] for T in (2.0, 3.0, 4.0)]
-    assert peaks == pytest.approx([0.0, 0.64, 0.72], abs=0.005)
-
-
 def test_minimum_jerk_is_the_shortest_within_limits() -> None:
     move = minimum_jerk([0.0, 1.0], [1.0, -1.0], velocity=1.5, acceleration=[4.0, 8.0])
     velocity, acceleration = move.peaks
@@ -139,21 +131,11 @@ def test_samples_end_at_rest_and_round_trip(tmp_path) -> None:
     samples.to_csv(tmp_path / "a.csv")
     table = np.genfromtxt(tmp_path / "a.csv", delimiter=",", names=True)
     assert np.array_equal(table["q_joint3"], samples.q[:, 2])
-    samples.to_json(tmp_path / "a.json")
-    assert np.array_equal(json.loads((tmp_path / "a.json").read_text())["ddq"], samples.ddq)
     point = samples.ros_message()["points"][51]
     assert point["time_from_start"] == {"sec": 1, "nanosec": 20_000_000}
     yaml = pytest.importorskip("yaml")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the plain one takes seconds
     assert yaml.load(samples.ros_yaml(), loader)["points"][51] == point
-
-
-def test_urscript_needs_six_joints() -> None:
-    text = fourier(5, dof=6).sample(rate_hz=10).urscript()
-    assert text.startswith("def excitation():\n  movej([")
-    assert text.count("servoj(") == len(fourier(5, dof=6).times(10))
-    with pytest.raises(ExportError, match="six joints"):
-        fourier(5).sample(rate_hz=10).urscript()
 
 
 def test_times_outside_are_refused() -> None:

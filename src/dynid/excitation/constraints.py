@@ -24,8 +24,6 @@ from dynid.spatial import cross
 
 _SMALLEST = 1e-6
 """Smallest limit [SI] by which an excess is divided: zero limits stay finite. Convention."""
-_PEAK_ORDER = 12.0
-"""Order of the norm over time that stands for a peak: follows it, and has smooth gradients. Convention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,38 +148,6 @@ def _tool_speed(robot: Robot, workspace: Workspace) -> Constraint:
 
     function = Differentiable(velocity, robot.dof, "q", "dq")
     return _ToolSpeed("tool speed", (link,), np.array([workspace.speed]), ("m/s",), function)
-
-
-@dataclass(frozen=True)
-class SpeedCoverage(Constraint):
-    """A wish, not a limit: each joint's peak speed reaches a target in both directions.
-
-    Friction models need speeds over the whole range in both directions. The peak is a norm of high order over time,
-    which is smooth.
-    """
-
-    @classmethod
-    def of(cls, joint_names: tuple[str, ...], targets: Floats) -> SpeedCoverage:
-        """Targets (n,) [rad/s or m/s], positive."""
-        where = tuple(f"joint '{name}' {way}" for way in ("forwards", "backwards") for name in joint_names)
-        return cls("speed coverage", where, np.tile(targets, 2), ("rad/s or m/s",) * len(where))
-
-    def _peaks(self, motion: Motion) -> tuple[Floats, Floats]:
-        relative = np.maximum(np.hstack([motion.dq, -motion.dq]) / self.scale, 0.0)
-        return relative, np.asarray(np.mean(relative**_PEAK_ORDER, axis=0) ** (1 / _PEAK_ORDER))
-
-    def excess(self, motion: Motion) -> Floats:
-        """(1, 2 n): how far each peak stays below its target, as a share of the target."""
-        return 1.0 - self._peaks(motion)[1][None, :]
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Gradient with respect to the motion."""
-        relative, peaks = self._peaks(motion)
-        share = np.divide(relative, peaks, out=np.zeros_like(relative), where=peaks > 0.0) ** (_PEAK_ORDER - 1)
-        rate = -cotangent * share / (len(relative) * self.scale)
-        n = motion.dq.shape[1]
-        zero = np.zeros_like(motion.q)
-        return Motion(zero, rate[:, :n] - rate[:, n:], zero, zero)
 
 
 def measure_speed_shares(motion: Motion, velocity: Floats) -> Floats:

@@ -29,7 +29,6 @@ class DesignProblem:
         observation: Observation,
         constraints: tuple[Constraint, ...],
         *,
-        wishes: tuple[Constraint, ...] = (),
         sizes: tuple[Floats, Floats, Floats],
         samples: int,
         repetitions: float = 1.0,
@@ -41,7 +40,6 @@ class DesignProblem:
             family: A Fourier series; its own coefficients do not matter.
             observation: What the motion is to reveal.
             constraints: The limits.
-            wishes: Constraints that the search tries to keep but the result may break.
             sizes: Half-ranges of position, velocity and acceleration (n,), which scale the variables.
             samples: Number of samples over the recorded part.
             repetitions: Number of real measurements that each sample stands for.
@@ -50,7 +48,6 @@ class DesignProblem:
         self.family = family
         self.observation = observation
         self.constraints = constraints
-        self._penalised = constraints + wishes
         self.samples = samples
         self.prior = prior
         self.repetitions = repetitions
@@ -58,17 +55,12 @@ class DesignProblem:
         self._basis = [family.basis(times, order) for order in range(4)]
         self._seen = np.vstack([basis[self._recorded] for basis in self._basis[:3]])
         self.scale = np.min([_reach(b, size) for b, size in zip(self._basis[:3], sizes, strict=True)], axis=0)
-        self._multipliers = [np.zeros_like(c.excess(self.motion(np.zeros(self.size)))) for c in self._penalised]
+        self._multipliers = [np.zeros_like(c.excess(self.motion(np.zeros(self.size)))) for c in self.constraints]
 
     @property
     def size(self) -> int:
         """Number of variables."""
         return int(self.scale.size)
-
-    @property
-    def attainable_speed(self) -> Floats:
-        """Speed (n,) that the fastest basis function of each joint could reach alone [rad/s or m/s]."""
-        return np.asarray((self.scale * np.abs(self._basis[1]).max(axis=0)[:, None]).max(axis=0))
 
     def trajectory(self, x: Floats) -> FourierTrajectory:
         """The trajectory of variables x."""
@@ -122,7 +114,7 @@ class DesignProblem:
         value, slope = self.objective(x, criterion)
         motion = self.motion(x)
         parts = [np.zeros_like(part) for part in motion]
-        for constraint, multiplier in zip(self._penalised, self._multipliers, strict=True):
+        for constraint, multiplier in zip(self.constraints, self._multipliers, strict=True):
             force = np.maximum(multiplier + weight * constraint.excess(motion), 0.0)
             value += float(np.vdot(force, force) - np.vdot(multiplier, multiplier)) / (2.0 * weight)
             if force.any():
@@ -134,7 +126,7 @@ class DesignProblem:
         """One step of the method of multipliers; returns the largest excess over a limit."""
         motion = self.motion(x)
         worst = 0.0
-        for constraint, multiplier in zip(self._penalised, self._multipliers, strict=True):
+        for constraint, multiplier in zip(self.constraints, self._multipliers, strict=True):
             excess = constraint.excess(motion)
             worst = max(worst, float(excess.max(initial=0.0)))
             np.maximum(multiplier + weight * excess, 0.0, out=multiplier)

@@ -36,12 +36,9 @@ class DesignGoal:
     prior: ArrayLike | None = None
     """(b, b) information of earlier runs, for example `Excitation.information`: the motion then fills the gaps
     [inverse of the product of the parameters' units]."""
-    speed_coverage: float = 0.0
-    """Share (0 to 1) of its speed limit that each joint shall reach in both directions where its range allows it; for
-    friction models that depend on the speed."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no criterion, no rate, no share or no information."""
+        """Refuse what is no criterion, no rate or no information."""
         criterion = Criterion.of(self.criterion)
         if criterion.needs_every_entry:
             raise ArgumentError(
@@ -50,7 +47,6 @@ class DesignGoal:
             )
         object.__setattr__(self, "criterion", criterion)
         as_number("rate_hz", self.rate_hz, above=0.0)
-        as_number("speed_coverage", self.speed_coverage, least=0.0, most=1.0)
         if self.prior is not None:
             object.__setattr__(self, "prior", _as_information(self.prior))
 

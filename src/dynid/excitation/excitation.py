@@ -120,7 +120,7 @@ class Excitation:
             f"{reached}: so little of the speed limit is reached that viscous friction and inertia about "
             "this joint will be uncertain, whatever the condition number"
         )
-        remedy = "Take a shorter period, search longer, or ask for more by DesignGoal(speed_coverage=0.5) in Python."
+        remedy = "Take a shorter period, or search longer."
         if self.points is not None:
             remedy = "Raise the acceleration limit."
         return _warning("slow-joint", "velocity", message, remedy, {"smallest share of a speed limit": slowest.min()})

@@ -21,7 +21,7 @@ from dynid.files.records import as_record
 from dynid.files.small_files import read_json
 from dynid.tables import Table
 
-PLAN_FILES = ("trajectory.csv", "trajectory.json", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
+PLAN_FILES = ("trajectory.csv", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
 """Names of all files that `write_plan` may write; the script is for robots with six joints only."""
 _Number = Annotated[float, Meta(ge=-1e9, le=1e9)]
 
@@ -107,7 +107,6 @@ def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: flo
     check_rate(plan.trajectory, rate_hz)
     there, samples = Path(folder), plan.sample(rate_hz)
     samples.to_csv(there / "trajectory.csv", force=force)
-    samples.to_json(there / "trajectory.json", force=force)
     texts = {
         "trajectory.yaml": samples.ros_yaml(),
         "plan.txt": f"{plan.summary()}\n\n{_deviations(plan).to_text()}\n",
@@ -118,7 +117,7 @@ def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: flo
         texts["trajectory.script"] = f"# {plan.checks_summary}\n# {way}\n{samples.urscript()}"
     for name, content in texts.items():
         write_atomically(there / name, content, force=force)
-    written = [name for name in PLAN_FILES if name in ("trajectory.csv", "trajectory.json") or name in texts]
+    written = [name for name in PLAN_FILES if name == "trajectory.csv" or name in texts]
     if force:  # another robot's script must not stand beside this plan
         for name in set(PLAN_FILES) - set(written):
             (there / name).unlink(missing_ok=True)

@@ -17,8 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from dynid.arrays import Floats
-from dynid.excitation.base import Constraint
-from dynid.excitation.constraints import SpeedCoverage, build_constraints
+from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.design_problem import DesignProblem
 from dynid.excitation.design_settings import DesignTask
@@ -114,31 +113,18 @@ def _value(problem: DesignProblem, trajectory: FourierTrajectory, criterion: Cri
 
 
 def _problem(task: DesignTask) -> DesignProblem:
-    """The problem with smooth friction, whose gradients exist; with a wish for speed where the task has one."""
+    """The problem with smooth friction, whose gradients exist."""
     robot, limits = with_smooth_friction(task.robot), task.limits
     span = limits.upper - limits.lower
-    half = np.where(np.isfinite(span), 0.5 * span, np.pi)
-
-    def problem(wishes: tuple[Constraint, ...] = ()) -> DesignProblem:
-        return DesignProblem(
-            task.family,
-            observation,
-            constraints,
-            wishes=wishes,
-            sizes=(half, limits.velocity, limits.acceleration),
-            samples=task.samples,
-            repetitions=task.repetitions,
-            prior=task.prior,
-        )
-
-    observation = task.measured.observation(robot)
-    constraints = build_constraints(robot, limits)
-    plain = problem()
-    if task.goal.speed_coverage == 0.0:
-        return plain
-    # a joint cannot be asked for more speed than half of what its range allows
-    targets = np.minimum(task.goal.speed_coverage * limits.velocity, 0.5 * plain.attainable_speed)
-    return problem((SpeedCoverage.of(limits.joint_names, targets),))
+    return DesignProblem(
+        task.family,
+        task.measured.observation(robot),
+        build_constraints(robot, limits),
+        sizes=(np.where(np.isfinite(span), 0.5 * span, np.pi), limits.velocity, limits.acceleration),
+        samples=task.samples,
+        repetitions=task.repetitions,
+        prior=task.prior,
+    )
 
 
 def _first_trajectory(task: DesignTask, problem: DesignProblem, number: int) -> FourierTrajectory:

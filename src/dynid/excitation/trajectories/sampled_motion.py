@@ -63,11 +63,6 @@ class Samples:
         lines = [_csv_line(header), *(",".join(map(repr, row)) for row in rows.tolist())]
         write_atomically(path, "\n".join(lines) + "\n", force=force)
 
-    def to_json(self, path: str | os.PathLike[str], *, force: bool = True) -> None:
-        """Write an object with ``joint_names``, ``time``, ``q``, ``dq`` and ``ddq``."""
-        arrays = {name: getattr(self, name).tolist() for name in ("time", "q", "dq", "ddq")}
-        write_atomically(path, json.dumps({"joint_names": list(self.joint_names), **arrays}) + "\n", force=force)
-
     def ros_message(self) -> dict[str, Any]:
         """A ``trajectory_msgs/JointTrajectory`` as plain dictionaries and lists."""
         nanoseconds = np.rint(self.time * 1e9).astype(np.int64).tolist()
