@@ -177,7 +177,6 @@ columns = "q_{0..1}"
 unit = "deg"
 sign = [1, -1]
 offset = [0.0, -90.0]
-offset_unit = "deg"
 [effort]
 columns = ["tau_*0", "tau_1"]
 unit = "N m"

@@ -46,8 +46,6 @@ BAD = {
     "a column twice": _changed("position", columns=["q1", "q1", "q3", "q4", "q5", "q6"]),
     "columns that count down": _changed("position", columns="q{6..1}"),
     "no columns": _changed("position", columns=[]),
-    "offset in millimetres of an angle": _changed("position", offset=1.0, offset_unit="mm"),
-    "unit of no offset": _changed("position", offset_unit="deg"),
     "rated newton metres": _changed("effort", rated=5.0),
     "negative rated torque": _changed("effort", unit="%", rated=-1.0),
     "gear of a current alone": {**MAP, "current": {"columns": "tau{1..6}", "unit": "A", "gear": 100}},

@@ -90,7 +90,7 @@ def test_commands_are_matched_by_joint_names() -> None:
 
 def test_a_command_of_another_number_of_joints_is_refused() -> None:
     time = np.arange(5) / 100
-    with pytest.raises(DataError, match="2 columns of commanded positions for 3"):
+    with pytest.raises(DataError, match="2 commanded positions for 3 columns of q"):
         Recording(time=time, q=np.zeros((5, 3)), commands=Commands(time=time, position=np.zeros((5, 2))))
 
 

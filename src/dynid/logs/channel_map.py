@@ -12,8 +12,7 @@ Example::
     columns = "q_{0..1}"                     # q_0, q_1; a list works too; "{joint}" stands for each joint's name
     unit = "deg"
     sign = [1, -1]
-    offset = [0, -90]                        # added last, in offset_unit (or unit): q_model = q + offset
-    offset_unit = "deg"
+    offset = [0, -90]                        # added last, in the same unit: q_model = q + offset
 
     [effort]
     columns = ["tau_0", "tau_1"]
@@ -126,8 +125,7 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=F
     gear: Any = None
     """(n,) ratios or (n, n) matrix."""
     offset: Any = None
-    """(n,) added on the joint side, in `offset_unit`."""
-    offset_unit: Text | None = None
+    """(n,) added on the joint side, in the unit of the signal."""
     time: Text | None = None
     """Column with the time of this quantity, where it has a clock of its own."""
     width: Annotated[int, Meta(ge=0, lt=1000)] | Literal["joints"] | None = None
@@ -407,7 +405,6 @@ def _check_signal(quantity: str, signal: Signal) -> None:
             signal.gain is not None and quantity not in ("current", "effort"),
             "only torques and currents have one",
         ),
-        "offset_unit": (signal.offset_unit is not None and signal.offset is None, "there is no offset"),
         "rated": (
             signal.rated is not None and bool(signal.unit) and "share" not in dimensions,
             "the unit is no share of anything",

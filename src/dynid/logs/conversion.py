@@ -81,7 +81,8 @@ class _Conversion:
         with np.errstate(all="ignore"):  # infinities and NaN of the log are kept, so that the quality gate finds them
             values = {name: self._values(name, item, raw[name], orders.get(name)) for name, item in picked.items()}
             times = {name: self._time(name, item, len(values[name])) for name, item in picked.items()}
-            self._check_alike({name: values[name] for name in main if name != "wrench"})
+            for name in {*main} - {"wrench"}:
+                _for_each_joint(name, values[name], values["position"].shape[1])
             gains = self._torque_from_current(values, times)
         orders.setdefault("effort", orders.get("current"))
         for name in values:
@@ -95,12 +96,16 @@ class _Conversion:
             **{field: values[name] for name, field in _FIELDS.items() if name in values},
             **_clocks(times),
             "commands": self._commands(values, times, width),
-            "temperature": _temperature(values, times, width),
+            "temperature": Temperatures(
+                time=times["temperature"], values=_for_each_joint("temperature", values["temperature"], width)
+            )
+            if "temperature" in values
+            else None,
             "constants": {name: number for table in self._tables.values() for name, number in table.constants.items()},
             "joint_names": self._names(picked["position"], width),
             "findings": (
                 *self._findings,
-                *joint_findings(main, self._map.joints, self._robot, orders, has_commands="reference" in values),
+                *joint_findings(main, self._map.joints, self._robot, orders),
             ),
             "notes": (*dict.fromkeys(self._notes), *self._unused(picked)),
             "isolated": self._map.time.isolated,
@@ -143,15 +148,6 @@ class _Conversion:
         if self._map.joints and len(self._map.joints) != joints:
             reason = f"{len(self._map.joints)} joints are named for {joints} columns of position"
             raise DataError(reason, place="joints", remedy="Name every joint of the log once, in the robot's order.")
-
-    def _check_alike(self, values: Mapping[str, Floats]) -> None:
-        """Refuse signals of joints with different numbers of columns."""
-        joints = values["position"].shape[1]
-        for quantity, array in values.items():
-            if array.shape[1] != joints:
-                reason = f"{quantity} has {array.shape[1]} columns, position has {joints}"
-                remedy = f"Name one column per joint. {_orientation_note(self._signals[quantity])}."
-                raise DataError(reason, place=f"[{quantity}]", remedy=remedy)
 
     def _joint_words(self, item: Picked) -> tuple[str, ...]:
         """The names that say which column belongs to which joint: the log's, the map's, or the columns' own."""
@@ -196,7 +192,8 @@ class _Conversion:
         if signal.gear is not None and quantity != "current":  # a current stays the motor's; its torque passes the gear
             values = _through_gear(quantity, signal, values)
         if signal.offset is not None:
-            values = values + self._offset(quantity, signal, units, width)
+            scale = np.array([unit.factor for unit in units])
+            values = values + scale * _per_joint(quantity, "offset", signal.offset, width)
         self._note_conversion(quantity, signal, units)
         return self._without_absurd(quantity, picked.names, values)
 
@@ -267,19 +264,6 @@ class _Conversion:
                     "with the unit of every joint, or the gear of motor-side signals.",
                 )
 
-    def _offset(self, quantity: str, signal: Signal, units: list[Unit], width: int) -> Floats:
-        """(n,) what is added on the joint side."""
-        declared = [parse_unit(signal.offset_unit, quantity)] if signal.offset_unit else units
-        kinds = {unit.dimension for unit in (*declared, *units)} - {"SI"}
-        if signal.offset_unit and len(kinds) > 1:
-            raise DataError(
-                f"the offset is one of {declared[0].dimension}, {quantity} one of {units[0].dimension}",
-                place=f"[{quantity}] offset_unit",
-                remedy="Give the offset in a unit of the signal's kind; leave offset_unit out for the same unit.",
-            )
-        scale = np.array([unit.factor for unit in declared])
-        return np.asarray(scale * _per_joint(quantity, "offset", signal.offset, width))
-
     def _without_absurd(self, quantity: str, names: Sequence[str], values: Floats) -> Floats:
         """Values without numbers that no signal of a robot has; where most are absurd, the unit is wrong."""
         flat = values.ravel(order="K")
@@ -304,30 +288,27 @@ class _Conversion:
         Returns:
             `Recording.gain` and `Recording.gain_std`, as far as the map states them.
         """
-        signal = self._map.current
-        if signal is not None and "current" in values and (signal.torque_constant is not None or signal.gain):
-            quantity, key = "current", "gain" if signal.torque_constant is None else "torque_constant"
-            if "effort" in values:
-                raise DataError(
-                    "effort is both measured and computed from currents",
-                    place=f"[current] {key}",
-                    remedy=f"Take [effort] or {key} out.",
-                )
-            values["effort"], times["effort"] = values["current"], times["current"]
-            self._notes.append(f"effort computed from currents with the declared {key.replace('_', ' ')}s")
-        elif (signal := self._map.effort) is not None and signal.gain is not None and "effort" in values:
-            quantity = "effort"
+        signal, quantity = self._map.current, "current"
+        if "current" not in values or signal is None or (signal.torque_constant is None and signal.gain is None):
+            signal, quantity = self._map.effort, "effort"
+            if "effort" not in values or signal is None or signal.gain is None:
+                return {}
+        elif "effort" in values:
+            raise DataError(
+                "effort is both measured and computed from currents",
+                place="[current]",
+                remedy="Take [effort] out, or gain and torque_constant.",
+            )
         else:
-            return {}
-        width = values["effort"].shape[1]
+            self._notes.append("effort computed from currents with the declared constants")
+        drive, width = values[quantity], values[quantity].shape[1]
+        times["effort"] = times[quantity]
         if signal.gain is None:
-            constant = _per_joint("current", "torque_constant", signal.torque_constant, width)
-            torque = values["effort"] * constant
+            torque = drive * _per_joint("current", "torque_constant", signal.torque_constant, width)
             values["effort"] = torque if signal.gear is None else _through_gear("effort", signal, torque)
             return {"gain_std": np.zeros(width)}
-        gain = _per_joint(quantity, "gain", signal.gain.value, width)
-        std = _per_joint(quantity, "gain", signal.gain.std, width)
-        values["effort"] = values["effort"] * gain
+        gain, std = (_per_joint(quantity, "gain", x, width) for x in (signal.gain.value, signal.gain.std))
+        values["effort"] = drive * gain
         return {"gain": gain, "gain_std": std / np.abs(gain)}
 
     def _commands(self, values: Mapping[str, Floats], times: Mapping[str, Floats], width: int) -> Commands | None:
@@ -338,14 +319,8 @@ class _Conversion:
         for quantity in self._map.commands:
             if (array := values.get(quantity)) is None:
                 continue
-            if array.shape[1] == 1 and width > 1 and quantity not in ("reference", "reference_velocity"):
-                array = np.repeat(array, width, axis=1)  # one number for all joints
-            elif quantity != "supply" and array.shape[1] != width:
-                raise DataError(
-                    f"{quantity} has {array.shape[1]} columns, position {width}",
-                    place=f"[{quantity}]",
-                    remedy="Name one column per joint.",
-                )
+            if quantity != "supply":
+                array = _for_each_joint(quantity, array, width)
             if not np.array_equal(times[quantity], times["reference"], equal_nan=True):  # each holds until the next
                 last = np.searchsorted(times[quantity], times["reference"], side="right") - 1
                 array = array[np.clip(last, 0, max(len(array) - 1, 0))]
@@ -396,24 +371,21 @@ class _Conversion:
     def _declared_time(self, column: str, table: Table) -> Floats:
         """The time column the map names, in seconds."""
         clock = self._map.time
-        picked = pick(Signal(columns=(column,), file=clock.file), "time", self._tables, (), prefer=table)
-        if len(picked.names) != 1:
-            raise DataError(
-                f"time is one column, not {len(picked.names)}",
-                place="[time] column",
-                remedy="Name the one with stamps.",
-            )
-        unit = clock.unit or picked.table.units.get(picked.names[0])
-        if not unit:
-            raise DataError(
-                "the unit of time is not declared", place="[time]", remedy='Add unit = "s" (or ms, us, ns) to [time].'
-            )
-        time = np.asarray(picked.arrays[0].reshape(-1) * parse_unit(unit, "time").factor)
-        time = np.where(np.abs(time) <= LARGEST_SIGNAL, time, np.nan)
-        if clock.fraction is None:
-            return time
-        part = pick(Signal(columns=(clock.fraction,), file=clock.file), "time", self._tables, (), prefer=picked.table)
-        return time + part.arrays[0].reshape(-1) * parse_unit(clock.fraction_unit, "time").factor
+        unit = clock.unit
+        time: Floats | float = 0.0
+        for name in (column, *([clock.fraction] if clock.fraction else [])):
+            picked = pick(Signal(columns=(name,), file=clock.file), "time", self._tables, (), prefer=table)
+            if len(picked.names) != 1:
+                reason = f"time is one column, not {len(picked.names)}"
+                raise DataError(reason, place="[time] column", remedy="Name the one with stamps.")
+            unit = unit or picked.table.units.get(picked.names[0])
+            if not unit:
+                remedy = 'Add unit = "s" (or ms, us, ns) to [time].'
+                raise DataError("the unit of time is not declared", place="[time]", remedy=remedy)
+            part = picked.arrays[0].reshape(-1) * parse_unit(unit, "time").factor
+            time = time + np.where(np.abs(part) <= LARGEST_SIGNAL, part, np.nan)
+            unit = clock.fraction_unit
+        return np.asarray(time)
 
     # --- names and notes -------------------------------------------------------------------------------------------
 
@@ -495,18 +467,13 @@ def _clocks(times: Mapping[str, Floats]) -> dict[str, Floats | None]:
     return {"time": time, "effort_time": drives, "wrench_time": other("wrench", time)}
 
 
-def _temperature(values: Mapping[str, Floats], times: Mapping[str, Floats], width: int) -> Temperatures | None:
-    """Temperatures of the joints; one column stands for all of them."""
-    found = values.get("temperature")
-    if found is None:
-        return None
-    if found.shape[1] not in (1, width):
-        raise DataError(
-            f"temperature has {found.shape[1]} columns, position {width}",
-            place="[temperature]",
-            remedy="Name one column, or one per joint.",
-        )
-    return Temperatures(time=times["temperature"], values=np.broadcast_to(found, (len(found), width)))
+def _for_each_joint(quantity: str, values: Floats, width: int) -> Floats:
+    """One column per joint; a single one stands for all of what is no signal of a joint."""
+    own = (*_FIELDS, "reference", "reference_velocity")
+    if values.shape[1] != width and (values.shape[1] != 1 or quantity in own):
+        reason = f"{quantity} has {values.shape[1]} columns, position {width}"
+        raise DataError(reason, place=f"[{quantity}]", remedy="Name one column per joint.")
+    return np.broadcast_to(values, (len(values), width))
 
 
 def _orientation_note(signal: Signal) -> str:

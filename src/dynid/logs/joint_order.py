@@ -14,7 +14,7 @@ import numpy as np
 
 from dynid.arrays import Ints
 from dynid.errors import DataError
-from dynid.findings import Finding, Severity
+from dynid.findings import Finding
 from dynid.logs.column_names import JointNames, read_name, words_of
 from dynid.logs.columns import Picked
 from dynid.logs.recording import Recording
@@ -195,8 +195,6 @@ def joint_findings(
     declared: Sequence[str],
     robot: Robot | None,
     orders: Mapping[str, Ints | None],
-    *,
-    has_commands: bool,
 ) -> list[Finding]:
     """What the names of columns say about the joints that they are taken for.
 
@@ -205,7 +203,6 @@ def joint_findings(
         declared: The map's names of the joints; empty without.
         robot: The robot.
         orders: Quantity -> the places of the robot's joints among its columns, where its names have another order.
-        has_commands: Whether the log is one of servos, whose joints often have other names.
     """
     if robot is None:
         return []
@@ -224,40 +221,13 @@ def joint_findings(
     if not declared and in_log != list(position.names) and set(own) == set(range(robot.dof)):
         columns = {quantity: item.names for quantity, item in picked.items()}
         for quantity in _unnamed(columns, robot):
-            found.append(_remark(
-                "warning", f"[{quantity}] columns",
-                f"the log has its positions in another order than the robot, and the columns of {quantity} "
+            found.append(Finding(
+                code="joint-order", severity="warning", where=f"[{quantity}] columns",
+                message=f"the log has its positions in another order than the robot, and the columns of {quantity} "
                 f"({shortened(columns[quantity])}) do not say their joints: they are taken in the map's order",
-                f"Make sure that the map lists the columns of {quantity} in the robot's order.",
+                remedy=f"Make sure that the map lists the columns of {quantity} in the robot's order.",
             ))  # fmt: skip
-    if has_commands and not position.joints and len(position.names) == robot.dof > 1:
-        found += _assigned(position.names, own, named_joints(declared, robot), robot)
     return found
-
-
-def _assigned(
-    columns: Sequence[str], own: Sequence[int | None], given: Sequence[int | None], robot: Robot
-) -> list[Finding]:
-    """What the names of columns say against their joints: other joints than the map gives them, or nothing at all."""
-    if len(given) == robot.dof:
-        odd = [
-            f"'{column}' to {robot.joint_names[joint]}"
-            for column, mine, joint in zip(columns, own, given, strict=True)
-            if mine is not None and joint is not None and mine != joint
-        ]
-        message = f"joints = [...] of the channel map gives columns to joints of other names: {shortened(odd)}"
-        remedy = "Take joints out of the map, or list it in the order of the columns, unless the columns are misnamed."
-        return [_remark("warning", "joints", message, remedy)] if odd else []
-    if set(own) != {None} or _only_count(columns):
-        return []
-    pairs = [f"{column} is {joint}" for column, joint in zip(columns, robot.joint_names, strict=True)]
-    message = f"no column has the name of a joint, so they are taken in the robot's order: {shortened(pairs)}"
-    remedy = "Name the joints of the columns if this is wrong: joints = [...] in the channel map."
-    return [_remark("note", "joints", message, remedy)]
-
-
-def _remark(severity: Severity, where: str, message: str, remedy: str) -> Finding:
-    return Finding(code="joint-order", severity=severity, where=where, message=message, remedy=remedy)
 
 
 def match_joints(recording: Recording, robot: Robot | None) -> Recording:

@@ -205,40 +205,34 @@ class Recording:
         q = as_signal("q", self.q, time.size, None)
         assert q is not None
         width = q.shape[1]
-        clocks = {
-            name: time if clock is None else freeze(clock).reshape(-1)
-            for name, clock in (("effort_time", self.effort_time), ("wrench_time", self.wrench_time))
+        flat = {
+            name: None if value is None else freeze(value).reshape(-1)
+            for name in ("effort_time", "wrench_time", "gain", "gain_std")
+            for value in [getattr(self, name)]
         }
+        drive, sensor = (time if clock is None else clock for clock in (flat["effort_time"], flat["wrench_time"]))
         checked = {
+            **flat,
             "time": time,
             "q": q,
             "dq": as_signal("dq", self.dq, time.size, width),
-            "effort": as_signal("effort", self.effort, clocks["effort_time"].size, width),
-            "current": as_signal("current", self.current, clocks["effort_time"].size, width),
-            "wrench": as_signal("wrench", self.wrench, clocks["wrench_time"].size, 6),
-            "effort_time": None if self.effort_time is None else clocks["effort_time"],
-            "wrench_time": None if self.wrench_time is None else clocks["wrench_time"],
-            "gain": None if self.gain is None else freeze(self.gain).reshape(-1),
-            "gain_std": None if self.gain_std is None else freeze(self.gain_std).reshape(-1),
+            "effort": as_signal("effort", self.effort, drive.size, width),
+            "current": as_signal("current", self.current, drive.size, width),
+            "wrench": as_signal("wrench", self.wrench, sensor.size, 6),
             "joint_names": tuple(self.joint_names) or tuple(f"joint{j + 1}" for j in range(width)),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        for what, numbers in (("gains", self.gain), ("uncertainties of gains", self.gain_std)):
-            if numbers is not None and numbers.shape != (width,):
-                raise DataError(f"{numbers.size} {what} for {width} columns of q")
-        if len(self.joint_names) != width:
-            raise DataError(f"{len(self.joint_names)} joint names for {width} columns of q")
-        if self.commands is not None and self.commands.position.shape[1] != width:
-            raise DataError(
-                f"{self.commands.position.shape[1]} columns of commanded positions for {width} columns of q",
-                remedy="Give one commanded position for every joint.",
-            )
-        if self.temperature is not None and self.temperature.values.shape[1] != width:
-            raise DataError(
-                f"{self.temperature.values.shape[1]} columns of temperatures for {width} columns of q",
-                remedy="Give one temperature for every joint.",
-            )
+        counts = {"joint names": len(self.joint_names)}
+        if self.commands is not None:
+            counts["commanded positions"] = self.commands.position.shape[1]
+        if self.temperature is not None:
+            counts["temperatures"] = self.temperature.values.shape[1]
+        gains = {"gains": self.gain, "uncertainties of gains": self.gain_std}
+        counts |= {name: numbers.size for name, numbers in gains.items() if numbers is not None}
+        for what, count in counts.items():
+            if count != width:
+                raise DataError(f"{count} {what} for {width} columns of q", remedy="Give one for every joint.")
 
     @property
     def mean_temperature(self) -> Floats | None:
