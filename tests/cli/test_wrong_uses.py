@@ -299,7 +299,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     ),
     # values
     "hold-out without a percent sign": (identify("run1.csv", "--hold-out", "30"), 2, "Write 40% for the last 40 %"),
-    "hold-out of more than all": (identify("run1.csv", "--hold-out", "130%"), 2, "130 % leaves no data to"),
+    "hold-out of more than all": (identify("run1.csv", "--hold-out", "130%"), 2, "'130%' leaves nothing"),
     "hold-out beyond the log": (identify("run1.csv", "--hold-out", "100:200"), 3, "run1.csv: none of the log's 8 s"),
     "every block held out": (identify("run1.csv", "--hold-out", "every:1:1"), 2, "leaves nothing to identify from"),
     "time beyond the log": (["check", "run1.csv", *VALIDATE, "--time", "100:"], 3, "run1.csv: nothing is left"),

@@ -102,18 +102,3 @@ def test_a_strange_number_in_a_further_column_is_named() -> None:
         reduce_extended(ROBOT, run, Extension(key="", further=({1: column},)), columns=COLUMNS)
     run.valid[40, 1] = False
     reduce_extended(ROBOT, run, Extension(key="", further=({1: column},)), columns=COLUMNS)
-
-
-def test_equations_that_share_filtered_further_columns_are_those_that_do_not() -> None:
-    run = make_run()
-    columns = further(run)
-    known: dict[int, dict[tuple[int, int], Any]] = {k: {} for k in range(len(columns) - 1)}
-    options = {"key": "", "low_pass": smooth, "step": 3}
-    reduce_extended(ROBOT, run, Extension(further=columns, known_further=known, **options), columns=COLUMNS)
-    assert all(known.values())
-    joints = tuple(dict.fromkeys(column, np.zeros(0)) for column in columns[:-1])
-    shared = Extension(further=(*joints, columns[-1]), known_further=known, **options)
-    alone = Extension(further=columns, **options)
-    one, other = (reduce_extended(ROBOT, run, each, columns=COLUMNS) for each in (shared, alone))
-    for joint in range(ROBOT.dof):
-        assert np.array_equal(one.factor(joint), other.factor(joint))

@@ -13,7 +13,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.identify import identify
-from dynid.links.log_part import EveryBlock, LastPart, TimeRange, read_hold_out, split_recording
+from dynid.links.log_part import HoldOut, read_hold_out, split_recording
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
@@ -36,9 +36,9 @@ def log() -> Recording:
 
 
 def test_rules_are_read_from_text() -> None:
-    assert read_hold_out("40%") == LastPart(0.4)
-    assert read_hold_out("12:16.5") == TimeRange(12.0, 16.5)
-    assert read_hold_out("every:3:0.75") == EveryBlock(3, 0.75)
+    assert read_hold_out("40%") == HoldOut("last", 40.0)
+    assert read_hold_out("12:16.5") == HoldOut("range", 12.0, 16.5)
+    assert read_hold_out("every:3:0.75") == HoldOut("every", 3, 0.75)
     for wrong in ("40", "0%", "100%", "16:12", "every:1:0.5", "every:3:0", "half", "nan:3", "-1:3"):
         with pytest.raises(ArgumentError, match="Write 40% for the last"):
             read_hold_out(wrong)
@@ -51,7 +51,7 @@ def split_log(log: Recording, recipe: Recipe) -> tuple[Experiment, Experiment]:
 
 
 def test_an_end_is_cut_off(log: Recording) -> None:
-    used, held = split_recording(log, LastPart(0.25))
+    used, held = split_recording(log, read_hold_out("25%"))
     assert used.time[-1] < 9.0 <= held.time[0] + 1e-9
     assert used.time.size + held.time.size == log.time.size
     assert np.isfinite(used.effort).all()  # type: ignore[arg-type]
@@ -80,9 +80,9 @@ def test_infinite_torques_count_as_missing(log: Recording) -> None:
 
 def test_nothing_left_to_one_side_is_refused(log: Recording) -> None:
     with pytest.raises(DataError, match="none of the log's 12 s would be held out"):
-        split_recording(log, TimeRange(20.0, 30.0))
+        split_recording(log, read_hold_out("20:30"))
     with pytest.raises(DataError, match="all of the log's"):
-        split_recording(log, TimeRange(0.0, 30.0))
+        split_recording(log, read_hold_out("0:30"))
 
 
 def test_the_error_in_a_band_is_that_of_plain_filtering(log: Recording) -> None:

@@ -43,7 +43,7 @@ def reader(**settings: object) -> LogReader:
 
 def test_an_unknown_delay_is_estimated_with_the_robot() -> None:
     log, auto = recording(), reader(delay_s="auto")
-    whole, streamed = auto.experiments([log])[0], list(auto.streams([log])[0]())
+    whole, streamed = auto.experiments([log])[0], list(auto.stream(log))
     assert "moved back" in whole.processing_steps[0]
     assert streamed[0].processing_steps[0] == whole.processing_steps[0]
     np.testing.assert_allclose(np.concatenate([run.effort for run in streamed]), whole.effort, atol=1e-9)
@@ -53,7 +53,7 @@ def test_logs_without_torques_or_motion_are_refused() -> None:
     log, plain = recording(10.0), reader()
     rest = np.tile(log.q[0], (len(log.q), 1)) + 1e-6 * np.random.default_rng(0).normal(size=log.q.shape)
     torqueless, resting = Recording(time=log.time, q=log.q), Recording(time=log.time, q=rest, effort=log.effort)
-    for read in (plain.experiments, lambda logs: list(plain.streams(logs)[0]())):
+    for read in (plain.experiments, lambda logs: list(plain.stream(logs[0]))):
         with pytest.raises(DataError, match="no joint torques are mapped"):
             read([torqueless])
         with pytest.raises(IdentifiabilityError, match="no sample can be used"):
@@ -65,23 +65,9 @@ def test_borders_leave_no_trace_with_a_low_cutoff(tmp_path: Path, monkeypatch: p
     path, slow = saved(recording(240.0, 50.0), tmp_path / "log.npz"), reader(cutoff_hz=0.5)
     whole = slow.experiments([path])[0]
     monkeypatch.setattr(log_reader, "read_stream", partial(read_stream, rows=1000))
-    parts = list(slow.streams([path])[0]())
+    parts = list(slow.stream(path))
     assert len(parts) > 2
     time, ddq = (np.concatenate([getattr(part, name) for part in parts]) for name in ("time", "ddq"))
     inner = (whole.time > 20.0) & (whole.time < 220.0)
     expected = np.stack([np.interp(whole.time[inner], time, column) for column in ddq.T], axis=1)
     np.testing.assert_allclose(expected, whole.ddq[inner], atol=1e-6 * np.abs(whole.ddq).max())
-
-
-def test_progress_goes_on_from_log_to_log(tmp_path: Path) -> None:
-    logs = [saved(recording(10.0), tmp_path / f"{name}.npz") for name in "ab"]
-    shares: list[tuple[float, str]] = []
-    told = LogReader(
-        robot=ROBOT, recipe=Recipe(gate=False), channel_map=MAP, progress=lambda *step: shares.append(step)
-    )
-    for stream in told.streams(logs):
-        list(stream())
-    assert [share for share, _ in shares] == sorted(share for share, _ in shares)
-    assert all(share <= 0.51 for share, step in shares if "a.npz" in step)
-    assert all(share >= 0.49 for share, step in shares if "b.npz" in step)
-    assert {step for _, step in shares} == {"reading a.npz", "reading b.npz"}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.information import Information
-from dynid.information.extension import Extension, FilteredColumn
+from dynid.information.extension import Extension
 from dynid.information.reduction import reduce_extended
 from dynid.kernels import kernel
 from dynid.parameters.base_set import BaseParameters
@@ -152,30 +152,16 @@ def reduce_rows(
         further: Columns behind those of the terms: joint index -> (N,) torque per unit.
     """
     names = [(type(term).__qualname__, term.name) for term in terms]
-    step = 1 if band_hz is None else _step(run.rate_hz, band_hz)
-    filtered = _FILTERED_TERMS.setdefault(run, {}).setdefault((robot.fingerprint, band_hz), {})
-    new = dict.fromkeys(term for term in terms if term not in filtered)
-    columns = {term: {joint: _NOTHING for _, joint in known} for term, known in filtered.items()}
-    columns |= zip(new, _further_columns(robot, tuple(new), run), strict=True)
-    keeps = band_hz is not None and run.samples // step * len({*filtered, *new}) <= MOST_KEPT
-    found: dict[Term, FilteredColumn] = {**filtered, **({term: {} for term in new} if keeps else {})}
     extension = Extension(
         key=repr((names, len(further), band_hz)),
-        further=(*(columns[term] for term in terms), *further),
+        further=(*_further_columns(robot, tuple(terms), run), *further),
         low_pass=None if band_hz is None else partial(_low_pass, rate_hz=run.rate_hz, band_hz=band_hz),
-        step=step,
+        step=1 if band_hz is None else _step(run.rate_hz, band_hz),
         known=_FILTERED.setdefault(run, {}).setdefault((robot.fingerprint, base.columns, band_hz), {}),
-        known_further={place: found[term] for place, term in enumerate(terms) if term in found},
     )
-    information = reduce_extended(robot, run, extension, columns=base.columns, segments=blocks)
-    filtered.update(found)
-    return information
+    return reduce_extended(robot, run, extension, columns=base.columns, segments=blocks)
 
 
-_NOTHING = np.zeros(0)
-"""Stands for the samples of a column whose filtered rows are known."""
-_FILTERED_TERMS: WeakKeyDictionary[Experiment, dict[Hashable, dict[Term, FilteredColumn]]] = WeakKeyDictionary()
-"""Run -> robot and band -> term -> filtered rows: few of the terms of the next equations are new."""
 _FILTERED: WeakKeyDictionary[Experiment, dict[Hashable, dict[int, list[Floats]]]] = WeakKeyDictionary()
 """Run -> robot, base columns and band -> filtered rows: selection, estimate and files ask for them in turn."""
 

@@ -27,8 +27,6 @@ from dynid.information.triangular import are_moderate, triangle_of
 Masks = NDArray[np.bool_]
 Rows = Callable[[Chunk], list[Floats]]
 """From a checked chunk to the rows (N, w) of each joint."""
-FilteredColumn = dict[tuple[int, int], Floats]
-"""First sample of a stretch and joint -> filtered rows of a further column."""
 
 TABLE_SAMPLES = 8192
 """Samples whose rows are formed at a time where no filter needs a whole stretch (convention: some megabytes)."""
@@ -53,9 +51,6 @@ class Extension:
     known: dict[int, list[Floats]] = field(default_factory=dict)
     """First sample of a stretch -> for each joint the filtered rows of the tape's columns and of the torque; filled on
     the way. Equations of one run with other further columns may share it, if robot, columns and filter are the same."""
-    known_further: Mapping[int, FilteredColumn] = field(default_factory=dict)
-    """Further column -> what is known of it after the filter; filled on the way. Equations of one run may share it, if
-    the filter is the same. Of a column that is known, `further` needs the joints alone."""
 
 
 def extend(equations: Equations, extension: Extension, parameters: int) -> RowShape:
@@ -132,21 +127,16 @@ def _tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows:
     """For each joint the table of a span: the tape's columns, the further ones, the torque; filtered."""
     result = []
     for joint, own in enumerate(_own_tables(whole, span, valid, extension, rows)):
-        acting, place = _acting(extension, joint), (span.start, joint)
-        new = [k for k in acting if place not in extension.known_further.get(k, ())]
-        further = np.empty((len(new), span.stop - span.start)).T
+        acting = _acting(extension, joint)
+        further = np.empty((len(acting), span.stop - span.start)).T
         left_out = np.flatnonzero(~valid[:, joint])
-        for column, k in zip(further.T, new, strict=True):
+        for column, k in zip(further.T, acting, strict=True):
             np.copyto(column, extension.further[k][joint][span])
             column[left_out] = 0.0
             _check_finite(column, k, joint, span.start)
-        if extension.low_pass is not None and new:
+        if extension.low_pass is not None and acting:
             further = _filtered(further, valid[:, joint], extension.low_pass, extension.step)
-        found = dict(zip(new, further.T, strict=True))
-        for k in extension.known_further.keys() & found.keys():
-            extension.known_further[k][place] = found[k].copy()
-        columns = [found[k] if k in found else extension.known_further[k][place] for k in acting]
-        result.append(np.column_stack([own[:, :-1], *columns, own[:, -1]]))
+        result.append(np.column_stack([own[:, :-1], *further.T, own[:, -1]]))
     return result
 
 

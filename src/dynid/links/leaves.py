@@ -121,8 +121,7 @@ def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
     with _local(task.log) as log:
         reader = LogReader(robot=task.robot, recipe=task.recipe, channel_map=task.channel_map,
                            notice=warnings.append, progress=progress)  # fmt: skip
-        (stream,) = reader.streams([log])
-        pieces = _Watched(stream())
+        pieces = _Watched(reader.stream(log))
         information = reduce_in_blocks(task.robot, task.columns, pieces)
     if pieces.first is None:
         raise DataError("the log has no sample that can be used", path=_name(task.log), remedy="See dynid check.")

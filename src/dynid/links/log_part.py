@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,68 +25,38 @@ FORMS = "40% for the last 40 %, 12:16 for seconds 12 to 16, every:3:0.75 for eve
 """The three ways to write a rule, for remedies."""
 
 
-class HoldOut(ABC):
+@dataclass(frozen=True, slots=True)
+class HoldOut:
     """A rule that selects the held-out samples of a log."""
 
-    @abstractmethod
+    kind: Literal["last", "range", "every"]
+    first: float
+    """Share of the log [%], start of the range since the start of the log [s], or number of blocks."""
+    second: float = 0.0
+    """End of the range [s], or duration of a block [s]."""
+
+    @property
+    def leaves_both_sides(self) -> bool:
+        """Whether there can be data on both sides."""
+        if self.kind == "range":
+            return self.first < self.second
+        return 0.0 < self.first < 100.0 if self.kind == "last" else self.first >= 2 and self.second > 0.0
+
     def select(self, since_start: Floats, duration_s: float) -> Mask:
         """(N,) whether the samples at these times since the start of the log [s] are held out."""
+        if self.kind == "last":
+            return np.asarray(since_start >= (1.0 - self.first / 100.0) * duration_s)
+        if self.kind == "range":
+            return np.asarray((since_start >= self.first) & (since_start < self.second))
+        return np.asarray(since_start // self.second % self.first == self.first - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class LastPart(HoldOut):
-    """The last part of the log."""
-
-    share: float
-    """Share of the duration of the log, between 0 and 1."""
-
-    def __post_init__(self) -> None:
-        """Refuse shares that leave one side empty."""
-        if not 0.0 < self.share < 1.0:
-            lacking = "to validate with" if self.share <= 0.0 else "to identify from"
-            raise ArgumentError(
-                f"a hold-out of {100 * self.share:g} % leaves no data {lacking}", remedy=f"Write {FORMS}."
-            )
-
-    def select(self, since_start: Floats, duration_s: float) -> Mask:
-        return np.asarray(since_start >= (1.0 - self.share) * duration_s)
-
-
-@dataclass(frozen=True, slots=True)
-class TimeRange(HoldOut):
-    """A range of time."""
-
-    start_s: float
-    """Start of the range since the start of the log [s]."""
-    stop_s: float
-    """End of the range since the start of the log [s]."""
-
-    def __post_init__(self) -> None:
-        """Refuse empty ranges."""
-        if not 0.0 <= self.start_s < self.stop_s:
-            raise ArgumentError(f"a hold-out from {self.start_s:g} to {self.stop_s:g} s", remedy=f"Write {FORMS}.")
-
-    def select(self, since_start: Floats, duration_s: float) -> Mask:
-        return np.asarray((since_start >= self.start_s) & (since_start < self.stop_s))
-
-
-@dataclass(frozen=True, slots=True)
-class EveryBlock(HoldOut):
-    """Every n-th block of time."""
-
-    of: int
-    """Number of blocks of which the last one is held out."""
-    length_s: float
-    """Duration of a block [s]."""
-
-    def __post_init__(self) -> None:
-        """Refuse blocks that leave one side empty."""
-        if self.of < 2 or not 0.0 < self.length_s < np.inf:
-            reason = f"every:{self.of}:{self.length_s:g} leaves nothing to identify from, or holds nothing out"
-            raise ArgumentError(reason, remedy=f"Write {FORMS}.")
-
-    def select(self, since_start: Floats, duration_s: float) -> Mask:
-        return np.asarray(since_start // self.length_s % self.of == self.of - 1)
+NUMBER = r"(\d{1,15}\.?\d{0,15}|\.\d{1,15})"
+"""A number without a sign."""
+WRITTEN: dict[Literal["last", "range", "every"], str] = {
+    "last": f"{NUMBER} ?%", "range": f"{NUMBER}:{NUMBER}", "every": rf"every:(\d{{1,9}}):{NUMBER}",
+}  # fmt: skip
+"""How each kind is written."""
 
 
 def read_hold_out(text: str) -> HoldOut:
@@ -100,19 +69,14 @@ def read_hold_out(text: str) -> HoldOut:
     Raises:
         ArgumentError: The text is none of these.
     """
-    if not isinstance(text, str):
-        share = isinstance(text, int | float) and not isinstance(text, bool) and 0.0 < float(text) < 100.0
-        percent = 100.0 * float(text) if share and float(text) < 1.0 else text
-        likely = f'hold_out="{percent:g}%", or ' if share else ""
-        raise ArgumentError(f"hold_out is {text!r}", remedy=f"Write it as a text: {likely}{FORMS}.")
-    number = r"(\d{1,15}\.?\d{0,15}|\.\d{1,15})"
-    if found := re.fullmatch(rf"{number} ?%", text):
-        return LastPart(float(found[1]) / 100.0)
-    if found := re.fullmatch(rf"{number}:{number}", text):
-        return TimeRange(float(found[1]), float(found[2]))
-    if found := re.fullmatch(rf"every:(\d{{1,9}}):{number}", text):
-        return EveryBlock(int(found[1]), float(found[2]))
-    raise ArgumentError(f"'{text}' is not a part of a log", remedy=f"Write {FORMS}.")
+    for kind, pattern in WRITTEN.items():
+        if found := re.fullmatch(pattern, str(text)):
+            rule = HoldOut(kind, *map(float, found.groups()))
+            if rule.leaves_both_sides:
+                return rule
+            reason = f"a hold-out of '{text}' leaves nothing to identify from, or nothing to validate with"
+            raise ArgumentError(reason, remedy=f"Write {FORMS}.")
+    raise ArgumentError(f"hold_out is {text!r}, which is not a part of a log", remedy=f"Write {FORMS}.")
 
 
 def split_recording(recording: Recording, rule: HoldOut) -> tuple[Recording, Recording]:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -157,18 +156,24 @@ class LogReader:
         """Read logs as they were recorded: the part that the recipe names, with the robot's joints; unchecked."""
         return [self._recording(log, done) for log, done in _shares(logs)]
 
-    def streams(self, logs: Sequence[Log]) -> list[Callable[[], Iterator[Experiment]]]:
-        """For every log a function that reads it piece by piece, as often as needed; the gate checks it once.
-
-        The delay is that of the first piece, and the cutoff that of all first pieces.
-        """
-        opened = [self._begin(log) for log in logs]
-        hz = share_cutoff([chain for chain, _ in opened])[0] if self.recipe.cutoff_hz == "auto" else None
-        options = [chain.options if hz is None else replace(chain.options, cutoff_hz=hz) for chain, _ in opened]
-        return [
-            partial(self._stream, log, chosen, note, range(number, len(logs)), [])
-            for number, (log, chosen, (_, note)) in enumerate(zip(logs, options, opened, strict=True))
-        ]
+    def stream(self, log: Log) -> Iterator[Experiment]:
+        """The processed pieces of a log, with delay and cutoff of the first; the gate objects at the end."""
+        with locate_errors(log):
+            chain, note = self._begin(log)
+            options = chain.options
+            if self.recipe.cutoff_hz == "auto":
+                options = replace(options, cutoff_hz=share_cutoff([chain])[0])
+            check = StreamCheck(self.robot) if self.recipe.gate else None
+            has_samples, dropped, read = False, Counter[str](), [0.0]
+            pieces = self._pieces(log, lambda share, _: read.append(share))  # from another thread
+            for run in process_stream(pieces, options, check=check):
+                self._report(read[-1], f"reading {_name(log)}")
+                has_samples = has_samples or bool(run.valid.any())
+                dropped.update(run.dropped)
+                yield replace(run, processing_steps=(note, *run.processing_steps)) if note else run
+            if check is not None:
+                self.refuse_or_warn(log, check.report().findings)
+        self._refuse_empty(log, has_samples, dropped)
 
     def cutoff_of_beginnings(self, logs: Sequence[Log]) -> float:
         """One cutoff for logs [Hz], chosen from their first pieces."""
@@ -262,32 +267,6 @@ class LogReader:
                 where = f"{_name(log)}: effort"
                 self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
             return Chain.start(first, options), note
-
-    def _stream(
-        self, log: Log, options: Processing, note: str, place: range, checked: list[bool]
-    ) -> Iterator[Experiment]:
-        """The processed pieces of a log; the gate sees them in the first pass and objects after the last piece.
-
-        Args:
-            log: The log.
-            options: How its pieces are processed.
-            note: A line about its delay.
-            place: From its number to that of all logs.
-            checked: Gets an entry when the gate has seen the log.
-        """
-        check = StreamCheck(self.robot) if self.recipe.gate and not checked else None
-        has_samples, dropped, read = False, Counter[str](), [0.0]
-        with locate_errors(log):
-            pieces = self._pieces(log, lambda share, _: read.append(share))  # from another thread
-            for run in process_stream(pieces, options, check=check):
-                self._report((place.start + read[-1]) / place.stop, f"reading {_name(log)}")
-                has_samples = has_samples or bool(run.valid.any())
-                dropped.update(run.dropped)
-                yield replace(run, processing_steps=(note, *run.processing_steps)) if note else run
-            if check is not None:
-                self.refuse_or_warn(log, check.report().findings)
-                checked.append(True)
-        self._refuse_empty(log, has_samples, dropped)
 
     # --- what is said about logs -----------------------------------------------------------------------------------
 
