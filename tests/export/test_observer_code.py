@@ -14,8 +14,7 @@ from dynid.export.c.c_check import FLAGS, find_compiler
 from dynid.export.c.observer_code import CHECKED_GAIN, observer_files, run_observer, wandering_states
 from dynid.kernels import kernel
 from dynid.links.rich.models import Model
-from dynid.monitor.observer import MomentumObserver
-from dynid.monitor.observer_model import ObserverModel
+from dynid.monitor.observer import MomentumObserver, ObserverModel
 from dynid.terms.memory import Hysteresis, LaggedSign
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")

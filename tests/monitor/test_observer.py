@@ -13,8 +13,7 @@ from dynid.dynamics.energy import total_energy
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import kernel
 from dynid.links.rich.models import Model
-from dynid.monitor.observer import MomentumObserver, energy_residual, external_torque, observe
-from dynid.monitor.observer_model import ObserverModel
+from dynid.monitor.observer import MomentumObserver, ObserverModel, observe
 from dynid.tape import Tape, compile_tape, record, vjp
 from dynid.terms.memory import Hysteresis, LaggedSign
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric
@@ -99,22 +98,6 @@ def test_the_observer_answers_a_push_as_a_first_order_lag_exact_in_the_limit() -
     coarse, fine = response_error(0.002), response_error(0.0005)
     assert fine < 0.01
     assert fine < 0.5 * coarse
-
-
-def test_the_energy_residual_is_the_power_of_the_push() -> None:
-    robot, run = pushed_arm(0.0005)
-    power = energy_residual(robot, run, gain=2000.0)
-    expected = np.where(run.time > 0.1, run.dq @ PUSH, 0.0)
-    late = run.time > 0.11
-    assert np.abs(power - expected)[late].max() < 0.03 * np.abs(expected).max()
-
-
-def test_the_direct_residual_is_the_push() -> None:
-    robot, run = pushed_arm(0.0005)
-    inside = (np.abs(run.time - 0.1) > 0.002) & (run.time > 0.001) & (run.time < 0.299)
-    found = external_torque(robot, run)[inside]
-    expected = np.where(run.time[inside, None] > 0.1, PUSH, 0.0)
-    assert np.abs(found - expected).max() < 0.02 * np.abs(PUSH).max()
 
 
 def test_one_step_after_the_other_gives_the_batch_also_with_memory() -> None:

@@ -336,7 +336,7 @@ def test_what_pushes_on_or_pushes_back_is_no_end() -> None:
     assert turned[1].until_s == pytest.approx(14.0, abs=0.05)
 
 
-def test_a_verdict_says_what_was_not_watched_and_how_early_alarms_may_be() -> None:
+def test_a_verdict_says_what_was_not_watched() -> None:
     fit, run = small_fit()
     known = calibrate(fit, folds=3)
     lost = np.array(run.effort)
@@ -347,10 +347,6 @@ def test_a_verdict_says_what_was_not_watched_and_how_early_alarms_may_be() -> No
     assert begin == pytest.approx(run.time[199])
     assert run.time[260] <= end <= run.time[262]
     assert f"without {begin:.2f} to {end:.2f} s" in found.verdict
-    assert run.derivation is not None
-    assert run.derivation.smoothing.cutoff_hz is not None
-    assert found.early_s == pytest.approx(0.75 / run.derivation.smoothing.cutoff_hz)
-    assert "before a push" in found.verdict
     assert watch_experiment(fit, run.rows(slice(0, 10)), known).verdict.startswith("nothing was watched")
 
 

@@ -11,7 +11,7 @@ NAMES = {
     "hand_guiding": ["HandGuiding"],
     "live_watch": ["LiveWatch"],
     "load_tracker": ["LoadTracker"],
-    "observer": ["MomentumObserver", "energy_residual", "external_torque", "observe"],
+    "observer": ["MomentumObserver", "observe"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -8,6 +8,4 @@ from dynid.monitor.hand_guiding import HandGuiding as HandGuiding
 from dynid.monitor.live_watch import LiveWatch as LiveWatch
 from dynid.monitor.load_tracker import LoadTracker as LoadTracker
 from dynid.monitor.observer import MomentumObserver as MomentumObserver
-from dynid.monitor.observer import energy_residual as energy_residual
-from dynid.monitor.observer import external_torque as external_torque
 from dynid.monitor.observer import observe as observe

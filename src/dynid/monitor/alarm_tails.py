@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 
 from dynid.arrays import Floats
 from dynid.errors import DataError
@@ -68,15 +69,12 @@ class Tail:
 
     def level(self, rate_hz: float) -> float:
         """The level that events exceed at a rate [1/s]; the threshold for all rates above its own."""
-        low, high = self.threshold, self.threshold + float(self.scales.max())
         if rate_hz >= self.events_hz:
-            return low
+            return self.threshold
+        high = self.threshold + float(self.scales.max())
         while self.rate(high) > rate_hz:
-            high += high - low
-        for _ in range(60):  # bisection: the rate falls with the level
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.rate(middle) > rate_hz else (low, middle)
-        return high
+            high += high - self.threshold
+        return float(brentq(lambda level: self.rate(level) - rate_hz, self.threshold, high))
 
 
 def find_peaks(statistic: Floats, rate_hz: float, threshold: float) -> Floats:

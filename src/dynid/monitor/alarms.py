@@ -22,9 +22,6 @@ NAMED = 5
 """Gaps of a watch that its verdict names (convention)."""
 OVER = 1.0 / 3.0
 """Share of the largest torque of a contact below which it is over, if it stays there for `CLEAR_S` (convention)."""
-EARLY = 0.75
-"""Periods of a cutoff by which motion that was smoothed there and back answers before a push, at most (experiment: 0.37
-of a UR10, 0.54 to 0.73 of an arm with a slide)."""
 BEYOND = 1.2
 """Ratio of speeds or torques to the largest of the calibration from which on no rate is stated (convention)."""
 SAME_S = 1.0
@@ -74,8 +71,6 @@ class Watch:
     """Length of the data that the rate was fitted to [s]."""
     unlike: str = ""
     """In what the motion is unlike those of the calibration, so that no rate can be stated; empty where it is not."""
-    early_s: float = 0.0
-    """How long before a push its alarm may come [s]: the motion was smoothed there and back."""
 
     @property
     def seconds(self) -> float:
@@ -89,11 +84,10 @@ class Watch:
         count = "no alarm" if not self.alarms else "1 alarm" if len(self.alarms) == 1 else f"{len(self.alarms)} alarms"
         if not self.time.size:
             return "nothing was watched: no stretch is long enough and has the torques of all joints"
-        early = f"; alarms may come up to {self.early_s:.2g} s before a push" if self.alarms and self.early_s else ""
         rate = f"no rate of false alarms can be stated: {self.unlike}" if self.unlike else (
             f"{expected:.2g} false ones are expected at {self.per_hour:g} per hour (tails fitted to "
             f"{self.calibrated_s:.0f} s of clean motion)")  # fmt: skip
-        return f"{count} in {self.seconds:.1f} s, {self._watched()}; {rate}{early}"
+        return f"{count} in {self.seconds:.1f} s, {self._watched()}; {rate}"
 
     @property
     def gaps(self) -> tuple[tuple[float, float], ...]:
@@ -140,7 +134,6 @@ class Watch:
             "source": self.source,
             "seconds": self.seconds,
             "not_watched_s": [list(gap) for gap in self.gaps],
-            "early_s": self.early_s,
             "false_alarms_per_hour": None if self.unlike else self.per_hour,
             "unlike_the_calibration": self.unlike,
             "calibrated_seconds": self.calibrated_s,
@@ -200,7 +193,6 @@ def watch_experiment(
         source=run.source,
         calibrated_s=known.seconds,
         unlike=_compare_motion(known, found),
-        early_s=_early(run),
     )
 
 
@@ -214,11 +206,6 @@ def _compare_motion(known: Calibration, found: Sequence[Statistics]) -> str:
         return ""
     words = ("moves {:.2g} times as fast as", "carries {:.2g} times the torque of")[int(kind)]
     return f"{known.joint_names[int(joint)]} {words.format(most[kind, joint])} the logs of the calibration"
-
-
-def _early(run: Experiment) -> float:
-    cutoff = None if run.derivation is None else run.derivation.smoothing.cutoff_hz
-    return 0.0 if cutoff is None else EARLY / cutoff
 
 
 def _joined(parts: Sequence[Floats], width: int) -> Floats:

@@ -27,10 +27,9 @@ from dynid.links.run_differences import settle_runs
 from dynid.monitor.alarm_tails import Tail, fit_tail, usual_peaks
 from dynid.monitor.bands import Band, Learnt, RunOffsets, fit_band, fit_offsets
 from dynid.monitor.jumps import Whitening, fit_whitening, project_steps
-from dynid.monitor.observer import GAIN
+from dynid.monitor.observer import GAIN, follow
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, slowest_rate, watched_stretches
 from dynid.processing.experiment import Experiment
-from dynid.terms.memory import lag_exponentially
 
 Kind = Literal["contact", "disturbance"]
 FOLDS = 4
@@ -264,11 +263,6 @@ class Calibration:
             level=np.abs(external / (self.level_scale * std)),
             learnt=learnt,
         )
-
-
-def follow(raw: Floats, keep: float) -> Floats:
-    """``r = keep r + (1 - keep) e`` from zero on, along (N, n): the observer's answer to the raw torque."""
-    return np.asarray(lag_exponentially(np.vstack([np.zeros((1, raw.shape[1])), raw]), keep)[1:])
 
 
 @one_blas_thread()

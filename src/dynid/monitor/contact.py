@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_row
-from dynid.decompositions import singular_values
 from dynid.errors import ArgumentError
 from dynid.kernels import link_jacobian, link_pose
 from dynid.robot.model import Robot
@@ -49,8 +48,6 @@ class ContactWrench:
     """(6, 6) or (3, 3)"""
     determined: NDArray[np.bool_]
     """Whether the 95 % interval of each component tells something: it leaves out zero, or holds faint values only."""
-    condition: float
-    """Ratio of the largest to the smallest singular value of the Jacobian; infinite in singular postures."""
 
     @property
     def force(self) -> Floats:
@@ -132,11 +129,9 @@ def contact_wrench(
     weighted = J / spread
     covariance = np.asarray(np.linalg.inv(weighted @ weighted.T + np.diag(prior**-2)), dtype=np.float64)
     wrench = np.asarray(covariance @ (weighted @ (torque / spread)), dtype=np.float64)
-    scaled = singular_values(weighted * prior[:, None])
-    condition = float(scaled[0] / scaled[-1]) if len(scaled) == len(prior) and scaled[-1] > 0.0 else float("inf")
     half, faint = NORMAL_95 * np.sqrt(np.diag(covariance)), np.array([FAINT_N] * 3 + [FAINT_NM] * 3)[: len(prior)]
     determined = (np.abs(wrench) > half) | (np.abs(wrench) + half < faint)
-    return ContactWrench(link, as_row("point", point, 3), wrench, covariance, determined, condition)
+    return ContactWrench(link, as_row("point", point, 3), wrench, covariance, determined)
 
 
 def _jacobian_at(robot: Robot, link: str, q: Floats, point: Floats) -> Floats:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from scipy.linalg import solve
 
 from dynid.arrays import Floats
 from dynid.terms.memory import lag_exponentially
@@ -55,8 +56,8 @@ class Whitening:
 
     @property
     def order(self) -> int:
-        """Longest memory of a joint [periods]."""
-        return max(model.order for model in self.noise)
+        """Memory of the joints [periods]."""
+        return self.noise[0].order
 
     @property
     def settling(self) -> int:
@@ -65,10 +66,7 @@ class Whitening:
 
     def innovations(self, sudden: Floats) -> Floats:
         """(N - order, n) what is new in sudden parts (N, n), with the variance one on average."""
-        columns = [
-            model.whiten(sudden[:, j])[self.order - model.order :] / np.sqrt(model.variance)
-            for j, model in enumerate(self.noise)
-        ]
+        columns = [model.whiten(sudden[:, j]) / np.sqrt(model.variance) for j, model in enumerate(self.noise)]
         return np.column_stack(columns)
 
     def least(self, sudden: Sequence[Floats]) -> Floats:
@@ -94,46 +92,27 @@ def sudden_part(residual: Floats, rate_hz: float) -> Floats:
 
 
 def fit_whitening(sudden: Sequence[Floats], rate_hz: float, std: Sequence[Floats] | None = None) -> Whitening:
-    """Fit the memory of sudden parts, none of them pushed.
+    """Fit the memory of sudden parts, none of them pushed, by weighted least squares.
 
     Args:
         sudden: (N, n) sudden parts [N m or N].
         rate_hz: Their rate [Hz].
-        std: (N - p, n) standard deviations of what is new in them, by an earlier fit of the orders p; they weigh the
-            samples, so that the large errors at reversals do not decide alone.
+        std: (N - p, n) standard deviations of what is new in them, by an earlier fit; they weigh the samples, so that
+            the large errors at reversals do not decide alone.
     """
-    most = int(np.clip(round(MEMORY_S * rate_hz), *MEMORY))
+    p = min(int(np.clip(round(MEMORY_S * rate_hz), *MEMORY)), *(len(u) // 2 for u in sudden))
     models = []
     for j in range(sudden[0].shape[1]):
-        known = [autocovariance(u[:, j], np.ones(len(u), dtype=bool), min(most, len(u) - 1)) for u in sudden]
-        size = min(len(found[0]) for found in known)
-        total = sum(count for _, count in known)
-        covariances = sum(found[0][:size] * (found[1] / total) for found in known)
-        models.append(Autoregression.fit(np.asarray(covariances) * np.where(np.arange(size), 1.0, 1.0 + OWN), total))
-    if std is not None:
-        order = max(model.order for model in models)
-        models = [
-            _weighted([u[order - model.order :, j] for u in sudden], [s[:, j] for s in std], model)
-            for j, model in enumerate(models)
-        ]
+        past = np.concatenate([sliding_window_view(u[:, j], p + 1) for u in sudden])  # oldest first
+        weight = np.ones(len(past)) if std is None else 1.0 / np.concatenate([s[:, j] for s in std])
+        weight = np.minimum(weight, np.median(weight))  # a calm arm at rest does not decide alone, either
+        own = OWN * float(np.square(past[:, p]).mean())
+        A, total = past[:, :p] * weight[:, None], float(np.square(weight).sum())
+        taps = np.ones(p + 1)
+        taps[1:] = -solve(A.T @ A + own * total * np.eye(p), A.T @ (past[:, p] * weight), assume_a="pos")[::-1]
+        variance = float(np.square((past @ taps[::-1]) * weight).sum()) / total
+        models.append(Autoregression(taps, variance + own * float(np.square(taps).sum())))
     return Whitening(tuple(models), rate_hz)
-
-
-def _weighted(parts: Sequence[Floats], std: Sequence[Floats], model: Autoregression) -> Autoregression:
-    """The taps of the same order by weighted least squares."""
-    p = model.order
-    past = np.concatenate([sliding_window_view(x, p + 1) for x in parts])  # oldest first
-    weight = 1.0 / np.concatenate(list(std))
-    weight = np.minimum(weight, np.median(weight))  # a calm arm at rest does not decide alone, either
-    taps = np.ones(p + 1)
-    own = OWN * float(np.square(past[:, p]).mean())
-    if p:
-        A = past[:, :p] * weight[:, None]
-        G = A.T @ A + own * float(np.square(weight).sum()) * np.eye(p)
-        taps[1:] = -np.linalg.solve(G, A.T @ (past[:, p] * weight))[::-1]
-    new = past @ taps[::-1]
-    variance = float(np.square(new * weight).sum() / np.square(weight).sum())
-    return Autoregression(taps, variance + own * float(np.square(taps).sum()))
 
 
 def project_steps(whitening: Whitening, sudden: Floats, std: Floats) -> tuple[Floats, Floats]:
@@ -185,33 +164,6 @@ class Autoregression:
     variance: float
     """Of the white noise that drives it."""
 
-    @classmethod
-    def white(cls, variance: float) -> Autoregression:
-        """No memory."""
-        return cls(np.ones(1), variance)
-
-    @classmethod
-    def fit(cls, covariances: Floats, samples: int) -> Autoregression:
-        """From autocovariances (P + 1,) of ``samples`` samples, of the order up to P with the smallest BIC.
-
-        Levinson's recursion; it ends where the covariances can be those of no process (they may be differences).
-        """
-        best = cls.white(float(covariances[0]))
-        lowest = samples * np.log(max(best.variance, 1e-300))
-        taps, variance = np.ones(1), float(covariances[0])
-        for order in range(1, covariances.size):
-            if not variance > 0.0:
-                break
-            reflection = -float(taps @ covariances[order:0:-1][: taps.size]) / variance
-            if not abs(reflection) < 1.0:
-                break
-            taps = np.append(taps, 0.0) + reflection * np.append(taps, 0.0)[::-1]
-            variance *= 1.0 - reflection**2
-            criterion = samples * np.log(variance) + order * np.log(max(samples, 2))
-            if criterion < lowest:
-                best, lowest = cls(taps, variance), criterion
-        return best
-
     @property
     def order(self) -> int:
         """Samples that it remembers."""
@@ -224,15 +176,3 @@ class Autoregression:
         for lag in range(1, p + 1):
             result += self.taps[lag] * x[p - lag : p - lag + rows]
         return np.asarray(result)
-
-
-def autocovariance(x: Floats, valid: NDArray[np.bool_], most: int) -> tuple[Floats, int]:
-    """(most + 1,) autocovariances of a zero-mean signal (N,), and the number of samples that count."""
-    e = np.where(valid, x, 0.0)
-    known = valid.astype(float)
-    size = len(e)
-    sums = [float(e[lag:] @ e[: size - lag]) for lag in range(most + 1)]
-    counts = [float(known[lag:] @ known[: size - lag]) for lag in range(most + 1)]
-    count = max(counts[0], 1.0)
-    # divided by the number of pairs over the number of samples, so that gaps do not weaken the correlation
-    return np.array([s / max(c, 1.0) * (c / count) for s, c in zip(sums, counts, strict=True)]), int(counts[0])

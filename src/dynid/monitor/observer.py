@@ -1,10 +1,22 @@
-"""Torques from outside, from the model and what a robot measures: by momentum, by energy, by acceleration."""
+"""Torques from outside, from the model and what a robot measures, without accelerations: the momentum observer.
+
+The robot obeys ``dp/dt = tau + C^T dq - g - friction + external`` with ``p = M dq``. The observer
+``r = K (p - integral(tau + C^T dq - g - friction + r))`` obeys ``dr/dt = K (external - r)``: it follows the torque from
+outside with the time constant 1 / K and needs no acceleration. Over one period this is, exactly for a torque that is
+constant within it,
+
+    e = (p - p_before) / period - (b + b_before) / 2,    r = keep r_before + (1 - keep) e,    keep = exp(-K period),
+
+with b = tau + C^T dq - g - friction. The integral itself is never formed: it would grow without end and lose digits.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,16 +24,115 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_sample
+from dynid.dynamics.energy import momentum_balance
+from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.rows import stretches, torque_of_terms
 from dynid.kernels import kernel
+from dynid.lazy import cached_property
 from dynid.links.identify import Identification
-from dynid.monitor.observer_model import ObserverModel
+from dynid.links.rich.models import Model, PresentState
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-from dynid.tape import compile_single
+from dynid.tape import Tape, compile_single, record
 from dynid.tape.kernel import Kernel
+from dynid.terms.base import RecordableTerm, Term
 from dynid.terms.memory import lag_exponentially
+
+
+@dataclass(frozen=True, eq=False)
+class ObserverModel:
+    """The model of an observer: a robot, its further terms, and the parameters of both.
+
+    Terms that depend on the torques of the links see these without the part of the accelerations, which an observer
+    does not know.
+    """
+
+    whole: Model
+
+    @classmethod
+    def of(cls, source: Robot | Identification) -> ObserverModel:
+        """The observer of a robot with its parameter values, or of an identification with all its terms."""
+        if isinstance(source, Identification):
+            return cls(source.rich)
+        return cls(Model(source, source.parameter_vector))
+
+    @property
+    def robot(self) -> Robot:
+        """Geometry and kinds of terms."""
+        return self.whole.robot
+
+    @property
+    def theta(self) -> Floats:
+        """(p,) parameters of the robot."""
+        return self.whole.theta
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Further terms, each with its parameter."""
+        return self.whole.terms
+
+    @property
+    def state_size(self) -> int:
+        """Count of numbers in the state: momentum, balance and external torque (n,) each, then the memory (k,)."""
+        return 3 * self.robot.dof + self.whole.memory_size
+
+    @cached_property
+    def term_inertia(self) -> Floats:
+        """(n, n) inertia of the further terms: rotors that move several joints, for example."""
+        M = np.zeros((self.robot.dof, self.robot.dof))
+        for term in self.terms:
+            if isinstance(term, RecordableTerm):
+                for (j, k), factor in term.inertia(term.acts_on(self.robot.joint_names)).items():
+                    M[j, k] += term.value * factor
+        return M
+
+    def momentum_and_force(self, q: Any, dq: Any) -> tuple[Any, Any]:
+        """Momentum (n,), and ``C^T dq - g`` less the robot's own friction (n,); scalar-agnostic."""
+        balance = momentum_balance(self.robot, self.theta, q, dq)
+        own = term_torque(self.robot, self.theta, q, dq, np.zeros(self.robot.dof))
+        return balance["momentum"] + self.term_inertia @ dq, balance["force"] - own
+
+    @cached_property
+    def start(self) -> Tape:
+        """Inputs q, dq, ``torque`` (n,) of the first sample; output ``state``."""
+        n = self.robot.dof
+
+        def begin(q: Any, dq: Any, torque: Any) -> dict[str, Any]:
+            state = PresentState(self.robot, q, dq, np.zeros(n), 0.0)
+            memory = [number for term in self.terms for number in term.begin(state)] or [0.0]
+            momentum, balance, _ = self._advance(q, dq, torque, 0.0, memory)
+            return {"state": np.concatenate([momentum, balance, np.zeros(n), np.array(memory)])}
+
+        return record(begin, q=(n,), dq=(n,), torque=(n,))
+
+    @cached_property
+    def step(self) -> Tape:
+        """Inputs q, dq, ``torque`` (n,), ``period`` [s] and ``keep`` [-] (1,), ``state``; output ``next``."""
+        n = self.robot.dof
+
+        def advance(q: Any, dq: Any, torque: Any, period: Any, keep: Any, state: Any) -> dict[str, Any]:
+            momentum, balance, memory = self._advance(q, dq, torque, period[0], list(state[3 * n :]))
+            change = (momentum - state[:n]) * (1.0 / period[0])
+            outside = change - (balance + state[n : 2 * n]) * 0.5
+            external = outside + (state[2 * n : 3 * n] - outside) * keep[0]
+            return {"next": np.concatenate([momentum, balance, external, np.array(memory)])}
+
+        return record(advance, q=(n,), dq=(n,), torque=(n,), period=(1,), keep=(1,), state=(self.state_size,))
+
+    def _advance(self, q: Any, dq: Any, torque: Any, period: Any, memory: list[Any]) -> tuple[Any, Any, list[Any]]:
+        """Momentum (n,), balance (n,) and the next memory of one sample."""
+        momentum, force = self.momentum_and_force(q, dq)
+        balance = list(torque + force)
+        state = PresentState(self.robot, q, dq, np.zeros(self.robot.dof), period)
+        remembered: list[Any] = []
+        for term, (first, last) in zip(self.terms, pairwise(self.whole.places), strict=True):
+            columns, numbers = term.advance(state, memory[first:last])
+            remembered += numbers
+            for joint, column in columns.items():
+                balance[joint] = balance[joint] - term.value * column
+        return momentum, np.array(balance), remembered or memory[:1]
+
 
 Source = Robot | Identification | ObserverModel
 """What an observer takes its model from."""
@@ -114,14 +225,12 @@ def observe(source: Source, run: Experiment, *, gain: float = GAIN) -> Floats:
     keep = float(np.exp(-as_number("gain", gain, above=0.0) / run.rate_hz))
     external = np.zeros(run.q.shape)
     for rows, raw in momentum_differences(source, run):
-        external[rows][1:] = _follow(raw, keep)
+        external[rows][1:] = follow(raw, keep)
     return external
 
 
-def _follow(raw: Floats, keep: float) -> Floats:
-    """``r = keep r + (1 - keep) e`` from zero on, along (N, n)."""
-    if not len(raw):
-        return raw
+def follow(raw: Floats, keep: float) -> Floats:
+    """``r = keep r + (1 - keep) e`` from zero on, along (N, n): the observer's answer to the raw torque."""
     return np.asarray(lag_exponentially(np.vstack([np.zeros((1, raw.shape[1])), raw]), keep)[1:])
 
 
@@ -151,47 +260,6 @@ def friction_torque(model: ObserverModel, run: Experiment) -> Floats:
     own = kernel(robot, "inverse_dynamics")(run.q, run.dq, resting.ddq) if robot.terms else 0.0
     values = np.array([term.value for term in model.terms])
     return np.asarray(own + torque_of_terms(model.robot, model.terms, values, resting))
-
-
-def external_torque(source: Source, run: Experiment) -> Floats:
-    """Torques from outside (N, n) [N m or N] by the accelerations: the model's torques less the measured ones.
-
-    They are exact at once, but carry the noise of the accelerations.
-
-    Example:
-        >>> bool(np.allclose(dynid.monitor.external_torque(fit, run), fit.torque(run) - run.effort, atol=1e-9))
-        True
-    """
-    model = as_model(source)
-    matched = run.matched(model.robot)
-    robot = model.robot.with_parameters(model.theta)
-    values = np.array([term.value for term in model.terms])
-    torque = kernel(robot, "inverse_dynamics")(matched.q, matched.dq, matched.ddq)
-    torque = torque + torque_of_terms(model.robot, model.terms, values, matched)
-    return run.as_recorded(torque - matched.effort, model.robot)
-
-
-def energy_residual(source: Source, run: Experiment, *, gain: float = GAIN) -> Floats:
-    """Power (N,) [W] that flows in from outside, by the balance of energy; zero for a push that does no work.
-
-    ``s = K (E - integral(dq (tau - friction) + s))`` with the energy E of links and rotors: one number for the arm.
-
-    Example:
-        >>> dynid.monitor.energy_residual(fit, run).shape == run.time.shape
-        True
-    """
-    model = as_model(source)
-    matched = run.matched(model.robot)
-    robot = model.robot.with_parameters(model.theta)
-    turning = 0.5 * np.einsum("ni,ij,nj->n", matched.dq, model.term_inertia, matched.dq)
-    energy = kernel(robot, "energy")(matched.q, matched.dq)[:, 0] + turning
-    power = np.einsum("ni,ni->n", matched.dq, _known_torque(matched) - friction_torque(model, matched))
-    keep = float(np.exp(-as_number("gain", gain, above=0.0) / run.rate_hz))
-    found = np.zeros(run.samples)
-    for rows, _ in stretches(run):
-        raw = np.diff(energy[rows]) * run.rate_hz - 0.5 * (power[rows][1:] + power[rows][:-1])
-        found[rows][1:] = _follow(raw[:, None], keep)[:, 0]
-    return found
 
 
 def _known_torque(run: Experiment) -> Floats:

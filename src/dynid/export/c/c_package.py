@@ -37,7 +37,7 @@ from dynid.files import begin, write_atomically
 from dynid.links.identify import Identification
 from dynid.links.significance import PrunedRobot, PruningCost, Significance
 from dynid.links.validation import Validation
-from dynid.monitor.observer_model import ObserverModel
+from dynid.monitor.observer import ObserverModel
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 from dynid.safe_text import c_identifier

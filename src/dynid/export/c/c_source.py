@@ -10,7 +10,7 @@ from dynid.export.c.c_functions import FUNCTIONS, TWO_RATE
 from dynid.export.c.c_model import CodeModel
 from dynid.export.c.c_printer import called_functions, fast_function, printed_count
 from dynid.links.rich.models import Model
-from dynid.monitor.observer_model import ObserverModel
+from dynid.monitor.observer import ObserverModel
 from dynid.parameters.layout import parameter_layout
 from dynid.safe_text import c_comment, c_identifier, unique_identifiers
 from dynid.tables import Table

@@ -12,8 +12,7 @@ from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import GeneratedCodeMismatch
 from dynid.export.c.c_check import FLAGS, run_sources
 from dynid.export.c.c_printer import printed_count, static_functions
-from dynid.monitor.observer import MomentumObserver
-from dynid.monitor.observer_model import ObserverModel
+from dynid.monitor.observer import MomentumObserver, ObserverModel
 
 Precision = Literal["double", "float"]
 STEPS = 1000
