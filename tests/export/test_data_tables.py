@@ -74,13 +74,6 @@ def test_parquet_holds_the_same_numbers_and_units(tmp_path: Path) -> None:
     )
 
 
-def test_polars_reads_the_files(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
-    fit, _ = small_fit()
-    frame = polars.read_parquet(write_table(parameter_table(fit), tmp_path / "p.parquet"))
-    assert frame["value"].to_list() == fit.estimate.values.tolist()
-
-
 def test_csv_keeps_every_digit_and_names_units(tmp_path: Path) -> None:
     _, run = small_fit()
     (table,) = signal_tables(run, dynid.robots.ddarm())

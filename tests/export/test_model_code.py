@@ -7,8 +7,9 @@ import subprocess
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from dynid.errors import ArgumentError
+from dynid.cli import main
 from dynid.estimation.rows import RobotTorques, stretches
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result, write_result
@@ -124,20 +125,16 @@ def test_code_of_a_saved_result_has_the_same_model(fit, tmp_path):
     assert dict(generate_c(saved, ["inverse_dynamics"]).files) == dict(generate_c(fit, ["inverse_dynamics"]).files)
 
 
-def test_a_package_without_such_terms_has_no_model_files(truth, fit, tmp_path):
-    package = generate_c(fit, ["gravity"])
-    package.write(tmp_path / "code")
-    plain = generate_c(truth, ["gravity"], name=package.name)
-    plain.write(tmp_path / "code", force=True)
-    assert not list((tmp_path / "code").glob("*_model.*"))
-    with pytest.raises(ArgumentError):
-        generate_c(fit, ["model_torque"])
-
-
-def test_terms_can_be_left_out_twice(fit):
-    once = fit.equations.keep(fit.terms[1:])
-    twice = once.keep(fit.terms[2:])
-    assert twice.names[-2:] == tuple(term.name for term in fit.terms[2:])
-    at_once = fit.equations.keep(fit.terms[2:])
-    grams = [(R := equations.information.weight().R).T @ R for equations in (twice, at_once)]
-    np.testing.assert_allclose(grams[0], grams[1], rtol=1e-9, atol=1e-9 * np.abs(grams[1]).max())
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("place", ["", "result.json"])
+def test_codegen_takes_a_run_folder_and_a_result_file(fit, tmp_path, place):
+    (tmp_path / "run").mkdir()
+    write_result(fit, tmp_path / "run" / "result.json")
+    words = ["codegen", str(tmp_path / "run" / place), "--functions", "inverse_dynamics", "--out"]
+    done = CliRunner().invoke(main, [*words, str(tmp_path / "code")])
+    assert done.exit_code == 0, done.output
+    whole = generate_c(fit, ["inverse_dynamics"])
+    assert (tmp_path / "code" / f"{whole.name}.c").read_text() == whole.files[f"{whole.name}.c"]
+    held = CliRunner().invoke(main, [*words, str(tmp_path / "other"), "--hold", "joint_1"])
+    assert held.exit_code == 2
+    assert "dynid identify" in held.output

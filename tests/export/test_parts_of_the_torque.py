@@ -87,18 +87,6 @@ def test_base_parameters_of_a_lift(options):
     assert max(package.check(100).values()) <= package.tolerance
 
 
-def test_one_more_value_than_base_parameters_tells_a_weight_from_an_offset():
-    robot = ROBOTS["scara"]
-    base = base_parameters(robot)
-    columns = generate_c(robot, ["gravity"], parameters="struct", base=base).text.model.columns
-    assert set(base.columns) < set(columns)
-    assert len(columns) == len(base.columns) + 1
-    arm = zoo.puma560()
-    assert generate_c(arm, ["gravity"], parameters="struct", base=base_parameters(arm)).text.model.columns == (
-        base_parameters(arm).columns
-    )
-
-
 def test_a_pruned_lift_keeps_its_weight_and_offset():
     robot = ROBOTS["scara"]
     states = np.random.default_rng(0).normal(size=(3, 200, 4))

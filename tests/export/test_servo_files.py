@@ -13,12 +13,10 @@ import pytest
 import dynid
 from dynid.actuators import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
-from dynid.errors import ExportError
-from dynid.export.servo_config import servo_friction_json
 from dynid.export.servo_robot import FileNotes, notes_text
 from dynid.robot.parts import JointLimits
 from support.planted_servos import chirp, planted
-from support.servo_logs import DATASETS, double_pendulum, go2_motion, pendulum
+from support.servo_logs import DATASETS, double_pendulum, go2_motion
 
 KINDS = (
     ServoParameter("armature", start=0.03), ServoParameter("viscous", start=0.2), ServoParameter("coulomb", start=0.15),
@@ -132,15 +130,6 @@ def test_actuators_that_go_take_their_sensors_along(tmp_path: Path) -> None:
     assert any(text.startswith("ki") for text in dynid.export.isaac_actuators(found)["missing"])
 
 
-def test_mujoco_reads_the_joint_attributes(tmp_path: Path) -> None:
-    mujoco = pytest.importorskip("mujoco")
-    found, _ = _found()
-    model = mujoco.MjModel.from_xml_path(str(dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml").path))
-    table = found.model.table(found.values)
-    for field, kind in (("dof_armature", "armature"), ("dof_damping", "viscous"), ("dof_frictionloss", "coulomb")):
-        np.testing.assert_allclose(getattr(model, field), table[kind], rtol=1e-9)
-
-
 @pytest.mark.parametrize("source", ["none", "degrees"])
 def test_limits_hold_the_motion_where_zeros_move_it_beyond_them(source: str, tmp_path: Path) -> None:
     """The encoder reads 0.3 rad less than it should: the joint goes beyond its limit, by the description's zero."""
@@ -200,16 +189,3 @@ def test_isaac_settings_are_plain_data_with_every_joint() -> None:
     assert settings["stiffness"] == {"first": 20.0, "second": 20.0}
     np.testing.assert_allclose(list(settings["armature"].values()), found.values[:2])
     assert settings["missing"] == []
-
-
-def test_the_json_of_a_servo_needs_one_servo() -> None:
-    law = MotorLaw(kp=2.0, voltage=7.4)
-    parameters = (*KINDS, ServoParameter("kt", start=0.6), ServoParameter("resistance", start=2.0, free=False))
-    model = ServoModel(pendulum(), law, (*parameters, ServoParameter("load_drive", start=0.1)))
-    found = fit_servos(model, [planted(model, model.start, chirp(pendulum(), duration_s=3.0), 1e-4, seed=1)])
-    constants = servo_friction_json(found)
-    assert constants["model"] == "m3"
-    assert constants["R"] == 2.0
-    assert constants["kt"] == pytest.approx(0.6, rel=0.05)
-    with pytest.raises(ExportError):
-        servo_friction_json(_found()[0])

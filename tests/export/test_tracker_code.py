@@ -8,7 +8,6 @@ import pytest
 import dynid
 from dynid.errors import ExportError
 from dynid.export.c.c_check import FLAGS, find_compiler
-from dynid.export.c.tracker_code import tracker_files
 from dynid.monitor.load_tracker import LoadTracker
 from dynid.processing.simulation import sum_of_sines
 from support.c_drivers import run_tracker
@@ -74,7 +73,3 @@ def test_a_broken_sample_changes_nothing(broken: float) -> None:
 def test_unusable_arguments_are_refused(noise: float, rate: float, memory: float) -> None:
     with pytest.raises(ExportError):
         run_tracker(arm(), samples(), np.full(3, noise), rate, memories_s=(memory, 0.0))
-
-
-def test_no_allocation() -> None:
-    assert not any(word in tracker_files(arm(), "arm")["arm_tracker.c"] for word in ("malloc", "calloc", "free("))

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from dynid.checks import require_library
-from dynid.errors import ArgumentError
 from dynid.kernels import kernel
 from dynid.links.identify import Identification
 from dynid.robot.model import Robot
@@ -49,19 +48,11 @@ def casadi_function(
         ['q']
     """
     robot = model if isinstance(model, Robot) else model.identified
-    tape = kernel(robot, quantity, symbolic_parameters=symbolic_parameters).tape
-    return casadi_from_tape(tape, quantity)
+    return casadi_from_tape(kernel(robot, quantity, symbolic_parameters=symbolic_parameters).tape, quantity)
 
 
-def casadi_from_tape(tape: Tape, name: str = "function") -> Any:
-    """A recorded program as a ``casadi.Function``; see `casadi_function`.
-
-    Args:
-        tape: The program.
-        name: Name of the function: letters, digits and single underscores.
-    """
-    if not isinstance(name, str) or not name.isidentifier() or "__" in name:
-        raise ArgumentError(f"name is {name!r}", remedy="Give letters, digits and single underscores, as in inertia_2.")
+def casadi_from_tape(tape: Tape, name: str) -> Any:
+    """A recorded program as a ``casadi.Function``; see `casadi_function`."""
     casadi = require_library("casadi", "dynid[casadi]")
     inputs = [casadi.SX.sym(entry.name, max(entry.size, 1)) for entry in tape.inputs]
     values: dict[int, Any] = {~k: casadi.SX(float(value)) for k, value in enumerate(tape.constants)}

@@ -1,4 +1,4 @@
-"""Identified servos as plain data: actuator settings for Isaac Lab, and the JSON of servo friction models."""
+"""Identified servos as plain data: actuator settings for Isaac Lab."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ import numpy as np
 
 from dynid.actuators.drive_laws import MotorLaw
 from dynid.actuators.servo_identification import ActuatorEstimate
-from dynid.errors import ExportError
 from dynid.export.servo_robot import drive_gains, missing_in
-
-SERVO_MODEL = ("zero", "delay", "offset", "breakaway", "load_drive", "load_external", "armature")
-"""Kinds, of those that other formats may lack, that the JSON of a servo friction model holds."""
 
 
 def isaac_actuators(found: ActuatorEstimate, step_s: float = 0.005) -> dict[str, Any]:
@@ -80,31 +76,3 @@ def _torque_speed_line(found: ActuatorEstimate) -> dict[str, Any] | None:
         return {"saturation_effort": table["stall_torque"], "velocity_limit": table["no_load_speed"],
                 "effort_limit": largest}  # fmt: skip
     return None
-
-
-def servo_friction_json(found: ActuatorEstimate) -> dict[str, Any]:
-    """The constants of one servo under the names that servo friction models use (kt, R, friction_base, ...).
-
-    Args:
-        found: An estimate of one joint under a `MotorLaw`.
-
-    Raises:
-        ExportError: There are several joints, or another law.
-    """
-    if not isinstance(found.model.law, MotorLaw) or found.model.dof != 1:
-        raise ExportError(
-            "this format describes one servo under its motor law", remedy="Identify one joint with MotorLaw."
-        )
-    table = {kind: float(values[0]) for kind, values in found.model.table(found.values).items()}
-    loaded, stribeck = "load_drive" in table or "load_external" in table, "breakaway" in table
-    fields = {
-        "kt": "kt", "R": "resistance", "armature": "armature", "q_offset": "zero", "friction_base": "coulomb",
-        "friction_viscous": "viscous", "friction_stribeck": "breakaway", "dtheta_stribeck": "stribeck_speed",
-        "load_friction_motor": "load_drive", "load_friction_external": "load_external",
-        "error_gain_scale": "gain_scale", "command_delay": "delay", "torque_offset": "offset",
-    }  # fmt: skip
-    return {
-        "model": {(False, False): "m1", (True, False): "m2", (False, True): "m3", (True, True): "m4"}[stribeck, loaded],
-        "alpha": 2.0,
-        **{field: table[kind] for field, kind in fields.items() if kind in table},
-    }

@@ -36,7 +36,6 @@ USE = {
     "servos.xml": "MuJoCo: joints and one position actuator each",
     "servos.urdf": "URDF: damping and friction of joints",
     "isaac_actuators.json": "Isaac Lab: settings of an actuator group",
-    "servo_model.json": "one servo under the names of servo friction models",
 }
 """File -> what it is for."""
 

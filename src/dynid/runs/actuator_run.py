@@ -21,8 +21,8 @@ from dynid.checks import as_number
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.signals import check_clock, check_limits
 from dynid.errors import ArgumentError, DataError, ExportError
-from dynid.export.servo_config import SERVO_MODEL, isaac_actuators, servo_friction_json
-from dynid.export.servo_robot import FileNotes, ServoFile, missing_in, notes_text, write_servo_mjcf, write_servo_urdf
+from dynid.export.servo_config import isaac_actuators
+from dynid.export.servo_robot import FileNotes, ServoFile, notes_text, write_servo_mjcf, write_servo_urdf
 from dynid.findings import Finding
 from dynid.links.given_data import check_copies
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
@@ -202,7 +202,7 @@ class IdentifyServos(Task[ActuatorRun]):
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
         folder.write("servos.txt", result.text + "\n")
         written, stated = [], _with_gains(result.found, result.motions)
-        for name in (*ROBOT_FILES, *DATA_FILES):
+        for name in (*ROBOT_FILES, ISAAC_FILE):
             try:
                 written.append(FileNotes(name, _write_file(folder, name, stated)))
             except ExportError as error:  # the format cannot hold the law
@@ -311,16 +311,13 @@ def _with_gains(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> 
 
 
 ROBOT_FILES: Mapping[str, Callable[..., ServoFile]] = {"servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf}
-DATA_FILES: Mapping[str, Callable[[ActuatorEstimate], dict[str, Any]]] = {
-    "isaac_actuators.json": isaac_actuators,
-    "servo_model.json": servo_friction_json,
-}
+ISAAC_FILE = "isaac_actuators.json"
 
 
 def _write_file(run: RunFolder, name: str, found: ActuatorEstimate) -> tuple[str, ...]:
     """Write the servos for a simulator; returns what the file cannot hold."""
     if name in ROBOT_FILES:
         return ROBOT_FILES[name](found, run.path / name, force=True).missing
-    content = DATA_FILES[name](found)
+    content = isaac_actuators(found)
     run.write(name, json.dumps(content, indent=1) + "\n")
-    return tuple(content["missing"]) if "missing" in content else missing_in(found, SERVO_MODEL)
+    return tuple(content["missing"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import numpy as np
 
@@ -49,16 +49,7 @@ SINGULAR = 1e-13
 """Smallest eigenvalue of the scaled inertia matrix below which it is singular: a few hundred times the rounding."""
 
 
-@runtime_checkable
-class Identified(Protocol):
-    """Any result with an identified robot."""
-
-    @property
-    def identified(self) -> Robot:
-        """The identified robot."""
-
-
-Source = Robot | Identified | SavedResult | Significance | PrunedRobot | PrunedModel
+Source = Robot | Identification | SavedResult | Significance | PrunedRobot | PrunedModel
 """Sources of generated code."""
 
 
@@ -227,8 +218,6 @@ def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str
         missing = dict.fromkeys(term.kind for term in source.rich.terms if term.kind not in held)
         file = f"{c_identifier(source.robot.name if name is None else name)}_model.h"
         return source.identified, (f"Only {file} has the rich friction: {', '.join(missing)}.",) if missing else ()
-    if isinstance(source, Identified):
-        return source.identified, ()
     raise ArgumentError(
         f"code cannot be generated from a {type(source).__name__}", remedy="Pass a Robot or an identification."
     )
