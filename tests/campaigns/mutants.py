@@ -1,30 +1,37 @@
 """Which wrong code the tests notice: random changes of signs, operators and constants in numeric code.
 
-``python tests/campaigns/mutants.py [COUNT] [SEED]`` changes one place after another in a copy of the source, runs the
-tests of its folder and those that import its module until one fails, and prints what survived (about an hour for 60).
+``python tests/campaigns/mutants.py [COUNT] [SEED] [FOLDER ...]`` changes places of the folders, drawn evenly among all,
+one by one in two copies of the source. It runs the tests of the place's folder until one fails, those that name
+something of its module first, and prints what survived.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import queue
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("estimation", "processing", "diagnosis", "load", "export", "links", "parameters", "dynamics", "actuators")
-"""Folders of numeric code."""
+FOLDERS = ("estimation", "processing", "diagnosis", "load", "export")
+"""Folders of numeric code that places are drawn from."""
+WORKERS = 2
+"""Processes of tests at a time."""
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Lt: ast.GtE, ast.Gt: ast.LtE,
     ast.LtE: ast.Gt, ast.GtE: ast.Lt, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
 LONGEST_S = 240
-"""Seconds of tests a place [s]; what was not noticed by then has survived."""
+"""Time of tests for a place [s]; what was not noticed by then has survived."""
 
 
 def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
@@ -67,46 +74,65 @@ def change(node: ast.AST) -> None:
         node.value = 2.0 * float(node.value)  # type: ignore[arg-type]
 
 
-def is_noticed(source: Path, module: Path) -> bool:
-    """Whether a test of the module's folder fails."""
-    folder = module.relative_to(source / "dynid").parts[0]
+def tests_of(file: Path) -> list[list[str]]:
+    """The tests of a module's folder: those that name something of it, most of all first, then the others."""
+    folder = file.relative_to(ROOT / "src/dynid").parts[0]
+    defined = re.findall(r"^(?:def|class) (\w+)", file.read_text(), re.MULTILINE)
+    names = re.compile(rf"\b({'|'.join([f'{file.stem} import', *defined])})\b")
+    found = {str(test): len(names.findall(test.read_text())) for test in (ROOT / "tests" / folder).glob("test_*.py")}
+    ordered = sorted(found, key=lambda test: (-found[test], test))
+    return [[t for t in ordered if found[t]], [t for t in ordered if not found[t]]]
+
+
+def is_noticed(source: Path, file: Path) -> bool:
+    """Whether a test of the module's folder fails with a copy of the source."""
     environment = {**os.environ, "PYTHONPATH": f"{source}:{ROOT}:{ROOT / 'tests'}", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests_of(folder, module.stem)]
+    until = time.monotonic() + LONGEST_S
+    for tests in filter(None, tests_of(file)):
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+        left = max(1.0, until - time.monotonic())
+        try:
+            ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=left)
+        except subprocess.TimeoutExpired:
+            return False
+        if ended.returncode != 0:
+            return True
+    return False
+
+
+def try_place(copies: queue.Queue[Path], file: Path, place: int) -> tuple[bool, str]:
+    """Whether a changed place is noticed, and the change in words."""
+    tree, source = ast.parse(file.read_text()), copies.get()
+    node, kind = list(places(tree))[place]
+    before = ast.unparse(node)
+    change(node)
+    module = source / file.relative_to(ROOT / "src")
     try:
-        ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=LONGEST_S)
-    except subprocess.TimeoutExpired:
-        return False
-    return ended.returncode != 0
-
-
-def tests_of(folder: str, module: str) -> list[str]:
-    """The tests of a folder, those that name the module first."""
-    files = sorted((ROOT / "tests" / folder).glob("test_*.py"))
-    return [str(file) for file in sorted(files, key=lambda file: f".{module} import" not in file.read_text())]
+        module.write_text(ast.unparse(ast.fix_missing_locations(tree)))
+        noticed = is_noticed(source, file)
+    finally:
+        shutil.copy2(file, module)
+        copies.put(source)
+    where = f"{file.relative_to(ROOT / 'src/dynid')}:{getattr(node, 'lineno', 0)}"
+    return noticed, f"{where} {kind}: {before} -> {ast.unparse(node)}"
 
 
 def main() -> None:
-    """Change places one by one."""
-    count, seed = map(int, [*sys.argv[1:], *("60", "1")[len(sys.argv) - 1 :]])
-    draw, killed = random.Random(seed), 0
-    files = [file for folder in FOLDERS for file in sorted((ROOT / "src/dynid" / folder).rglob("*.py"))]
-    weights = [len(list(places(ast.parse(file.read_text())))) for file in files]
-    for number in range(count):
-        file = draw.choices(files, weights)[0]
-        tree = ast.parse(file.read_text())
-        node, kind = draw.choice(list(places(tree)))
-        before = ast.unparse(node)
-        change(node)
-        with tempfile.TemporaryDirectory() as folder:
-            source = Path(shutil.copytree(ROOT / "src", Path(folder) / "src"))
-            module = source / file.relative_to(ROOT / "src")
-            module.write_text(ast.unparse(ast.fix_missing_locations(tree)))
-            noticed = is_noticed(source, module)
-        killed += noticed
-        place = f"{file.relative_to(ROOT / 'src/dynid')}:{getattr(node, 'lineno', 0)}"
-        verdict = "killed  " if noticed else "SURVIVED"
-        print(f"{number + 1:3d} {verdict} {place} {kind}: {before} -> {ast.unparse(node)}", flush=True)
-    print(f"{killed} of {count} killed ({100 * killed / count:.0f} %), seed {seed}")
+    """Draw the places and try them."""
+    words = sys.argv[1:]
+    count, seed = int(words[0]) if words else 60, int(words[1]) if words[1:] else 1
+    files = [file for folder in words[2:] or FOLDERS for file in sorted((ROOT / "src/dynid" / folder).rglob("*.py"))]
+    every = [(file, place) for file in files for place, _ in enumerate(places(ast.parse(file.read_text())))]
+    drawn = random.Random(seed).sample(every, count)
+    copies: queue.Queue[Path] = queue.Queue()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WORKERS) as pool:
+        for number in range(WORKERS):
+            copies.put(Path(shutil.copytree(ROOT / "src", Path(folder) / str(number))))
+        killed = 0
+        for number, (noticed, told) in enumerate(pool.map(lambda one: try_place(copies, *one), drawn), start=1):
+            killed += noticed
+            print(f"{number:3d} {'killed  ' if noticed else 'SURVIVED'} {told}", flush=True)
+    print(f"{killed} of {count} killed ({100 * killed / count:.0f} %), seed {seed}, {len(every)} places in all")
 
 
 if __name__ == "__main__":
