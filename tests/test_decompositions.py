@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -25,58 +24,24 @@ def refuse(*_: Any, **__: Any) -> Any:
 
 
 @settings(deadline=None)
-@given(A=arrays(np.float64, st.tuples(st.integers(1, 7), st.integers(1, 7)), elements=entries))
-@pytest.mark.parametrize("fails", [False, True])
-def test_singular_values_rebuild_the_matrix(fails: bool, A: np.ndarray) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        if fails:
-            patch.setattr(np.linalg, "svd", refuse)
-        U, s, Vt = decompositions.svd(A, full_matrices=False)
-        sizes = decompositions.singular_values(A)
-        rank = decompositions.matrix_rank(A)
-    largest = max(float(np.abs(A).max()), 1e-300)
-    assert np.abs((U * s) @ Vt - A).max() <= 1e-12 * largest
-    assert sizes == pytest.approx(scipy.linalg.svdvals(A), rel=1e-9, abs=1e-9 * largest)
-    assert rank == np.linalg.matrix_rank(A)
-
-
-@settings(deadline=None)
 @given(A=arrays(np.float64, (3, 4, 4), elements=entries))
-@pytest.mark.parametrize("fails", [False, True])
-def test_eigenvalues_of_a_stack(fails: bool, A: np.ndarray) -> None:
+def test_eigenvalues_of_a_stack_rebuild_it(A: np.ndarray) -> None:
     stack = A + np.swapaxes(A, 1, 2)
-    with pytest.MonkeyPatch.context() as patch:
-        if fails:
-            patch.setattr(np.linalg, "eigh", refuse)
-            patch.setattr(np.linalg, "eigvalsh", refuse)
-        values, vectors = decompositions.eigh(stack)
-        alone = decompositions.eigvalsh(stack)
+    values, vectors = decompositions.eigh(stack)
     largest = max(float(np.abs(stack).max()), 1e-300)
     assert np.abs((vectors * values[:, None, :]) @ np.swapaxes(vectors, 1, 2) - stack).max() <= 1e-12 * largest
-    assert alone == pytest.approx(values, abs=1e-12 * largest)
+    assert decompositions.eigvalsh(stack) == pytest.approx(values, abs=1e-12 * largest)
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_hermitian_matrix_keeps_its_imaginary_part(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    A = np.array([[2.0, 1.0j], [-1.0j, 2.0]])
-    if fails:
-        monkeypatch.setattr(np.linalg, "eigh", refuse)
-    values, vectors = decompositions.eigh(A)
-    assert values == pytest.approx([1.0, 3.0])
-    assert (vectors * values) @ vectors.conj().T == pytest.approx(A)
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_least_squares_of_the_smallest_norm(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_squares_of_the_smallest_norm() -> None:
     rng = np.random.default_rng(1)
     A = rng.normal(size=(20, 6))
     A[:, 5] = A[:, 0] - A[:, 1]  # one direction is open
     b = rng.normal(size=20)
     wanted = np.linalg.pinv(A, rcond=1e-12) @ b
     assert decompositions.pinv(A, rcond=1e-12) @ b == pytest.approx(wanted, rel=1e-9)
-    if fails:
-        monkeypatch.setattr(np.linalg, "lstsq", refuse)
     assert decompositions.lstsq(A, b, rcond=1e-12) == pytest.approx(wanted, rel=1e-9)
+    assert decompositions.matrix_rank(A) == 5
 
 
 @pytest.mark.parametrize(
@@ -103,10 +68,9 @@ def test_numbers_that_are_not_finite_are_refused(decompose: Callable[[Any], Any]
     assert caught.value.remedy
 
 
-def test_an_error_of_our_own_where_no_routine_converges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_our_own_where_a_routine_does_not_converge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np.linalg, "svd", refuse)
-    monkeypatch.setattr(scipy.linalg, "svd", refuse)
-    with pytest.raises(NumericalError, match="no routine decomposes a finite 3 x 3 matrix"):
+    with pytest.raises(NumericalError, match="a finite 3 x 3 matrix cannot be decomposed"):
         decompositions.svd(np.eye(3))
 
 
@@ -129,25 +93,6 @@ def test_a_triangle_called_regular_has_no_small_singular_value(A: np.ndarray, di
         assert values[-1] > resolution * values[0]
     elif np.all(np.diagonal(R)):
         assert values[-1] < 100.0 * resolution * values[0], "it is asked for in vain"
-
-
-PARTS = """
-import sys
-import numpy as np
-from dynid.decompositions import lapack, lent_libraries, solve_upper
-from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
-
-R = np.triu(np.arange(1.0, 10.0).reshape(3, 3))
-x = solve_upper(R, np.ones(3))
-assert np.allclose(R @ x, 1.0)
-with lent_libraries():
-    assert "scipy.linalg.cython_blas" in sys.modules
-assert not [name for name in sys.modules if name.startswith("scipy.linalg")], sys.modules
-import scipy.linalg
-import scipy.linalg.cython_blas
-assert scipy.linalg.cython_blas.__pyx_capi__ and np.allclose(scipy.linalg.solve_triangular(R, np.ones(3)), x)
-assert np.array_equal(lapack().dpotrf(np.eye(2) * 4.0)[0], scipy.linalg.lapack.dpotrf(np.eye(2) * 4.0)[0])
-"""
 
 
 def test_one_thread_for_every_library_and_the_former_number_afterwards() -> None:

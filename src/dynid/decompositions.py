@@ -1,8 +1,6 @@
-"""Singular values, eigenvalues and least squares of any finite matrix, or an error that says what is wrong.
+"""Singular values, eigenvalues and least squares of finite matrices, or an error that says what is wrong.
 
-LAPACK's divide-and-conquer routines, which NumPy calls, are quick but do not converge on some finite matrices. The
-older iterations (QR: gesvd, syev, gelss) of SciPy then take over. A matrix with numbers that are not finite is refused
-before, because LAPACK says of it, too, that it did not converge.
+A matrix with numbers that are not finite is refused before, because LAPACK would say of it that it did not converge.
 """
 
 from __future__ import annotations
@@ -35,22 +33,15 @@ def svd(matrix: ArrayLike, *, full_matrices: bool = True) -> tuple[Floats, Float
         full_matrices: Whether U is (m, m) and Vt (n, n); otherwise both are as narrow as s is long.
 
     Raises:
-        DecompositionError: The matrix is not finite, or no routine converges.
+        DecompositionError: The matrix is not finite, or the routine does not converge.
     """
-    A = _finite(matrix)
-    U, s, Vt = _either(
-        A,
-        lambda: np.linalg.svd(A, full_matrices=full_matrices),
-        lambda: linalg.svd(A, full_matrices=full_matrices, lapack_driver="gesvd"),
-    )
+    U, s, Vt = _decompose(lambda A: np.linalg.svd(A, full_matrices=full_matrices), matrix)
     return U, s, Vt
 
 
 def singular_values(matrix: ArrayLike) -> Floats:
     """Singular values (k,) of a matrix, descending; raises as `svd`."""
-    A = _finite(matrix)
-    quick, sure = lambda: np.linalg.svd(A, compute_uv=False), lambda: svd(A)[1]
-    return np.asarray(_either(A, quick, sure))
+    return np.asarray(_decompose(lambda A: np.linalg.svd(A, compute_uv=False), matrix))
 
 
 def eigh(matrix: ArrayLike) -> tuple[Floats, Any]:
@@ -59,29 +50,20 @@ def eigh(matrix: ArrayLike) -> tuple[Floats, Any]:
     A complex matrix is taken to be Hermitian; its eigenvectors are complex.
 
     Raises:
-        DecompositionError: The matrix is not finite, or no routine converges.
+        DecompositionError: The matrix is not finite, or the routine does not converge.
     """
-    A = _finite(matrix)
-
-    def by_qr() -> Any:
-        found = [linalg.eigh(block, driver="ev") for block in A.reshape(-1, *A.shape[-2:])]
-        values, vectors = (np.array([pair[k] for pair in found]) for k in (0, 1))
-        return values.reshape(A.shape[:-1]), vectors.reshape(A.shape)
-
-    values, vectors = _either(A, lambda: np.linalg.eigh(A), by_qr)
+    values, vectors = _decompose(np.linalg.eigh, matrix)
     return values, vectors
 
 
 def eigvalsh(matrix: ArrayLike) -> Floats:
     """Eigenvalues of a symmetric matrix or of a stack, ascending; raises as `eigh`."""
-    A = _finite(matrix)
-    return np.asarray(_either(A, lambda: np.linalg.eigvalsh(A), lambda: eigh(A)[0]))
+    return np.asarray(_decompose(np.linalg.eigvalsh, matrix))
 
 
 def eigenvalues(matrix: ArrayLike) -> NDArray[np.complex128]:
     """Eigenvalues of a square matrix (n, n), or of each in a stack; raises as `svd`."""
-    A = _finite(matrix)
-    return np.asarray(_either(A, lambda: np.linalg.eigvals(A), lambda: linalg.eigvals(A)), dtype=np.complex128)
+    return np.asarray(_decompose(np.linalg.eigvals, matrix), dtype=np.complex128)
 
 
 def lstsq(matrix: ArrayLike, side: ArrayLike, rcond: float | None = None) -> Floats:
@@ -94,21 +76,9 @@ def lstsq(matrix: ArrayLike, side: ArrayLike, rcond: float | None = None) -> Flo
             dimension.
 
     Raises:
-        DecompositionError: A number is not finite, or no routine converges.
+        DecompositionError: A number is not finite, or the routine does not converge.
     """
-    A, b = _finite(matrix), _finite(side)
-    smallest = float(np.finfo(float).eps) * max(A.shape) if rcond is None else rcond
-    quick = lambda: np.linalg.lstsq(A, b, rcond=smallest)[0]  # noqa: E731
-    return np.asarray(_either(A, quick, lambda: linalg.lstsq(A, b, cond=smallest, lapack_driver="gelss")[0]))
-
-
-def pivoted_triangle(matrix: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
-    """Triangular factor R (r, p) of a matrix (m, p) with its columns reordered, and their order (p,).
-
-    Each column is the one of which the columns before explain the least, so that R reveals the rank.
-    """
-    R, order = linalg.qr(_finite(matrix), mode="r", pivoting=True)
-    return R[: min(R.shape)], order
+    return np.asarray(_decompose(lambda A: np.linalg.lstsq(A, _finite(side), rcond=rcond)[0], matrix))
 
 
 def solve_upper(R: Floats, right: Floats) -> Floats:
@@ -189,17 +159,14 @@ def _finite(matrix: ArrayLike) -> Any:
     return A
 
 
-def _either(A: Any, quick: Callable[[], Any], sure: Callable[[], Any]) -> Any:
-    """The quick routine's answer, or that of the sure one where the quick one does not converge."""
+def _decompose(routine: Callable[[Any], Any], matrix: ArrayLike) -> Any:
+    """What a routine makes of a finite matrix."""
+    A = _finite(matrix)
     try:
-        return quick()
-    except np.linalg.LinAlgError:
-        pass
-    try:
-        return sure()
+        return routine(A)
     except np.linalg.LinAlgError as error:
         raise DecompositionError(
-            f"no routine decomposes a finite {_shape(A)} matrix: {error}",
+            f"a finite {_shape(A)} matrix cannot be decomposed: {error}",
             remedy="Scale the signals to usual units, or use other samples.",
         ) from error
 

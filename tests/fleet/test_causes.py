@@ -90,7 +90,7 @@ def test_other_links_are_no_load(clean: dict[str, list[Recording]], parameters: 
 def test_the_same_log_under_two_names_counts_once(clean: dict[str, list[Recording]]) -> None:
     copy = replace(clean["arm0"][0], source="copy")
     found = identify(clean | {"arm1": [*clean["arm1"], copy]})
-    assert [(log.arm, log.path) for log in found.failed] == [("arm1", "copy")]
+    assert [(log.arm, log.name) for log in found.failed] == [("arm1", "copy")]
     assert "it is the same log as day0 (arm0)" in found.summary()
     assert found.arms[1].logs == DAYS
     np.testing.assert_array_equal(found.pool.shared, identify(clean).pool.shared)

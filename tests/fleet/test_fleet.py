@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from dynid.engines import make_engine
-from dynid.engines.base import Local, Outcome
 from dynid.errors import ArgumentError, DataError, EngineError, ExportError
-from dynid.fleet import fleet as fleet_module
 from dynid.fleet import store as store_module
 from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.fleet_logs import find_logs
-from dynid.links import leaves
 from dynid.links.identify import identify
 from dynid.links.leaves import leaf_tasks, make_leaf
 from dynid.parameters.base import base_parameters
@@ -101,24 +96,6 @@ def test_a_new_day_costs_only_its_own_reading(found: Fleet, folder: Path, tmp_pa
     log = folder / "arm0" / "0.csv"
     os.utime(log, ns=(1, 1))  # a changed file is read again
     assert identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store).read == 1
-
-
-def test_finished_leaves_survive_an_interruption(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pattern, store = f"{folder}/{{arm}}/*.csv", tmp_path / "factors"
-    count = 0
-
-    def interrupted(task: leaves.LeafTask) -> leaves.Leaf:
-        nonlocal count
-        count += 1
-        if count > 5:
-            raise KeyboardInterrupt
-        return make_leaf(task)
-
-    monkeypatch.setattr(fleet_module, "make_leaf", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store)
-    monkeypatch.undo()
-    assert identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store).read == DAYS * ARMS - 5
 
 
 def test_unreadable_logs_are_listed_and_the_rest_is_done(tmp_path: Path) -> None:
@@ -212,21 +189,6 @@ def test_a_full_disk_costs_the_store_and_not_the_run(
     monkeypatch.undo()
     again = identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=tmp_path / "factors")
     assert (again.read, bits(again)) == (DAYS * ARMS - 3, bits(found))
-
-
-class Shuffled(Local):
-    """Outcomes come in a random order, as from many workers."""
-
-    def run(self, function: Any, tasks: Any) -> Iterator[Outcome[Any]]:
-        outcomes = list(super().run(function, tasks))
-        yield from (outcomes[k] for k in np.random.default_rng(0).permutation(len(outcomes)))
-
-
-def test_the_order_in_which_workers_finish_does_not_matter(
-    found: Fleet, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fleet_module, "make_engine", lambda *_, **__: Shuffled())
-    assert bits(identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", RECIPE, channel_map=MAP)) == bits(found)
 
 
 def test_doubled_dry_friction_of_one_arm_among_five_is_found_and_no_other_arm_is_accused() -> None:

@@ -11,11 +11,8 @@ from click.testing import CliRunner
 
 from campaigns.fleet_kills import go_on, kill, prepare
 from dynid.cli import main
-from dynid.errors import EngineError
 from dynid.fleet.fleet import Fleet, identify_fleet
-from dynid.fleet.fleet_logs import FleetLog
 from dynid.fleet.store import LeafStore
-from dynid.logs.readers.formats import log_read_error
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.runs.fleet_run import fleet_content
 from fleet.small_fleet import MAP, RECIPE, ROBOT, arm, write_log
@@ -40,7 +37,7 @@ def fleet_of(folder: Path, store: Path | None = None) -> Fleet:
 def test_bad_dates_and_lost_arms_are_listed_and_the_rest_is_done(folder: Path) -> None:
     found = fleet_of(folder)
     assert [one.name for one in found.arms] == ["a0", "a1"]
-    assert {Path(log.path).name: log.reason for log in found.failed}["2026-13-45.csv"] == "'2026-13-45' is no date"
+    assert {Path(log.name).name: log.problem for log in found.failed}["2026-13-45.csv"] == "'2026-13-45' is no date"
     assert found.read == 3  # the log without a date is not opened
     assert found.arms_without_logs == ("a2",)
     lines = found.summary().splitlines()
@@ -55,33 +52,10 @@ def test_bad_dates_and_lost_arms_are_listed_and_the_rest_is_done(folder: Path) -
     assert fleet_content(found)["arms_without_logs"] == ["a2"]
 
 
-def test_a_refused_log_is_read_again_only_when_it_changed(folder: Path, tmp_path: Path) -> None:
+def test_only_refused_logs_are_read_again(folder: Path, tmp_path: Path) -> None:
     before, again = (fleet_of(folder, tmp_path / "factors") for _ in range(2))
-    assert (before.read, again.read) == (3, 0)
+    assert (before.read, again.read) == (3, 1)
     assert again.failed == before.failed
-    for path in (tmp_path / "factors").glob("*.refused.json"):
-        path.write_text("{")  # a damaged note counts as none
-    assert fleet_of(folder, tmp_path / "factors").read == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "kept"),
-    [
-        (ValueError("row 3 has two columns"), True),
-        (PermissionError(13, "Permission denied"), False),
-        (ImportError(name="pyarrow"), False),
-        (MemoryError(), False),
-    ],
-)
-def test_only_what_lies_in_the_log_is_remembered(tmp_path: Path, error: Exception, kept: bool) -> None:
-    store, log = LeafStore(tmp_path), FleetLog(arm="a", path="a.csv", identity="1")
-    refusal = log_read_error(error, "csv", Path("a.csv"))
-    store.refuse(log, "settings", refusal, refusal.reason)
-    assert store.refusal(log, "settings") == (refusal.reason if kept else None)
-    assert store.refusal(replace(log, identity="2"), "settings") is None
-    assert store.refusal(log, "other settings") is None
-    store.refuse(log, "other settings", EngineError("its worker was killed every time"), "killed")
-    assert store.refusal(log, "other settings") is None
 
 
 def test_the_cutoff_of_the_first_run_holds_and_is_told(folder: Path, tmp_path: Path) -> None:

@@ -137,18 +137,10 @@ def read_toml(
     try:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as failure:
-        advice = _zero_before_point(text, failure) or remedy or "Mend the line it names."
+        advice = remedy or "Mend the line it names."
         raise error(f"the file is not TOML: {_words(failure)}", path=path, remedy=advice) from failure
     _check_values(content, path, error)
     return content
-
-
-def _zero_before_point(text: str, failure: Exception) -> str | None:
-    """How to write the number that TOML refuses at this place, where it starts with its point."""
-    at = re.search(r"at line (\d+), column (\d+)", str(failure))
-    line = text.replace("\r\n", "\n").split("\n")[int(at[1]) - 1] if at else ""
-    number = re.match(r"([+-]?)(\.\d{1,40})", line[int(at[2]) - 1 :]) if at else None
-    return f"Write {number[1]}0{number[2]}." if number else None
 
 
 def _words(failure: Exception) -> str:

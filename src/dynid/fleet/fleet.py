@@ -55,15 +55,6 @@ KEPT_CUTOFF = "chosen by the first run with this store"
 """Where the cutoff of a store comes from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedLog:
-    """A log that could not be used."""
-
-    arm: str
-    path: str
-    reason: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Arm:
     """One arm of the fleet."""
@@ -94,8 +85,8 @@ class Fleet:
     """(k,) joint in which each acts; of several the last."""
     warmth: tuple[TemperatureEffect, ...]
     """How own parameters depend on temperature; empty where the logs have none, or hardly different ones."""
-    failed: tuple[FailedLog, ...]
-    """Logs that could not be used."""
+    failed: tuple[FleetLog, ...]
+    """Logs that could not be used, with their problems."""
     read: int
     """Number of logs that were read now, refused ones included; of the others the store knows what they say."""
     cutoff_hz: float | None
@@ -176,7 +167,6 @@ class Fleet:
 
     def summary(self) -> str:
         """A few lines for a terminal."""
-        better = f" The shared ones are known {_tightening(self.pool):.3g} times better than by a single arm (median)."
         used, lost = sum(arm.logs for arm in self.arms), len(self.failed)
         logs = f"{_count(used + lost, 'log')}, {lost} of them left out" if lost else _count(used, "log")
         lines = [
@@ -184,13 +174,12 @@ class Fleet:
             f"{_count(self.read, 'log')} read now.",
             *([self.gaps] if self.gaps else []),
             f"Cutoff: {self.cutoff_words}.",
-            f"{len(self.shared_names)} shared parameters, {len(self.own_names)} of every arm's own."
-            f"{better if len(self.arms) > 1 else ''}",
+            f"{len(self.shared_names)} shared parameters, {len(self.own_names)} of every arm's own.",
         ]
         lines += [f"{arm.name}: {difference.sentence}" for arm in self.outliers for difference in arm.differences]
         lines += [] if self.outliers else [self.verdict]
         lines += [f"{effect.sentence}." for effect in self.warmth if effect.is_sure]
-        lines += [f"Left out: {log.path} ({log.arm}): {log.reason}" for log in self.failed]
+        lines += [f"Left out: {log.name} ({log.arm}): {log.problem}" for log in self.failed]
         lines += [f"Not kept: {f.where}: {f.message}" for f in self.findings if f.code == "store-not-written"]
         return "\n".join(lines)
 
@@ -249,8 +238,8 @@ def identify_fleet(
     with make_engine(**where) as made:
         leaves, failed, read = reading.leaves(logs, made, progress)
     if not leaves:
-        first = {log.reason: log for log in reversed(failed)}  # each reason once, with the first log that has it
-        reasons = "; ".join(f"{log.path}: {log.reason}" for log in reversed(first.values()))
+        first = {log.problem: log for log in reversed(failed)}  # each problem once, with the first log that has it
+        reasons = "; ".join(f"{log.name}: {log.problem}" for log in reversed(first.values()))
         raise DataError(
             f"no log of the fleet can be used: {reasons}",
             remedy="Try one of them: dynid check LOG --map map.toml --robot ROBOT."
@@ -297,7 +286,7 @@ class _Reading:
 
     def leaves(
         self, logs: Sequence[FleetLog], engine: Engine, progress: Progress | None
-    ) -> tuple[dict[str, list[Leaf]], list[FailedLog], int]:
+    ) -> tuple[dict[str, list[Leaf]], list[FleetLog], int]:
         """The leaves of every arm in the order of its logs, the logs that failed, and how many were read."""
         bad = {number: log.problem for number, log in enumerate(logs) if log.problem}
         usable = [log for log in logs if not log.problem]
@@ -309,8 +298,6 @@ class _Reading:
             known = {number: log for number, log in enumerate(logs) if log.identity and not log.problem}
             kept = {number: self.store.get(log, settings) for number, log in known.items()}
             found = {number: leaf for number, leaf in kept.items() if leaf is not None}
-            refused = {n: self.store.refusal(log, settings) for n, log in known.items() if n not in found}
-            bad |= {number: reason for number, reason in refused.items() if reason is not None}
         missing = [number for number in range(len(logs)) if number not in found and number not in bad]
         for done, outcome in enumerate(engine.run(make_leaf, [tasks[number] for number in missing]), start=1):
             number = missing[outcome.number]
@@ -318,7 +305,7 @@ class _Reading:
                 bad[number] = _reason(outcome.error)
             else:
                 found[number] = outcome.result()
-            self._keep(logs[number], settings, found[number] if outcome.error is None else outcome.error)
+                self._keep(logs[number], settings, found[number])
             if progress is not None:
                 progress(done / len(missing), f"{done} of {len(missing)} logs reduced")
         by_arm: dict[str, list[Leaf]] = {}
@@ -327,20 +314,16 @@ class _Reading:
             start = logs[number].start_s
             leaf = found[number] if start is None else replace(found[number], start_s=start)
             by_arm.setdefault(logs[number].arm, []).append(leaf)
-        bad |= {number: _copy_reason(logs[first]) for number, first in copies.items()}
-        failed = [FailedLog(arm=logs[number].arm, path=_name(logs[number]), reason=bad[number])
-                  for number in sorted(bad)]  # fmt: skip
-        return by_arm, failed, len(missing)
+        bad |= {number: f"it is the same log as {logs[first].name} ({logs[first].arm}); only one of them counts"
+                for number, first in copies.items()}  # fmt: skip
+        return by_arm, [replace(logs[number], problem=bad[number]) for number in sorted(bad)], len(missing)
 
-    def _keep(self, log: FleetLog, settings: str, made: Leaf | DynidError) -> None:
-        """Keep a leaf or a refusal; a store that cannot be written, as on a full disk, costs the next run only time."""
+    def _keep(self, log: FleetLog, settings: str, leaf: Leaf) -> None:
+        """Keep a leaf; a store that cannot be written, as on a full disk, costs the next run only time."""
         if self.store is None or not log.identity or self.notes:
             return
         try:
-            if isinstance(made, Leaf):
-                self.store.put(log, settings, made)
-            else:
-                self.store.refuse(log, settings, made, _reason(made))
+            self.store.put(log, settings, leaf)
         except DynidError as error:
             self.notes.append(Finding(
                 code="store-not-written", severity="warning", where=str(error.path or "store"), message=error.reason,
@@ -464,23 +447,13 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _tightening(pool: Pool) -> float:
-    """Median ratio of the standard deviations of the shared parameters by a single arm and by the fleet."""
-    ratios = [float(np.median(alone / pool.std)) for alone in pool.std_by_one()]
-    return float(np.median(ratios)) if ratios else np.inf
-
-
 def _finding(difference: Difference) -> Finding:
     code = "arm-changed" if difference.kind == "change" else "arm-differs"
     return Finding(code=code, severity="warning", where=difference.arm, message=difference.sentence)
 
 
-def _left_out(log: FailedLog) -> Finding:
-    return Finding(code="log-left-out", severity="warning", where=log.path, message=log.reason)
-
-
-def _name(log: FleetLog) -> str:
-    return log.path.source if isinstance(log.path, Recording) else log.path
+def _left_out(log: FleetLog) -> Finding:
+    return Finding(code="log-left-out", severity="warning", where=log.name, message=log.problem)
 
 
 def _copies(leaves: Mapping[int, Leaf]) -> dict[int, int]:
@@ -495,10 +468,6 @@ def _copies(leaves: Mapping[int, Leaf]) -> dict[int, int]:
         if (earlier := first.setdefault(digest.hexdigest(), number)) != number:
             found[number] = earlier
     return found
-
-
-def _copy_reason(first: FleetLog) -> str:
-    return f"it is the same log as {_name(first)} ({first.arm}); only one of them counts"
 
 
 def _reason(error: DynidError) -> str:

@@ -38,7 +38,12 @@ class FleetLog:
     start_s: float | None = None
     """Start that the file's name states [s, Unix time]; None takes the first stamp of the log."""
     problem: str = ""
-    """Why the log cannot be used, where its name tells already, such as a date that there is not."""
+    """Why the log cannot be used; empty as long as nothing speaks against it."""
+
+    @property
+    def name(self) -> str:
+        """Path, or source of a recording."""
+        return self.path.source if isinstance(self.path, Recording) else self.path
 
 
 def find_logs(

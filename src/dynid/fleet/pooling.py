@@ -107,8 +107,6 @@ class Pool:
     """(s,) what all arms together leave open."""
     own: tuple[OwnPart, ...]
     """For each arm."""
-    eliminated: tuple[Floats, ...]
-    """For each arm the (s + 1, s + 1) triangle of the shared unknowns and the torque, own unknowns eliminated."""
 
     @property
     def std(self) -> Floats:
@@ -120,11 +118,6 @@ class Pool:
         values = np.zeros(len(self.own_places) + len(self.shared_places))
         values[list(self.shared_places)], values[list(self.own_places)] = self.shared, self.own[arm].values
         return values
-
-    def std_by_one(self) -> list[Floats]:
-        """(s,) standard deviations by each arm alone that tells all shared unknowns."""
-        alone = [solve_shared([triangle]) for triangle in self.eliminated]
-        return [np.sqrt(np.diagonal(covariance)) for _, covariance, open_ones in alone if not open_ones.any()]
 
 
 def pool_arms(arms: Sequence[ArmEquations], own_places: Sequence[int], present: Sequence[int] | None = None) -> Pool:
@@ -153,7 +146,7 @@ def pool_arms(arms: Sequence[ArmEquations], own_places: Sequence[int], present: 
     whole = [Elimination.of(arm.rows(), own, shared).own(values, covariance) for arm in arms]
     return Pool(
         own_places=tuple(own), shared_places=tuple(shared), shared=values, covariance=covariance,
-        undetermined=undetermined, own=tuple(whole), eliminated=tuple(triangles),
+        undetermined=undetermined, own=tuple(whole),
     )  # fmt: skip
 
 

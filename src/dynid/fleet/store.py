@@ -2,8 +2,8 @@
 
 Each leaf is two files: ``KEY.information`` (see `dynid.information.storage`) and ``KEY.json``, written last. The key is
 a digest of everything the leaf depends on. A file that is damaged or cut short is read as if it were not there.
-A log that was refused has ``KEY.refused.json`` instead, with the reason. ``cutoff-SETTINGS.json`` holds the cutoff that
-the first run with some settings chose: factors can only be merged where all logs were filtered alike.
+``cutoff-SETTINGS.json`` holds the cutoff that the first run with some settings chose: factors can only be merged where
+all logs were filtered alike.
 
 Files are written under another name first. What a killed process left behind goes when the next one opens the store;
 a lock on the folder tells whether other processes are writing to it now.
@@ -21,7 +21,7 @@ from typing import Annotated, TypeVar
 import msgspec
 import numpy as np
 
-from dynid.errors import DataError, DynidError, UnreachableLogError
+from dynid.errors import DataError
 from dynid.files import make_folder, write_atomically
 from dynid.files.atomic_files import TEMPORARY
 from dynid.files.records import Whole, as_record
@@ -43,13 +43,6 @@ class Facts(msgspec.Struct, forbid_unknown_fields=True):
     dropped: dict[str, Whole]
     warnings: list[tuple[str, str, str]]
     temperature_degC: list[float | None] | None = None  # noqa: N815 (the unit as it is written)
-
-
-class Refusal(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``KEY.refused.json`` holds."""
-
-    log: str
-    reason: str
 
 
 class Cutoff(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,16 +85,6 @@ class LeafStore:
         warnings = [(finding.code, finding.where, finding.message) for finding in leaf.findings]
         known = None if warmth is None else [value if np.isfinite(value) else None for value in warmth.tolist()]
         self._write(f"{key}.json", Facts(leaf.log, leaf.start_s, leaf.samples, dict(leaf.dropped), warnings, known))
-
-    def refusal(self, log: FleetLog, settings: str) -> str | None:
-        """Why a log was refused before with the same settings, if the file has not changed since."""
-        found = self._read(f"{self._key(log, settings)}.refused.json", Refusal)
-        return None if found is None else found.reason
-
-    def refuse(self, log: FleetLog, settings: str, error: DynidError, reason: str) -> None:
-        """Remember that a log was refused, where the reason lies in the log itself; others are tried every time."""
-        if isinstance(error, DataError) and not isinstance(error, UnreachableLogError):
-            self._write(f"{self._key(log, settings)}.refused.json", Refusal(str(log.path), reason))
 
     def cutoff_hz(self, settings: str) -> float | None:
         """The cutoff that an earlier run of these settings chose [Hz]: logs of all days must be processed alike."""

@@ -101,7 +101,7 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
             pick(e, "name", "per_kelvin", "std", "value", "arms") | {"unit": f"{e.unit}/K"} for e in fleet.warmth
         ],
         **pick(fleet, "arms_without_logs", "cutoff_hz", "cutoff_origin"),
-        "left_out": [pick(log, "arm", "path", "reason") for log in fleet.failed],
+        "left_out": [{"arm": log.arm, "path": log.name, "reason": log.problem} for log in fleet.failed],
         "logs_read": fleet.read,
     }
 

@@ -297,7 +297,7 @@ def fleet(run: FleetRun) -> Screen:
         tables=[Table.of(("arm", "logs", "what differs"), rows)] if rows else [],
         findings=fleet.findings,
         files=[*(f"{effect.sentence}." for effect in fleet.warmth if effect.is_sure),
-               *(f"left out: {log.path} ({log.arm}): {log.reason}" for log in fleet.failed)],
+               *(f"left out: {log.name} ({log.arm}): {log.problem}" for log in fleet.failed)],
         commands=[f"dynid compare-runs {out} LATER_LOG --map MAP"] if rows else [],
         details=fleet.summary(),
     )  # fmt: skip

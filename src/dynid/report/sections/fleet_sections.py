@@ -26,7 +26,7 @@ def fleet_page(fleet: Fleet, further: Sequence[Chapter] = ()) -> Page:
     """
     odd = list(fleet.outliers)
     ordered = [*odd, *(arm for arm in fleet.arms if arm not in odd)]
-    lost = tuple((log.arm, log.path, log.reason) for log in fleet.failed)
+    lost = tuple((log.arm, log.name, log.problem) for log in fleet.failed)
     chapters = [
         Chapter("Conspicuous arms", tuple(_overview(fleet))),
         Chapter("Every arm's own parameters", tuple(_own_parameters(fleet, ordered))),
@@ -135,17 +135,9 @@ def _warmth_plot(fleet: Fleet, name: str) -> Plot:
 
 
 def _shared(fleet: Fleet) -> Rows:
-    """Base parameters of the links, common to all arms, with their standard deviations and those of a single arm."""
-    single = fleet.pool.std_by_one()
-    typical = np.median(single, axis=0) if single else None
+    """Base parameters of the links, common to all arms, with their standard deviations."""
+    pairs = zip(fleet.pool.shared.tolist(), fleet.pool.std.tolist(), strict=True)
     rows = tuple(
-        (
-            name,
-            float(fleet.pool.shared[k]),
-            float(fleet.pool.std[k]),
-            None if typical is None else float(typical[k]),
-            unit,
-        )
-        for k, (name, unit) in enumerate(zip(fleet.shared_names, fleet.shared_units, strict=True))
+        (name, *pair, unit) for name, pair, unit in zip(fleet.shared_names, pairs, fleet.shared_units, strict=True)
     )
-    return Rows(("parameter", "value", "standard deviation", "by one arm alone (median)", "unit"), rows)
+    return Rows(("parameter", "value", "standard deviation", "unit"), rows)
