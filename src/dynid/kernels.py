@@ -25,8 +25,7 @@ from dynid.arrays import Floats
 from dynid.checks import as_columns
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
-from dynid.robot.model import Robot, require_robot
-from dynid.robot.robot_key import RobotKey
+from dynid.robot.model import Robot, RobotKey, require_robot
 from dynid.tape import Tape, compile_tape, record
 from dynid.tape.kernel import Kernel
 from dynid.tape.program import real_array

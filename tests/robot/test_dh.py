@@ -19,7 +19,6 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.spatial import inverse_transform, rotation_from_quaternion, transform
-from dynid.terms.coupling import Coupling
 from dynid.terms.friction import Coulomb, Viscous
 
 X, Z = 0, 2
@@ -201,24 +200,6 @@ def test_a_prismatic_axis_is_moved_to_its_neighbours() -> None:
         [DH(sigma=1, r=1.0), DH(alpha=-90, d=0.3, sigma=1, r=0.2), DH(alpha=90, d=0.7, r=0.5, sigma=1)], degrees=True
     )
     assert [(row.d, row.r, row.theta) for row in modified_dh(cartesian).rows] == [(0, 0, 0)] * 3
-
-
-def test_names_limits_models_and_couplings_are_carried_over() -> None:
-    robot = from_dh([DH(), DH(alpha=1.0), DH(d=1.0)], limits=[JointLimits(upper=j) for j in (1, 2, 3)])
-    robot = robot.with_terms(Viscous(1.0), Coupling({"joint2": 1.0, "joint3": 2.0}))
-    robot = replace(robot, joints=tuple(replace(j, kind="continuous") for j in robot.joints))
-    new = modified_dh(robot).robot
-    assert new.joint_names == robot.joint_names
-    assert [j.limits for j in new.joints] == [j.limits for j in robot.joints]
-    assert [j.terms for j in new.joints] == [j.terms for j in robot.joints]
-    assert [j.kind for j in new.joints] == ["continuous"] * 3
-    assert new.couplings == robot.couplings
-
-
-def test_links_fixed_to_a_body_are_merged() -> None:
-    rng = np.random.default_rng(3)
-    robot = zoo.panda().with_body("tool", parent="flange", inertia=random_inertia(rng), T_parent_body=random_pose(rng))
-    assert_same_torque(robot, modified_dh(robot).robot, rng)
 
 
 def test_nearly_parallel_axes_are_taken_as_parallel() -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import dynid
-from dynid.cli import main
 from dynid.errors import DescriptionError, ExportError
-from dynid.robot import formats
-from dynid.robot.formats import FORMATS, RobotFormat, is_robot_file, read_robot
+from dynid.robot.formats import read_robot
 
 MODULE = """
 import json
@@ -44,19 +40,6 @@ def test_every_format_reads_what_it_writes(ending: str, write: Callable[..., Non
         write(robot, path)
     write(robot, path, force=True)
     assert read_robot(path, hold={again.joint_names[0]: 0.1}).dof == robot.dof - 1
-
-
-def test_a_new_format_is_one_module_and_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "dh_rows.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(formats, "FORMATS", (*FORMATS, RobotFormat("rows", (".rows",), "dh_rows", "read_rows")))
-    path = tmp_path / "arm.rows"
-    path.write_text('[{}, {"alpha": 1.5707963267948966, "d": 0.5}]')
-    assert is_robot_file(path)
-    result = CliRunner().invoke(main, ["base", str(path)])
-    assert result.exit_code == 0, result.output
-    assert "ZZR1" in result.output
-    sys.modules.pop("dh_rows")
 
 
 def test_unknown_endings_are_refused(tmp_path: Path) -> None:

@@ -169,24 +169,6 @@ def test_ranges(joint: str, compiler: str, limits: tuple[float, float]) -> None:
     assert (robot.moving_joints[0].limits.lower, robot.moving_joints[0].limits.upper) == pytest.approx(limits)
 
 
-def test_gravity() -> None:
-    np.testing.assert_array_equal(parse_mjcf(one_body()).gravity, [0, 0, -9.81])
-    np.testing.assert_array_equal(parse_mjcf(one_body(around='<option gravity="1 2 3"/>')).gravity, [1, 2, 3])
-    off = '<option gravity="1 2 3"><flag gravity="disable"/></option>'
-    np.testing.assert_array_equal(parse_mjcf(one_body(around=off)).gravity, [0, 0, 0])
-
-
-def test_names_are_made_where_the_file_has_none() -> None:
-    robot = parse_mjcf('<mujoco><worldbody><body><joint/><body name="body2"/><body/></body></worldbody></mujoco>')
-    assert [link.name for link in robot.links] == ["world", "body1", "body2", "body3"]
-    assert [joint.name for joint in robot.joints] == ["body1_joint1", "body2_fixed", "body3_fixed"]
-
-
-def test_meshes_on_what_cannot_move_do_not_matter() -> None:
-    base = '<body name="base"><geom type="mesh" mesh="m"/><body name="arm"><joint/><geom size="1"/></body></body>'
-    assert parse_mjcf(f"<mujoco><worldbody>{base}</worldbody></mujoco>").link("base").inertia.mass == 0.0
-
-
 def test_locked_joints() -> None:
     free = one_body('<freejoint name="root"/>')
     assert parse_mjcf(free, hold={"root": 0.0}).dof == 0

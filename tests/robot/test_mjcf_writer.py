@@ -105,15 +105,6 @@ def test_only_inertials_and_joint_friction_are_touched(renewed: Robot) -> None:
     assert old[:default] == new[: new.index("</default>")]
 
 
-def test_scaled_inertia_keeps_its_axes(arm: Robot) -> None:
-    fore = arm.link("fore").inertia
-    double = Inertia.from_com(2 * fore.mass, fore.com, 2 * fore.about_com)
-    links = tuple(replace(link, inertia=double) if link.name == "fore" else link for link in arm.links)
-    text = mjcf_text(replace(arm, links=links))
-    assert 'euler="5 6 7"' in text
-    np.testing.assert_allclose(parse_mjcf(text).link("fore").inertia.vector, double.vector, rtol=1e-12, atol=1e-15)
-
-
 def test_parameters_given_to_a_joint_frame_reach_the_body(arm: Robot) -> None:
     theta = arm.parameter_vector.copy()
     elbow = arm.joint_names.index("elbow")
@@ -137,14 +128,6 @@ def test_inertia_from_geoms_cannot_be_overruled(renewed: Robot) -> None:
     robot = with_new_numbers(parse_mjcf(text))
     with pytest.raises(ExportError, match="inertiafromgeom"):
         mjcf_text(robot)
-
-
-def test_locked_robot_is_written_into_its_file() -> None:
-    body = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
-    text = f'<mujoco><worldbody><body name="b">{body}<freejoint/></body></worldbody></mujoco>'
-    robot = parse_mjcf(text, hold={"b_joint1": 0.0})
-    assert mjcf_text(robot) == text
-    assert 'mass="' in mjcf_text(with_new_numbers(robot))
 
 
 # --- fresh files ------------------------------------------------------------------------------------------------------

@@ -156,17 +156,6 @@ def test_unknown_names_list_the_known_ones() -> None:
         Robot(name="r", links=panda().links, joints=panda().joints, couplings=(Coupling({"a": 1.0, "b": 1.0}),))
 
 
-def test_snapping_makes_rounded_right_angles_exact() -> None:
-    R = rotation_from_rpy([1.5708, 0.0, 0.0])
-    rounded = Robot(
-        name="r",
-        links=links("a", "b"),
-        joints=(Joint(name="j", kind="revolute", parent="a", child="b", T_parent_joint=transform(R, np.zeros(3))),),
-    )
-    assert np.count_nonzero(rounded.bodies[0].R_parent_joint) == 5
-    assert np.count_nonzero(rounded.snap_angles().bodies[0].R_parent_joint) == 3
-
-
 def test_terms_give_their_torques() -> None:
     robot = panda().with_terms(RotorInertia(0.5), Viscous(2.0), Coulomb(3.0), Offset(-1.0))
     q, dq, ddq = random_states(robot, 6)
@@ -183,12 +172,6 @@ def test_a_coupled_wrist_has_the_cross_terms_of_the_tx40() -> None:
     np.testing.assert_allclose(Y[:, 4], np.stack([ddq[:, 5], dq[:, 5], together], axis=1))
     np.testing.assert_allclose(Y[:, 5], np.stack([ddq[:, 4], dq[:, 4], together], axis=1))
     assert not Y[:, :4].any()
-
-
-def test_motor_side_and_joint_side_rotor_inertia() -> None:
-    term = RotorInertia.from_motor(1e-4, gear_ratio=100.0)
-    assert term.value == pytest.approx(1.0)
-    assert term.motor_side == pytest.approx(1e-4)
 
 
 def test_a_coupling_of_one_joint_is_refused() -> None:

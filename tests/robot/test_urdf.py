@@ -12,7 +12,6 @@ from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.formats.urdf import parse_urdf, read_urdf
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
-from dynid.spatial import rotation_from_rpy
 from dynid.terms.friction import Coulomb, Viscous
 
 ARM = Path(__file__).parent / "data" / "arm.urdf"
@@ -36,34 +35,11 @@ def test_structure(arm: Robot) -> None:
     np.testing.assert_array_equal(arm.gravity, [0, 0, -9.81])
 
 
-def test_gravity_is_the_callers() -> None:
-    assert read_urdf(ARM, hold=HELD, gravity=(0, 9.81, 0)).gravity[1] == 9.81
-
-
-def test_axes_are_normalised_and_default_to_x(arm: Robot) -> None:
-    np.testing.assert_allclose(arm.moving_joints[0].axis, [0, 0.5**0.5, 0.5**0.5])
-    np.testing.assert_array_equal(arm.moving_joints[2].axis, [1, 0, 0])
-
-
-def test_turned_inertial(arm: Robot) -> None:
-    R = rotation_from_rpy([0.3, -0.2, 1.1])
-    tensor = np.array([[0.05, 0.001, -0.002], [0.001, 0.045, 0.003], [-0.002, 0.003, 0.01]])
-    upper = arm.link("upper").inertia
-    assert upper.mass == 3.1
-    np.testing.assert_allclose(upper.com, [0.01, 0.02, 0.15])
-    np.testing.assert_allclose(upper.about_com, R @ tensor @ R.T, atol=1e-16)
-
-
 def test_limits(arm: Robot) -> None:
     shoulder, elbow, reach = (joint.limits for joint in arm.moving_joints)
     assert shoulder == JointLimits(lower=-2.5, upper=2.6, velocity=3.1, effort=120, acceleration=7)
     assert elbow == JointLimits()
     assert reach == JointLimits(lower=0, upper=0.5, velocity=1, effort=300)
-
-
-def test_a_limit_left_out_beside_another_is_zero() -> None:
-    robot = parse_urdf(_two_links('<limit upper="2" velocity="1e16" effort="inf"/>'))
-    assert robot.moving_joints[0].limits == JointLimits(lower=0.0, upper=2.0)
 
 
 def test_terms_stand_only_where_the_file_has_them(arm: Robot) -> None:
@@ -74,11 +50,6 @@ def test_locked_joint_stays_at_its_position(arm: Robot) -> None:
     gripper = next(joint for joint in arm.joints if joint.name == "gripper")
     assert gripper.kind == "fixed"
     np.testing.assert_allclose(gripper.T_parent_joint[:3, 3], [0, 0.03, 0.05])
-
-
-def test_locked_revolute_joint_is_turned() -> None:
-    robot = parse_urdf(_two_links('<axis xyz="0 0 1"/>'), hold={"j": 0.3})
-    np.testing.assert_allclose(robot.joints[0].T_parent_joint[:3, :3], rotation_from_rpy([0, 0, 0.3]))
 
 
 @pytest.mark.parametrize("kind", ["floating", "planar"])

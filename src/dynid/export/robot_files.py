@@ -16,11 +16,10 @@ import numpy as np
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
-from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.mjcf.tendons import holds_as_tendon
 from dynid.robot.formats.mjcf.write import write_mjcf
-from dynid.robot.formats.urdf import read_urdf, write_urdf
+from dynid.robot.formats.urdf import describe_lost_gravity, read_urdf, write_urdf
 from dynid.robot.model import Robot
 from dynid.robot.parts import PlacedTerm
 from dynid.safe_text import safe_name

@@ -21,9 +21,8 @@ from dynid.export.mjcf_actuators import (
     servo_attributes,
 )
 from dynid.files import write_atomically
-from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.formats.mjcf.write import mjcf_text
-from dynid.robot.formats.urdf import urdf_text
+from dynid.robot.formats.urdf import describe_lost_gravity, urdf_text
 from dynid.robot.formats.xml import TextEdits, parse_document
 from dynid.robot.model import Robot
 from dynid.terms.base import StateTerm

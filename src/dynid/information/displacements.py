@@ -18,9 +18,8 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
-from dynid.robot.model import Robot
+from dynid.robot.model import Robot, RobotKey
 from dynid.robot.parts import Joint, JointKind, Link
-from dynid.robot.robot_key import RobotKey
 from dynid.spatial import Array, rotation_about, transform
 from dynid.tape import Program, Tape, compile_tape, jacobian, record
 from dynid.tape.tape_cache import recorded_once

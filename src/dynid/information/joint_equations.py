@@ -13,8 +13,7 @@ from dynid.checks import as_columns
 from dynid.errors import ArgumentError
 from dynid.kernels import record_quantity
 from dynid.lazy import cached_property
-from dynid.robot.model import Robot, require_robot
-from dynid.robot.robot_key import RobotKey
+from dynid.robot.model import Robot, RobotKey, require_robot
 from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
 

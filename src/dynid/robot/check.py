@@ -5,7 +5,6 @@ Everything is only reported; nothing is changed. Most faults of model files are 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -160,19 +159,6 @@ def refuse_negative_masses(robot: Robot) -> None:
             )
 
 
-def _check_copies(robot: Robot) -> Rule:
-    """Three links of one chain with the same ten numbers: placeholders. Legs side by side may be equal."""
-    above = {joint.child: joint.parent for joint in robot.joints}
-    groups: dict[bytes, list[str]] = defaultdict(list)
-    for link in _links_with_inertia(robot):
-        groups[link.inertia.vector.tobytes()].append(link.name)
-    for names in groups.values():
-        longest = max(([x for x in _path_from_root(name, above) if x in names] for name in names), key=len)
-        if len(longest) >= 3:
-            text = f"links {', '.join(longest[:3])} have the same mass and inertia, as if copied from a template"
-            yield "unusual-inertia", "warning", "robot", text, "Replace them by CAD values, or identify them."
-
-
 def _check_massless_ends(robot: Robot) -> Rule:
     carriers = {body.parent for body in robot.bodies}
     ends = [body for index, body in enumerate(robot.bodies) if index not in carriers]
@@ -265,7 +251,7 @@ def _check_gravity(robot: Robot) -> Rule:
 
 
 _RULES: tuple[Callable[[Robot], Rule], ...] = (
-    *(_check_links, _check_copies, _check_massless_ends, _check_limits, _check_terms),
+    *(_check_links, _check_massless_ends, _check_limits, _check_terms),
     *(_check_rounded_angles, _check_written_angles, _check_gravity),
 )
 
@@ -287,10 +273,3 @@ def _distance_to_segment(point: Floats, end: Floats) -> float:
     square = float(end @ end)
     along = float(np.clip(point @ end / square, 0.0, 1.0)) if square > 0.0 else 0.0
     return float(np.linalg.norm(point - along * end))
-
-
-def _path_from_root(name: str, above: dict[str, str]) -> list[str]:
-    path = [name]
-    while path[-1] in above:
-        path.append(above[path[-1]])
-    return path[::-1]

@@ -9,10 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.arrays import Floats, ReadOnly
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DescriptionError, ExportError
-from dynid.robot.copying import ReadOnly
 from dynid.spatial import EXACT, ROUNDING, TINY, skew
 
 

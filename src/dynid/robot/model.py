@@ -10,24 +10,24 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import CodeType, FunctionType
-from typing import Literal, Self
+from typing import Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.arrays import Floats, ReadOnly
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.lazy import cached_property
-from dynid.robot.copying import ReadOnly
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation
 from dynid.spatial import EXACT, inverse_transform, snap, transform
 from dynid.tables import Table, html_card
 from dynid.terms.base import StateTerm
 from dynid.terms.coupling import Coupling
+
+Fields = TypeVar("Fields", bound=Hashable)
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall for an upright base [m/s^2]."""
@@ -456,46 +456,42 @@ def _find_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> str:
 def _distinguish_term(term: StateTerm) -> object:
     """What distinguishes the equations of a term from those of others, parameter values left out.
 
-    Our own terms differ by their text. A user's class may be written anew under the same name, or inherit the text
-    of another: its code, its state and its columns at some states distinguish it.
+    Our own terms differ by their text. A user's class may be written anew under the same name, or inherit the text of
+    another: its torques at some states distinguish it, too.
     """
-    blank = term.with_value(0.0)
-    kind = type(term)
+    blank, kind = term.with_value(0.0), type(term)
     if kind.__module__.startswith("dynid."):
         return repr(blank)
-    state = {name: _state_text(value) for name, value in sorted(getattr(blank, "__dict__", {}).items())}
-    code = [
-        (name, _code_text(member))
-        for base in kind.__mro__
-        if not base.__module__.startswith(("dynid.", "builtins", "abc"))
-        for name, member in sorted(vars(base).items())
-        if isinstance(member, FunctionType) and member.__module__ == base.__module__
-    ]
     with np.errstate(all="ignore"):
         columns = [term.formula(*map(np.float64, _PROBES[k : k + 3])) for k in range(len(_PROBES) - 2)]
     shown = [f"{float(value):.9g}" for value in columns]  # the last digits depend on the machine
-    return kind.__module__, kind.__qualname__, term.prefix, repr(blank), state, code, shown
+    return kind.__module__, kind.__qualname__, term.prefix, repr(blank), shown
 
 
 _PROBES = tuple(sign * size for size in (3e-5, 0.0021, 0.017, 0.13, 0.71, 1.9, 8.3, 57.0) for sign in (1.0, -1.0))
 """Positions, velocities and accelerations at which a user's term is evaluated to tell it from others (convention)."""
 
 
-def _state_text(value: object) -> str:
-    return repr(value.tolist()) if isinstance(value, np.ndarray) else repr(value)  # repr cuts a long array
+class RobotKey(Generic[Fields]):
+    """Cache key of something made from a robot's equations: equal for robots with the same equations."""
 
+    __slots__ = ("_all", "fields", "robot")
 
-def _code_text(function: FunctionType) -> list[object]:
-    """What a function does, without the place it was written at."""
-    cells = [_state_text(cell.cell_contents) for cell in function.__closure__ or ()]
-    found: list[object] = [cells, repr(function.__defaults__)]
-    waiting = [function.__code__]
-    while waiting:
-        code = waiting.pop()
-        constants = [c for c in code.co_consts if not isinstance(c, CodeType)]
-        waiting.extend(c for c in code.co_consts if isinstance(c, CodeType))
-        found.append((code.co_code.hex(), code.co_names, repr(constants)))
-    return found
+    def __init__(self, robot: Robot, fields: Fields) -> None:
+        """Build a key.
+
+        Args:
+            robot: The robot; only its fingerprint counts.
+            fields: The other properties that tell one cached value from another; hashable.
+        """
+        self.robot, self.fields = robot, fields
+        self._all = (robot.fingerprint, fields)
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RobotKey) and self._all == other._all
 
 
 def require_robot(value: object) -> None:

@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.arrays import Floats, ReadOnly
 from dynid.errors import ArgumentError, DescriptionError
-from dynid.robot.copying import ReadOnly
 from dynid.robot.inertia import Inertia
 from dynid.spatial import SAME, rotation_about, snap, transform
 from dynid.terms.base import RecordableTerm, StateTerm

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.errors import ExportError
 from dynid.files import write_atomically
-from dynid.robot.formats.gravity_note import LOST_GRAVITY, describe_lost_gravity
 from dynid.robot.formats.mesh_paths import follow_meshes
 from dynid.robot.formats.transmissions import DRAKE, read_transmissions, transmission_lines, update_transmissions
 from dynid.robot.formats.xml import (
@@ -47,6 +46,11 @@ DYNAMICS: dict[str, type[StateTerm]] = {
 }
 """Attribute of ``<dynamics>`` -> the term it becomes."""
 
+USUAL = 0.02
+"""Difference from the usual gravity [m/s^2] up to which programs assume it unasked (convention: some use 9.8, others
+9.80665 or 9.81)."""
+LOST_GRAVITY = "which the format does not hold: set it where the file is loaded"
+"""What a person should know about gravity that is not in a file."""
 _GRAVITY_COMMENT = re.compile(rf"\r?\n[ \t]*<!-- gravity [^>]*, {LOST_GRAVITY} -->")
 _KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
 
@@ -380,6 +384,22 @@ def _placement(joint: Joint) -> dict[str, Floats]:
 def _friction(joint: Joint) -> dict[str, float]:
     """Attribute of ``<dynamics>`` -> value, for the terms that the joint has."""
     return {name: term.value for name in DYNAMICS for term in joint.terms if term.urdf_attribute == name}
+
+
+def describe_lost_gravity(gravity: ArrayLike) -> str:
+    """What to say of gravity (3,) [m/s^2] beside a file that does not hold it; nothing where it is the usual one.
+
+    Example:
+        >>> from dynid.robot.formats.urdf import describe_lost_gravity
+        >>> describe_lost_gravity([0.0, 0.0, 9.81])
+        'gravity (0, 0, 9.81) m/s^2, which the format does not hold: set it where the file is loaded'
+        >>> describe_lost_gravity([0.0, 0.0, -9.80665])
+        ''
+    """
+    vector = np.asarray(gravity, dtype=float)
+    if np.abs(vector - STANDARD_GRAVITY).max() <= USUAL:
+        return ""
+    return f"gravity ({', '.join(f'{value:.6g}' for value in vector)}) m/s^2, {LOST_GRAVITY}"
 
 
 def _gravity_comment(robot: Robot) -> list[str]:
