@@ -6,12 +6,14 @@ import os
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynid import kernels
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.regressor import torque_regressor
+from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform, rotation_from_rpy, transform
 from support.random_robots import random_robot, random_states
@@ -54,6 +56,15 @@ def test_torque_is_inertia_velocity_gravity_and_joint_terms(seed: int) -> None:
     M = kernels.inertia_matrix(robot, q)
     parts = kernels.velocity_torque(robot, q, dq) + kernels.gravity_torque(robot, q) + np.einsum("kij,kj->ki", M, ddq)
     np.testing.assert_allclose(kernels.inverse_dynamics(robot, q, dq, ddq), parts, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["scara", "puma560", "ur10"])
+def test_parallel_axes_turn_as_one(name: str) -> None:
+    """The recursion of the velocities adds up the angles of parallel axes; that of the torques does not."""
+    robot = zoo.get(name).with_terms()
+    q, dq, _ = random_states(robot, 5)
+    moving, still = (kernels.inverse_dynamics(robot, q, rate, 0.0 * q) for rate in (dq, 0.0 * q))
+    np.testing.assert_allclose(kernels.velocity_torque(robot, q, dq), moving - still, rtol=1e-10, atol=1e-9)
 
 
 @examples

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynid.errors import ArgumentError
 from dynid.tape import compile_tape, count, jvp, record, vjp
 from dynid.tape.llvm.backend import BlockKernel
 
@@ -85,15 +84,6 @@ def test_cotangents_in_blocks_against_complex_step(puma: Any, samples: int) -> N
             moved[place] += 1j * step
             expected = np.sum(weights[sample] * puma.regressor(*moved)).imag / step
             np.testing.assert_allclose(found[place[0], sample, place[1]], expected, rtol=1e-11, atol=1e-11)
-
-
-def test_gradient_of_a_scalar_and_choice_of_inputs() -> None:
-    tape = record(lambda x, y: {"energy": np.sum(x * x) * y, "other": x}, x=(3,), y=())
-    run = compile_tape(vjp(tape, "energy", wrt=["x"]), "numpy")
-    np.testing.assert_allclose(run([1.0, 2.0, 3.0], 2.0, 1.0), [4.0, 8.0, 12.0])
-    assert [output.name for output in vjp(tape, "energy").outputs] == ["x", "y"]
-    with pytest.raises(ArgumentError, match="no input"):
-        vjp(tape, "other", wrt=["z"])
 
 
 def test_second_derivatives() -> None:

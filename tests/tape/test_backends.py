@@ -87,23 +87,6 @@ def test_tails(workload: Any, puma: Any, backend: Any, samples: int) -> None:
         np.testing.assert_allclose(found[k], puma.regressor(*x[:, k]), atol=1e-12)
 
 
-@pytest.mark.parametrize("samples", TAILS)
-@pytest.mark.parametrize("block", [24, 120])
-def test_blocks(workload: Any, samples: int, block: int) -> None:
-    x = np.random.default_rng(1).normal(size=(3, samples, 6))
-    dense = compile_tape(workload, "numpy")(*x).reshape(samples, 360)
-    kernel = BlockKernel(workload, block)
-    elements = workload.output("output").elements.ravel().tolist()
-    places = [elements.index(value) for value in kernel.columns]
-    work, buffer = kernel.new_work(), kernel.new_block()
-    for start in range(0, samples, block):
-        count = min(block, samples - start)
-        buffer[:] = np.nan
-        kernel.run(list(x), start, start + count, work, buffer)
-        np.testing.assert_allclose(buffer[:, :count].T, dense[start : start + count, places], atol=1e-12)
-        assert not buffer[:, count:].any()
-
-
 @pytest.mark.parametrize("registers", [6, 16, 32])
 def test_few_registers_change_nothing(workload: Any, registers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(3).normal(size=(3, 50, 6))

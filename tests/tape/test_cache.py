@@ -9,9 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -60,24 +58,6 @@ def test_damaged_entries_are_discarded(tmp_path: Path, damage: str) -> None:
     assert not path.exists()
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    cache = ObjectCache(tmp_path / "file")
-    with pytest.warns(RuntimeWarning, match="not kept"):
-        cache.write("x", b"1")
-    assert cache.read("x") is None
-
-
-def test_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert ObjectCache.default().folder == tmp_path / "cache"
-    monkeypatch.setenv("DYNID_CACHE", "0")
-    assert ObjectCache.default().folder is None
-    ObjectCache.default().write("x", b"1")
-    monkeypatch.delenv("DYNID_CACHE")
-    monkeypatch.delenv("DYNID_CACHE_DIR")
-    assert ObjectCache.default().folder is not None
-
-
 def test_compiled_once_then_read_and_rebuilt_when_damaged(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[int] = []
     real = llvm_engine.compile_text
@@ -120,18 +100,6 @@ def test_code_printed_outside_the_tape_names_its_printers(own_cache: Path, monke
     for printers in (None, own_cache.parent, llvm_engine.TAPE / "llvm"):
         llvm_engine._object("key", lambda: ("", 0), printers)
     assert len(set(names)) == 3
-
-
-def test_many_writers_at_once(tmp_path: Path) -> None:
-    cache = ObjectCache(tmp_path)
-
-    def work(k: int) -> bool:
-        cache.write(f"entry{k % 2}", bytes([k]) * 640000)
-        found: Any = cache.read(f"entry{k % 2}")
-        return found is not None and len(set(found)) == 1
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(work, range(64)))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")

@@ -98,16 +98,6 @@ def test_numpy_functions_on_scalars_and_arrays() -> None:
     assert tape.constants.tolist() == [0.0, -1.0]
 
 
-def test_in_place_operations() -> None:
-    def function(x: Any) -> Any:
-        y = x.copy()
-        y += x
-        y *= 2.0
-        return y
-
-    assert codes(record(function, x=(2,))) == ["ADD", "ADD", "MUL", "MUL"]
-
-
 def test_scalars_have_no_order_but_identity() -> None:
     def function(x: Any) -> Any:
         assert x[0] * x[1] == x[1] * x[0]
@@ -162,20 +152,6 @@ def test_functions_that_the_tape_lacks_are_named_with_those_it_has(function: np.
     with pytest.raises(ArgumentError, match=f"np.{function.__name__} cannot be recorded.*") as caught:
         record(lambda x: function(pick(x)), x=(2,))
     assert "np.tanh" in str(caught.value)
-
-
-def test_text() -> None:
-    tape = record(lambda q, m: {"y": [[-(q[0] - q[1]) * (q[0] + 2.0) / m, np.sin(q[0])]]}, q=(2,), m=())
-    assert tape.text("y", (0, 0)) == "y[0,0] = -((q[0] - q[1])*(q[0] + 2)/m)"
-    assert tape.text("y", (0, 1)) == "y[0,1] = sin(q[0])"
-
-
-def test_long_text_has_intermediate_names(puma: Any) -> None:
-    tape = record(puma.regressor, q=(6,), dq=(6,), ddq=(6,))
-    *named, last = tape.text("output", (0, 50)).splitlines()
-    assert named[0].startswith("t1 = ")
-    assert last.startswith("output[0,50] = ")
-    assert max(map(len, named)) < 400
 
 
 def test_the_cost_of_a_recorded_regressor(puma: Any) -> None:

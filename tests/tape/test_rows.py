@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError
 from dynid.kernels import kernel
 from dynid.tape import Tape, record
 from dynid.tape.llvm import backend
@@ -89,12 +88,3 @@ def test_thirty_joints() -> None:
     q = random_states(robot, 1003)[0]
     for samples in (1, 7, 9, 1003):
         compare_rows(tape, [q[:samples].copy()], samples, shift=1)
-
-
-def test_an_array_with_gaps_is_refused_as_destination() -> None:
-    robot = random_robot(2, joints=2, fixed=False)
-    states = random_states(robot, 9)
-    with pytest.raises(ArgumentError, match="not C-contiguous"):
-        kernel(robot, "regressor")(*states, out=np.empty((9, 2, 40))[:, :, ::2])
-    with pytest.raises(ArgumentError, match="not C-contiguous"):
-        kernel(robot, "regressor")(*states, out=np.empty((18, 2, 20))[::2])

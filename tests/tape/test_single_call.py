@@ -60,12 +60,6 @@ def test_batches_equal_their_samples(function: Any, samples: int) -> None:
     np.testing.assert_allclose(out, found, rtol=1e-13, atol=1e-15)
 
 
-def test_batches_of_different_lengths_are_refused(function: Any) -> None:
-    for x, m in ((np.stack([X, X]), np.stack([M, M, M])), (np.stack([X[:2], X[:2]]), np.stack([M, M]))):
-        with pytest.raises(ArgumentError):
-            function(x, m)
-
-
 def test_wrong_arguments(function: Any) -> None:
     frozen = np.empty((2, 2))
     frozen.setflags(write=False)
@@ -114,8 +108,3 @@ def test_an_unknown_numpy_takes_the_ordinary_way(monkeypatch: pytest.MonkeyPatch
 def test_names_of_inputs_are_refused_with_their_order(function: Any) -> None:
     with pytest.raises(ArgumentError, match=r"'x' cannot be given by its name. Give x, m in this order"):
         function(x=X, m=M)
-
-
-def test_several_outputs_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="2 outputs"):
-        compile_single(record(lambda x: {"a": x, "b": x}, x=(2,)))

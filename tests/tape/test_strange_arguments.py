@@ -35,25 +35,6 @@ def test_columns_that_are_no_columns(columns: Any) -> None:
         kernels.kernel(ROBOT, "inertia_matrix", columns=[0])
 
 
-def test_a_mask_of_columns_is_its_indices() -> None:
-    mask = np.arange(COUNT) % 3 == 0
-    whole = kernels.regressor(ROBOT, *STATES)
-    some = kernels.regressor(ROBOT, *STATES, columns=mask)  # type: ignore[arg-type]
-    np.testing.assert_allclose(some, whole[..., mask], rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("backend", ["numpy", "llvm"])
-def test_destinations(backend: Any) -> None:
-    program = compile_tape(record(lambda x: {"a": 2.0 * x, "b": 3.0 * x}, x=(3,)), backend)
-    x, one = np.ones((5, 3)), np.empty((5, 3))
-    for out in (one, {"a": one}, {"a": one, "b": one}, {}):
-        with pytest.raises(ArgumentError, match="out"):
-            program(x, out=out)
-    result = program(x, out={"a": one, "b": np.empty((5, 3))})
-    assert np.array_equal(result["a"], 2.0 * x)
-    assert np.array_equal(result["b"], 3.0 * x)
-
-
 @pytest.mark.parametrize(
     "dq",
     [
@@ -144,14 +125,6 @@ def test_each_users_model_has_its_own_kernel() -> None:
 
 
 # --- the cache ---------------------------------------------------------------------------------------------------
-
-
-def test_swapped_entries_are_discarded(tmp_path: Path) -> None:
-    cache = ObjectCache(tmp_path)
-    cache.write("x", b"one")
-    cache.write("y", b"other")
-    (tmp_path / "x.o").replace(tmp_path / "y.o")
-    assert cache.read("y") is None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner")
