@@ -16,135 +16,143 @@ import numpy as np
 from scipy import stats
 
 from dynid.arrays import Floats, Ints
-from dynid.diagnosis.evidence import BLOCKS, Evidence, Excerpt, gather
-from dynid.diagnosis.suspects import Model, trusted_values
-from dynid.diagnosis.verdicts import Fit, test_columns
+from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt
+from dynid.diagnosis.suspects import Model, friction_columns, trusted_values
+from dynid.diagnosis.verdicts import Fit, Verdict, test_columns
 from dynid.findings import Finding
-from dynid.kernels import inverse_dynamics, regressor
-from dynid.parameters.base import choose_base
+from dynid.kernels import regressor
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
-ROWS, SCREENED, TRIED = 600, 200, 3
-"""Samples that changes are compared by and screened by, and how many are compared (convention: effects are large)."""
+ROWS, TRIED = 400, 3
+"""Samples that changes are compared by, and how many changes predict left-out blocks (convention)."""
+RIDGE = 1e-8
+"""Share of their squares by which columns are held at zero (convention: rounding noise of products)."""
 HALF = 0.5
 """Share of what is unexplained at a joint that a change may leave; share of friction in a torque that has no other sign
 (effect)."""
 TORQUE_UNITS = {1e3: "N mm or mN m", 1e2: "N cm or percent", 10.197: "kgf cm", 8.851: "lbf in", 141.6: "ozf in",
                 0.10197: "kgf m", 0.01: "shares of the rated torque", 1e-3: "kN m"}  # fmt: skip
 """Number of a unit in one N m -> its name (definitions of the units)."""
-OTHER_UNIT, ALIKE = 5.0, 2.0
-"""Factor of all torques over those of the model's masses from which on they are in another unit, and factor within
-which most joints must have it (effect)."""
-NOTABLE = 0.05
-"""Share of a joint's torque that the masses of the model file must make for it to be compared with them (effect)."""
+OTHER_UNIT = 5.0
+"""Factor of all torques over those of the model's masses from which on they are in another unit (effect)."""
 _AXES = {name: 9.81 * sign * axis for sign in (1.0, -1.0) for name, axis in zip(
     ("+x", "+y", "+z") if sign > 0.0 else ("-x", "-y", "-z"), np.eye(3), strict=True)}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One change of the log or of the model."""
+    """One change of the log or of the model; by default none."""
 
-    code: str
-    where: str
-    joint: int | None
-    says: str
-    remedy: str
+    code: str = ""
+    where: str = ""
+    joint: int | None = None
+    says: str = ""
+    remedy: str = ""
     apply: Callable[[Excerpt], Excerpt] = lambda excerpt: excerpt
     gravity: Floats | None = None
 
 
 def find_change(model: Model, level: float) -> Finding | None:
     """The change that explains runs best, at a rate of false alarms for all changes together; None where none does."""
-    robot, excerpts = model.robot, [_thin(excerpt, ROWS) for excerpt in model.excerpts]
-    screen, changes = _Screen.of(robot, model.excerpts), list(_list_changes(robot, excerpts))
-    usual = screen.unexplained(Change("", "", None, "", ""))
-    screened = [(float(left.mean()), place) for place, change in enumerate(changes)
-                if (left := screen.unexplained(change) - usual).min(initial=0.0) < np.log(HALF)]  # fmt: skip
-    if not screened:
-        return None
-    before, best, found, most = _left_out(robot, excerpts), None, (1.0, 1.0), 0.0
-    for change in (changes[place] for _, place in sorted(screened)[:TRIED]):
-        other = robot if change.gravity is None else robot.with_gravity(change.gravity)
-        after = _left_out(other, [change.apply(excerpt) for excerpt in excerpts])
-        ratio = np.log(np.maximum(after, 1e-20)) - np.log(np.maximum(before, 1e-20))
-        known = np.isfinite(ratio)
-        ratio = np.where(known, ratio, 0.0)
-        each = ratio.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-        left = np.exp(0.5 * each)  # at each joint
-        p = float(stats.ttest_1samp(ratio.sum(axis=0), 0.0, alternative="less").pvalue)
-        is_likely = left.min() < HALF and left.max() < 1.0 / HALF and p * len(changes) < level
-        if is_likely and each.sum() < most:
-            best, found, most = change, (p, float(left.min())), float(each.sum())
+    robot, trial = model.robot, _Trial.of(model)
+    changes = list(_list_changes(robot, trial.excerpts))
+    before = trial.left_out(Change())
+    best, p, most = None, 1.0, np.log(HALF)
+    fitted = [float(np.sum(np.log(trial.fit(trial.products(change))[1]))) for change in changes]
+    for place in np.argsort(fitted)[:TRIED].tolist():
+        ratio = np.log(trial.left_out(changes[place]) / before).sum(axis=1)
+        chance = len(changes) * float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue)
+        if chance < level and 0.5 * float(ratio.mean()) < most:
+            best, p, most = changes[place], chance, 0.5 * float(ratio.mean())
     if best is None:
         return None
+    left = float(np.exp(most))
     return Finding(
         code=best.code,
         severity="error",
         where=best.where,
         joint=None if best.joint is None else robot.joint_names[best.joint],
-        message=f"{best.says}: this leaves {100.0 * found[1]:.0f} % of what is unexplained",
-        evidence={"left": found[1], "probability without it": found[0]},
+        message=f"{best.says}: this leaves {100.0 * left:.2g} % of what is unexplained",
+        evidence={"left": left, "probability without it": p},
         remedy=best.remedy,
-        strength=1.0 / found[1],
+        strength=1.0 / left,
     )
 
 
-def _left_out(robot: Robot, excerpts: Sequence[Excerpt]) -> Floats:
-    return Fit.of(gather(robot, choose_base(robot), excerpts)).left_out()
-
-
 @dataclass(frozen=True, eq=False)
-class _Screen:
-    """A quick fit of few samples, by which the likely ones of many changes are found."""
+class _Trial:
+    """Few samples of runs, by which changes are compared."""
 
     robots: tuple[Robot, ...]
-    """The links alone, without gravity and under 1 m/s^2 along x, y and z: torques are linear in gravity."""
+    """Without joint friction; without gravity, then under 1 m/s^2 along x, y and z: torques are linear in gravity."""
     gravity: Floats
     excerpts: tuple[Excerpt, ...]
     tables: tuple[tuple[Floats, ...], ...]
     """For each excerpt the regressor of every robot."""
 
     @classmethod
-    def of(cls, robot: Robot, excerpts: Sequence[Excerpt]) -> _Screen:
-        """The screen of some excerpts."""
-        plain = replace(robot, couplings=()).with_terms()
+    def of(cls, model: Model) -> _Trial:
+        """Thin the excerpts of a model."""
+        plain = model.robot.with_terms()
         robots = tuple(plain.with_gravity(direction) for direction in (np.zeros(3), *np.eye(3)))
-        thin = tuple(_thin(excerpt, SCREENED) for excerpt in excerpts)
+        thin = tuple(_thin(excerpt) for excerpt in model.excerpts)
         tables = tuple(tuple(regressor(arm, e.run.q, e.run.dq, e.run.ddq) for arm in robots) for e in thin)
-        return cls(robots, robot.gravity, thin, tables)
+        return cls(robots, model.robot.gravity, thin, tables)
 
-    def unexplained(self, change: Change) -> Floats:
-        """(n,) logarithm of the share of each joint's torque that a change leaves unexplained."""
+    def products(self, change: Change, blocks: int = 1) -> Floats:
+        """(B, n, P, P) products of all columns and the torque of every block of every run and joint.
+
+        First stand the columns of links and couplings, which joints share, then those of a joint alone, and its torque.
+        """
         gravity = self.gravity if change.gravity is None else change.gravity
-        n = self.robots[0].dof
-        products, counts = np.zeros((n, 10 * n + 6, 10 * n + 6)), np.zeros(n)
+        found = []
         for excerpt, tables in zip(self.excerpts, self.tables, strict=True):
             changed = change.apply(excerpt)
-            run, smooth = changed.run, changed.harmless
+            run = changed.run
             if run.q is not excerpt.run.q:
                 tables = tuple(table if k and not gravity[k - 1] else regressor(arm, run.q, run.dq, run.ddq)
-                          for k, (arm, table) in enumerate(zip(self.robots, tables, strict=True)))  # fmt: skip
+                               for k, (arm, table) in enumerate(zip(self.robots, tables, strict=True)))  # fmt: skip
             Y = tables[0] + sum(g * (Yg - tables[0]) for g, Yg in zip(gravity, tables[1:], strict=True) if g)
-            for j in range(n):
-                rows = run.valid[:, j]
-                own = [np.ones(run.samples), run.dq[:, j], run.ddq[:, j], smooth[0][:, j], smooth[3][:, j]]
-                table = np.column_stack([Y[:, j], *own, np.where(rows, run.effort[:, j], 0.0)])[rows]
-                products[j] += table.T @ table
-                counts[j] += len(table)
-        size = products[:, -1, -1]
-        moving, left = size > 0.0, np.where(size > 0.0, size, 1.0)
+            own = np.stack([np.ones_like(run.dq), run.dq, run.ddq, *changed.harmless, run.effort], axis=2)
+            rows = np.concatenate([Y, own], axis=2).transpose(1, 0, 2)
+            rows = np.where(run.valid.T[:, :, None], rows, 0.0)
+            found += [block.transpose(0, 2, 1) @ block for block in np.array_split(rows, blocks, axis=1)]
+        return np.array(found)
+
+    def fit(self, products: Floats) -> tuple[Floats, Floats]:
+        """Values of all columns at every joint (n, P), -1 for the torque, and the share of it (n,) that they leave.
+
+        Each joint is weighted by what is left. Products (B, n, P, P) are of the blocks that count.
+        """
+        total, shared = products.sum(axis=0), self.tables[0][0].shape[2]
+        n, size = len(total), np.maximum(total[:, -1, -1], 1e-300)
+        total += np.eye(total.shape[1]) * (RIDGE * np.diagonal(total, axis1=1, axis2=2) + 1e-300)[:, :, None]
+        own, links = slice(shared, -1), np.r_[:shared, total.shape[1] - 1]
+        taken = np.linalg.solve(total[:, own, own], total[:, own][:, :, links])
+        rest = total[:, links][:, :, links] - total[:, links][:, :, own] @ taken
+        left = np.ones(n)
         for _ in range(3):
-            H = np.tensordot(np.where(moving, counts / left, 0.0), products, axes=1)
-            ridge = 1e-8 * np.diagonal(H)[:-1] + 1e-12 * max(float(np.max(np.diagonal(H)[:-1])), 1e-300)
-            values = np.append(np.linalg.solve(H[:-1, :-1] + np.diag(ridge), H[:-1, -1]), -1.0)
-            left = np.maximum(np.einsum("p,jpq,q->j", values, products, values), 1e-8 * size) + (size <= 0.0)
-        return np.log(np.where(moving, left / np.where(moving, size, 1.0), 1.0))
+            weighted = np.tensordot(1.0 / (size * left), rest, axes=1)
+            weighted += np.diag(RIDGE * np.diagonal(weighted) + 1e-300)
+            values = np.append(np.linalg.solve(weighted[:-1, :-1], weighted[:-1, -1]), -1.0)
+            left = np.maximum(np.einsum("p,jpq,q->j", values, rest, values) / size, RIDGE)
+        return np.column_stack([np.tile(values[:-1], (n, 1)), -taken @ values, np.full(n, -1.0)]), left
+
+    def left_out(self, change: Change) -> Floats:
+        """(B, n) share of the torque of a block that the fit of the others leaves."""
+        products = self.products(change, max(BLOCKS // len(self.excerpts), FEWEST_BLOCKS))
+        found = []
+        for block in range(len(products)):
+            values, _ = self.fit(np.delete(products, block, axis=0))
+            left = np.einsum("jp,jpq,jq->j", values, products[block], values)
+            found.append(np.maximum(left / np.maximum(products[block, :, -1, -1], 1e-300), RIDGE))
+        return np.array(found)
 
 
-def _thin(excerpt: Excerpt, most: int) -> Excerpt:
-    rows = np.arange(0, excerpt.run.samples, max(1, excerpt.run.samples // most))
+def _thin(excerpt: Excerpt) -> Excerpt:
+    rows = np.arange(0, excerpt.run.samples, max(1, excerpt.run.samples // ROWS))
     harmless = tuple(np.ascontiguousarray(shape[rows]) for shape in excerpt.harmless[:-1])  # the load may be wrong
     return Excerpt(excerpt.run.rows(rows), excerpt.slope[rows], harmless)
 
@@ -223,30 +231,36 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
                      gravity=np.zeros(3))  # fmt: skip
 
 
-def check_scale(model: Model) -> Iterator[Finding]:
-    """Compare torques with those of the model file's masses: another unit, or the opposite sign, of all or of one."""
-    robot = model.robot
+def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
+    """Compare torques with those of the model file's masses: the unit or sign of all, the weight that some lift."""
+    robot, n = model.robot, model.robot.dof
     if not has_masses(robot):
         return
-    ratios, lifting = _mass_ratios(model)
-    middle = np.array([np.mean(ratio) for ratio in ratios.values()])
-    factor = float(np.median(middle)) if ratios else 1.0
-    alike = np.mean(np.abs(np.log(np.maximum(middle, 1e-300) / max(factor, 1e-300))) < np.log(ALIKE)) if ratios else 0.0
-    if len(ratios) > 1 and np.mean(middle < 0.0) > 0.8:
+    columns = evidence.columns[:, : model.base.rank] @ model.base.grouping
+    links = columns[:, : 10 * n] @ robot.parameter_vector[: 10 * n]
+    others = [column for column, placed in enumerate(robot.terms, start=10 * n) if not isinstance(placed.term, Offset)]
+    usual = evidence.columns[:, model.base.rank : evidence.harmless]
+
+    def ratios(terms: Floats) -> list[Verdict]:
+        fit = Fit.of(replace(evidence, columns=np.hstack([terms, usual]), harmless=terms.shape[1] + usual.shape[1]))
+        return test_columns(fit, [(links * (evidence.joint == j))[:, None] for j in range(n)])
+
+    free = ratios(columns[:, 10 * n :])
+    sure = [float(found.value[0]) for found in free if abs(found.value[0]) > found.half_width[0]]
+    factor = float(np.median(sure)) if sure else 1.0
+    if factor < -1.0 / OTHER_UNIT:
         yield _scale_finding(robot, "flipped", None, factor, "all torques have the opposite sign of")
-    elif len(ratios) > 1 and not 1.0 / OTHER_UNIT < factor < OTHER_UNIT and factor > 0.0 and alike > HALF:
-        unit = min(TORQUE_UNITS, key=lambda value: abs(np.log(factor / value)))
-        near = abs(np.log(factor / unit)) < np.log(ALIKE)
-        which = f"as in {TORQUE_UNITS[unit]}" if near else "currents, motor torques?"
-        yield _scale_finding(robot, "unit", None, factor, f"all torques are {factor:.3g} times ({which})")
-    else:  # of a single link the mass is known less
-        for j, (low, high) in ratios.items():
-            if -OTHER_UNIT < low < high < -1.0 / OTHER_UNIT:
-                yield _scale_finding(robot, "flipped", j, low, "torque or position has the opposite sign of")
-            elif -1.0 / OTHER_UNIT < low < high < 1.0 / OTHER_UNIT and j in lifting:
-                yield _scale_finding(robot, "gravity", j, high, "the torque does not hold the weight of the links, by")
-            elif low > OTHER_UNIT**2 or -1.0 / OTHER_UNIT < low < high < 1.0 / OTHER_UNIT:
-                yield _scale_finding(robot, "unit", j, high, f"the torque is {low:.2g} to {high:.2g} times")
+    elif not 1.0 / OTHER_UNIT < factor < OTHER_UNIT:
+        unit = min(TORQUE_UNITS, key=lambda value: abs(np.log(abs(factor) / value)))
+        yield _scale_finding(robot, "unit", None, factor,
+                             f"all torques are {factor:.3g} times (as in {TORQUE_UNITS[unit]}?)")  # fmt: skip
+    # joints that lift links straight up show nothing but an offset
+    for j, (found, fixed) in enumerate(zip(free, ratios(columns[:, others]), strict=True)):
+        most = float(fixed.value[0] + fixed.half_width[0])
+        if np.isinf(found.half_width[0]) and most < -1.0 / OTHER_UNIT:
+            yield _scale_finding(robot, "flipped", j, most, "torque or position has the opposite sign of")
+        elif np.isinf(found.half_width[0]) and most < 1.0 / OTHER_UNIT:
+            yield _scale_finding(robot, "gravity", j, most, "the torque does not hold the weight of the links, by")
 
 
 _SCALE_REMEDIES = {
@@ -265,70 +279,37 @@ def _scale_finding(robot: Robot, code: str, joint: int | None, factor: float, sa
         message=f"{says} that of the model's masses",
         evidence={"torque over the model's": factor},
         remedy=_SCALE_REMEDIES[code],
-        strength=10.0,
+        strength=OTHER_UNIT,
     )
-
-
-def _mass_ratios(model: Model) -> tuple[dict[int, tuple[float, float]], set[int]]:
-    """Joint -> interval of the measured torque over that of the model's masses, where the log shows it.
-
-    Friction and rotor inertia are free, and the offset once free and once not: joints that lift links straight up,
-    which are returned as well, show nothing but an offset.
-    """
-    robot, n = model.robot, model.robot.dof
-    plain = robot.with_parameters(
-        np.where(np.arange(robot.parameter_vector.size) < 10 * n, robot.parameter_vector, 0.0)
-    )
-    own, torque, valid, *free = (np.concatenate(parts) for parts in zip(*(
-        (inverse_dynamics(plain, e.run.q, e.run.dq, e.run.ddq), e.run.effort, e.run.valid, e.run.dq, e.run.ddq,
-         *e.harmless[:-1]) for e in model.excerpts), strict=True))  # fmt: skip
-    found: dict[int, tuple[float, float]] = {}
-    lifting = set()
-    for j in range(n):
-        rows = np.flatnonzero(valid[:, j])
-        if rows.size < 10 * BLOCKS:
-            continue
-        x, y, one = own[rows, j][:, None], torque[rows, j], np.zeros(rows.size, dtype=int)
-        columns, ends = np.column_stack([part[rows, j] for part in free]), []
-        for table in (columns, np.column_stack([columns, one + 1.0])):
-            fit = Fit.of(Evidence.of_rows(table, y, one, np.arange(rows.size) * BLOCKS // rows.size))
-            verdict, length = test_columns(fit, [x])[0], float(fit.beyond(x)[2][0])
-            value, spread = float(verdict.value[0]), float(verdict.half_width[0])
-            share = max(1.0, abs(value) - spread) * length  # also of torques in a far smaller unit
-            if share > NOTABLE * float(np.linalg.norm(y)) * fit.weights[0] and spread < np.inf:
-                ends += [value - spread, value + spread]
-        if ends:
-            found[j] = (min(ends), max(ends))
-        if len(ends) == 2:
-            lifting.add(j)
-    return found, lifting
 
 
 def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
     """Report joints whose friction drives them: the position or the torque has the opposite sign.
 
-    In other fits such a joint shows nothing, where hardly anything but its friction acts on it.
+    In other fits such a joint shows nothing, where hardly anything but its friction and its weight acts on it.
     """
-    robot, evidence, places = model.robot, fit.evidence, {column: k for k, column in enumerate(model.base.columns)}
+    robot, evidence, rank = model.robot, fit.evidence, model.base.rank
     values = trusted_values(evidence, fit.weights, model.base, robot)
-    for column, placed in enumerate(robot.terms, start=10 * robot.dof):
-        if not isinstance(placed.term, Viscous) or column not in places or len(placed.joints) != 1:
+    terms = friction_columns(evidence, model.base, robot)
+    own = {column: k for k, column in enumerate(model.base.columns)}
+    for j in range(robot.dof):
+        if not {(j, Viscous), (j, Coulomb), (j, Offset)} <= terms.keys():
             continue
-        j, rows = placed.joints[0], np.flatnonzero(evidence.joint == placed.joints[0])
-        terms = enumerate(robot.terms, start=10 * robot.dof)
-        mine = [c for c, other in terms if other.joints == (j,) and isinstance(other.term, Viscous | Coulomb)]
-        own = [places[c] for c in mine if c in places]
-        own += range(model.base.rank + j, evidence.harmless, robot.dof)  # harmless friction stands joint by joint
-        table, speed = evidence.columns[rows][:, own], evidence.columns[rows, places[column]]
-        friction = table @ values[own]
-        power = np.bincount(evidence.block[rows], friction * speed, len(evidence.runs))
-        share = np.sqrt(float(friction @ friction) / max(float(np.sum(evidence.torque[rows] ** 2)), 1e-300))
+        rows = evidence.joint == j
+        rubbing = [own[column] for column, placed in enumerate(robot.terms, start=10 * robot.dof)
+                   if placed.joints == (j,) and isinstance(placed.term, Viscous | Coulomb)]  # fmt: skip
+        rubbing += range(rank + j, evidence.harmless, robot.dof)  # harmless friction stands joint by joint
+        friction = evidence.columns[rows][:, rubbing] @ values[rubbing]
+        power = np.bincount(evidence.block[rows], friction * terms[j, Viscous][rows], len(evidence.runs))
+        weight = terms[j, Offset][rows]
+        torque = evidence.torque[rows] - weight * (weight @ evidence.torque[rows]) / max(weight @ weight, 1e-300)
         p = float(stats.ttest_1samp(power, 0.0, alternative="less").pvalue)
-        if p * robot.dof < level and share > HALF:
+        if p * robot.dof < level and np.linalg.norm(friction) > HALF * np.linalg.norm(torque):
             yield Finding(
                 code="flipped", severity="error", where="effort", joint=robot.joint_names[j],
                 message="friction would drive this joint: its torque or its position has the opposite sign",
-                evidence={"probability without it": p}, remedy="Flip one of them in the channel map.", strength=5.0,
+                evidence={"probability without it": p}, remedy="Flip one of them in the channel map.",
+                strength=OTHER_UNIT,
             )  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
     if change is not None:
         return (change,)
     case = Case.of(model)
-    flipped = [*check_scale(model)] or [*check_friction(model, case.fit, level)]
+    flipped = [*check_scale(model, case.fit.evidence)] or [*check_friction(model, case.fit, level)]
     return tuple(flipped or _name_suspects(case, robot, runs, level))
 
 
