@@ -196,17 +196,20 @@ def judge_suspects(
     """
     open_ones, verdicts = list(range(len(suspects))), first
     while open_ones:
-        likely = {}
         verdicts = verdicts or test_suspects(fit, [suspects[k] for k in open_ones])
-        for k, verdict in zip(open_ones, verdicts, strict=True):
-            if verdict.p * len(suspects) < level and verdict.left_out > 0.0 and is_worth(k, verdict):
-                likely[k] = verdict
+        told = dict(zip(open_ones, verdicts, strict=True))
+        worth = {k: found for k, found in told.items() if found.left_out > 0.0 and is_worth(k, found)}
+        likely = {k: found for k, found in worth.items() if found.p * len(suspects) < level}
         if not likely:
             return
         order = sorted(likely, key=lambda k: -likely[k].left_out)
-        special = [k for k in order if not suspects[k].general]
-        best = special[0] if special and likely[special[0]].gain > EQUAL * likely[order[0]].gain else order[0]
-        found = likely[best]
+        best = order[0]
+        if suspects[best].general:  # something is there, and whatever special explains as much of it is named
+            gain = likely[best].gain
+            alike = [k for k in worth if (k in likely or worth[k].group is not None) and not suspects[k].general]
+            special = [k for k in alike if worth[k].gain > EQUAL * gain]
+            best = max(special, key=lambda k: worth[k].left_out, default=best)
+        found = worth[best]
         rivals = tuple(k for k in order if k != best and likely[k].gain > EQUAL * found.gain)
         yield replace(found, suspect=best, rivals=rivals)
         fit = fit.with_harmless(columns_in_group(fit.evidence, suspects[best], found))
@@ -242,8 +245,8 @@ def test_suspects(fit: Fit, suspects: Sequence[Tried]) -> list[Verdict]:
 # --- in all blocks ----------------------------------------------------------------------------------------------------
 
 
-def test_columns(fit: Fit, columns: Sequence[Floats]) -> list[Verdict]:
-    """The verdict on suspects (R, d) that act in all blocks, each by itself."""
+def test_columns(fit: Fit, columns: Sequence[Floats], blocks: int | None = None) -> list[Verdict]:
+    """The verdict on suspects (R, d) that act in so many blocks, by default all, each by itself."""
     if not columns:
         return []
     Z, shown, length = fit.beyond(np.concatenate(columns, axis=1))
@@ -256,7 +259,7 @@ def test_columns(fit: Fit, columns: Sequence[Floats]) -> list[Verdict]:
         if not shown[own].all():
             found.append(Verdict(np.zeros(width), np.diag(np.full(width, np.inf)), 1.0, 0.0, 0.0, 1))
             continue
-        block, B = (own, own), len(parts)
+        block, B = (own, own), blocks or len(parts)
         value, each, left_out = _solve(V[block], u[own]), [], 0.0
         for size, score, ahead, missed in parts:
             there = _solve(V[block] - size[block], u[own] - score[own])
@@ -311,7 +314,8 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
     left_out = gain - 2.0 * d * scale
     if inside.sum() > 1 and p < 1.0:
         own = columns * inside[block][:, None]
-        left_out = test_columns(fit, [own[:, fit.beyond(own)[1]]])[0].left_out
+        (within,) = test_columns(fit, [own[:, fit.beyond(own)[1]]], int(inside.sum()))
+        left_out, p = within.left_out, min(1.0, 2.0 * min(p, len(groups) * within.p))
     return Verdict(values[best], scale * inverses[best], p, gain, left_out, int(freedom), group=best)
 
 
