@@ -54,8 +54,12 @@ class Change:
     gravity: Floats | None = None
 
 
-def find_change(model: Model, level: float) -> Finding | None:
-    """The change that explains runs best, at a rate of false alarms for all changes together; None where none does."""
+def find_change(model: Model, level: float) -> tuple[Finding | None, tuple[str, ...]]:
+    """The change that explains runs best, at a rate of false alarms for all changes together; None where none does.
+
+    Returns:
+        The finding, and the names of exchanges of joints which explain the runs about as well as the log as it is.
+    """
     robot, trial = model.robot, _Trial.of(model)
     changes = list(_list_changes(robot, trial.excerpts))
     before = trial.left_out(Change())
@@ -66,10 +70,14 @@ def find_change(model: Model, level: float) -> Finding | None:
         chance = len(changes) * float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue)
         if chance < level and 0.5 * float(ratio.mean()) < most:
             best, p, most = changes[place], chance, 0.5 * float(ratio.mean())
+    usual = float(np.sum(np.log(trial.fit(trial.products(Change()))[1])))
+    hidden = tuple(f"order of {robot.joint_names[change.joint]} and {change.says.split()[-1]}"
+                   for change, found in zip(changes, fitted, strict=True) if change.joint is not None
+                   and (change.code, change.where) == ("swapped", "q") and 0.5 * (found - usual) < -np.log(HALF))  # fmt: skip
     if best is None:
-        return None
+        return None, hidden
     left = float(np.exp(most))
-    return Finding(
+    finding = Finding(
         code=best.code,
         severity="error",
         where=best.where,
@@ -79,6 +87,7 @@ def find_change(model: Model, level: float) -> Finding | None:
         remedy=best.remedy,
         strength=1.0 / left,
     )
+    return finding, hidden
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,19 +242,10 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
 
 def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
     """Compare torques with those of the model file's masses: the unit or sign of all, the weight that some lift."""
-    robot, n = model.robot, model.robot.dof
+    robot = model.robot
     if not has_masses(robot):
         return
-    columns = evidence.columns[:, : model.base.rank] @ model.base.grouping
-    links = columns[:, : 10 * n] @ robot.parameter_vector[: 10 * n]
-    others = [column for column, placed in enumerate(robot.terms, start=10 * n) if not isinstance(placed.term, Offset)]
-    usual = evidence.columns[:, model.base.rank : evidence.harmless]
-
-    def ratios(terms: Floats) -> list[Verdict]:
-        fit = Fit.of(replace(evidence, columns=np.hstack([terms, usual]), harmless=terms.shape[1] + usual.shape[1]))
-        return test_columns(fit, [(links * (evidence.joint == j))[:, None] for j in range(n)])
-
-    free = ratios(columns[:, 10 * n :])
+    free, fixed = (_mass_ratios(model, evidence, offset) for offset in (True, False))
     sure = [float(found.value[0]) for found in free if abs(found.value[0]) > found.half_width[0]]
     factor = float(np.median(sure)) if sure else 1.0
     if factor < -1.0 / OTHER_UNIT:
@@ -255,12 +255,34 @@ def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
         yield _scale_finding(robot, "unit", None, factor,
                              f"all torques are {factor:.3g} times (as in {TORQUE_UNITS[unit]}?)")  # fmt: skip
     # joints that lift links straight up show nothing but an offset
-    for j, (found, fixed) in enumerate(zip(free, ratios(columns[:, others]), strict=True)):
-        most = float(fixed.value[0] + fixed.half_width[0])
-        if np.isinf(found.half_width[0]) and most < -1.0 / OTHER_UNIT:
+    for j in (j for j in range(robot.dof) if np.isinf(free[j].half_width[0])):
+        most = float(fixed[j].value[0] + fixed[j].half_width[0])
+        if most < -1.0 / OTHER_UNIT:
             yield _scale_finding(robot, "flipped", j, most, "torque or position has the opposite sign of")
-        elif np.isinf(found.half_width[0]) and most < 1.0 / OTHER_UNIT:
+        elif most < 1.0 / OTHER_UNIT:
             yield _scale_finding(robot, "gravity", j, most, "the torque does not hold the weight of the links, by")
+
+
+def check_single_scales(model: Model, evidence: Evidence) -> Iterator[Finding]:
+    """Compare the torque of each joint with that of the masses; of a single link these are known less."""
+    if not has_masses(model.robot):
+        return
+    for j, found in enumerate(_mass_ratios(model, evidence, offset=True)):
+        low, high = (float(found.value[0] + sign * found.half_width[0]) for sign in (-1.0, 1.0))
+        if low > OTHER_UNIT**2 or -1.0 / OTHER_UNIT < low < high < 1.0 / OTHER_UNIT:
+            yield _scale_finding(model.robot, "unit", j, high, f"the torque is {low:.2g} to {high:.2g} times")
+
+
+def _mass_ratios(model: Model, evidence: Evidence, offset: bool) -> list[Verdict]:
+    """For each joint its torque over that of the model's masses; friction, rotors and perhaps the offset are free."""
+    robot, n, rank = model.robot, model.robot.dof, model.base.rank
+    columns = evidence.columns[:, :rank] @ model.base.grouping
+    links = columns[:, : 10 * n] @ robot.parameter_vector[: 10 * n]
+    terms = [column for column, placed in enumerate(robot.terms, start=10 * n)
+             if offset or not isinstance(placed.term, Offset)]  # fmt: skip
+    free = np.hstack([columns[:, terms], evidence.columns[:, rank : evidence.harmless]])
+    fit = Fit.of(replace(evidence, columns=free, harmless=free.shape[1]))
+    return test_columns(fit, [(links * (evidence.joint == j))[:, None] for j in range(n)])
 
 
 _SCALE_REMEDIES = {

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynid.arrays import Bools, Floats, Ints
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence, gather
-from dynid.diagnosis.log_changes import check_friction, check_scale, find_change
+from dynid.diagnosis.log_changes import check_friction, check_scale, check_single_scales, find_change
 from dynid.diagnosis.suspects import (
     KINDS,
     Model,
@@ -125,15 +125,20 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
         ['untestable']
     """
     model = Model.of(robot, runs)
-    change = find_change(model, level)
+    change, hidden = find_change(model, level)
     if change is not None:
         return (change,)
     case = Case.of(model)
     flipped = [*check_scale(model, case.fit.evidence)] or [*check_friction(model, case.fit, level)]
-    return tuple(flipped or _name_suspects(case, robot, runs, level))
+    found = flipped or [*_name_suspects(case, robot, runs, level, hidden)]
+    if all(finding.severity == "note" for finding in found):
+        found = [*check_single_scales(model, case.fit.evidence), *found]
+    return tuple(found)
 
 
-def _name_suspects(case: Case, robot: Robot, runs: Sequence[Experiment], level: float) -> Iterator[Finding]:
+def _name_suspects(
+    case: Case, robot: Robot, runs: Sequence[Experiment], level: float, hidden: Sequence[str]
+) -> Iterator[Finding]:
     is_local = False
 
     def is_worth(place: int, verdict: Verdict) -> bool:
@@ -149,13 +154,13 @@ def _name_suspects(case: Case, robot: Robot, runs: Sequence[Experiment], level: 
         yield _finding(case, runs, verdict, find_delay(robot, runs) if is_delay else None)
         if is_delay:  # one column is not all of it, and the rest accuses nothing else
             break
-    names = dict.fromkeys(_hidden(case, first))
+    names = dict.fromkeys([*hidden, *_hidden(case, first)])
     if names:
         yield Finding(
             code="untestable",
             severity="note",
             where="model",
-            message=f"this motion cannot show small errors of: {', '.join(names)}",
+            message=f"this motion cannot show errors of: {', '.join(names)}",
             remedy="Faster and wider motions of all joints together show more (dynid excite).",
         )
 

@@ -245,7 +245,7 @@ def test_suspects(fit: Fit, suspects: Sequence[Tried]) -> list[Verdict]:
 # --- in all blocks ----------------------------------------------------------------------------------------------------
 
 
-def test_columns(fit: Fit, columns: Sequence[Floats], blocks: int | None = None) -> list[Verdict]:
+def test_columns(fit: Fit, columns: Sequence[Floats], *, blocks: int = 0) -> list[Verdict]:  # noqa: PT028
     """The verdict on suspects (R, d) that act in so many blocks, by default all, each by itself."""
     if not columns:
         return []
@@ -314,7 +314,7 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
     left_out = gain - 2.0 * d * scale
     if inside.sum() > 1 and p < 1.0:
         own = columns * inside[block][:, None]
-        (within,) = test_columns(fit, [own[:, fit.beyond(own)[1]]], int(inside.sum()))
+        (within,) = test_columns(fit, [own[:, fit.beyond(own)[1]]], blocks=int(inside.sum()))
         left_out, p = within.left_out, min(1.0, 2.0 * min(p, len(groups) * within.p))
     return Verdict(values[best], scale * inverses[best], p, gain, left_out, int(freedom), group=best)
 
