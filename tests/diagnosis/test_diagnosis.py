@@ -10,8 +10,8 @@ import pytest
 import dynid
 from campaigns import diagnosis as campaign
 from dynid.diagnosis import diagnose_runs, find_delay, refine_geometry
+from dynid.diagnosis.refinement import resolve_delay
 from dynid.diagnosis.signals import check_signals
-from dynid.diagnosis.torque_delay import resolve_delay
 from dynid.errors import ArgumentError
 from dynid.estimation import build_equations
 from dynid.information.displacements import displace

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.diagnosis.stream_check import StreamCheck
+from dynid.diagnosis.log_check import StreamCheck
 from dynid.errors import DataError
 from dynid.logs.readers import read_pieces
 from dynid.logs.reading import read_recording, read_stream

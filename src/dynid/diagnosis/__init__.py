@@ -7,9 +7,8 @@ from dynid.lazy import lazy_names
 NAMES = {
     "log_check": ["check_recording"],
     "naming": ["diagnose"],
-    "refined_geometry": ["refine_geometry"],
+    "refinement": ["Delay", "find_delay", "refine_geometry"],
     "runs": ["diagnose_runs"],
-    "torque_delay": ["Delay", "find_delay"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -2,7 +2,7 @@
 
 from dynid.diagnosis.log_check import check_recording as check_recording
 from dynid.diagnosis.naming import diagnose as diagnose
-from dynid.diagnosis.refined_geometry import refine_geometry as refine_geometry
+from dynid.diagnosis.refinement import Delay as Delay
+from dynid.diagnosis.refinement import find_delay as find_delay
+from dynid.diagnosis.refinement import refine_geometry as refine_geometry
 from dynid.diagnosis.runs import diagnose_runs as diagnose_runs
-from dynid.diagnosis.torque_delay import Delay as Delay
-from dynid.diagnosis.torque_delay import find_delay as find_delay

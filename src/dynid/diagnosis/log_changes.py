@@ -71,9 +71,12 @@ def find_change(model: Model, level: float) -> tuple[Finding | None, tuple[str, 
         if chance < level and 0.5 * float(ratio.mean()) < most:
             best, p, most = changes[place], chance, 0.5 * float(ratio.mean())
     usual = float(np.sum(np.log(trial.fit(trial.products(Change()))[1])))
-    hidden = tuple(f"order of {robot.joint_names[change.joint]} and {change.says.split()[-1]}"
-                   for change, found in zip(changes, fitted, strict=True) if change.joint is not None
-                   and (change.code, change.where) == ("swapped", "q") and 0.5 * (found - usual) < -np.log(HALF))  # fmt: skip
+    hidden = tuple(
+        f"order of {robot.joint_names[change.joint]} and {change.says.split()[-1]}"
+        for change, found in zip(changes, fitted, strict=True)
+        if change.code == "swapped" and change.where == "q" and change.joint is not None
+        if 0.5 * (found - usual) < -np.log(HALF)
+    )
     if best is None:
         return None, hidden
     left = float(np.exp(most))

@@ -11,6 +11,7 @@ import numpy as np
 from dynid.arrays import Bools, Floats, Ints
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence, gather
 from dynid.diagnosis.log_changes import check_friction, check_scale, check_single_scales, find_change
+from dynid.diagnosis.refinement import Delay, find_delay
 from dynid.diagnosis.suspects import (
     KINDS,
     Model,
@@ -23,7 +24,6 @@ from dynid.diagnosis.suspects import (
     placements,
     trusted_values,
 )
-from dynid.diagnosis.torque_delay import Delay, find_delay
 from dynid.diagnosis.verdicts import (
     LEVEL,
     Fit,

@@ -109,7 +109,7 @@ class Fit:
         length = np.where(length > 0.0, length, 1.0)
         Q, R = np.linalg.qr(X / length)
         U, s, Vt = svd(R, full_matrices=False)
-        there = s > RESOLUTION * s[0]
+        there = s > RESOLUTION * s.max(initial=0.0)
         basis = Q @ U[:, there]
         along = basis.T @ y
         return cls(evidence, weights, basis, Vt[there].T @ (along / s[there]) / length, y - basis @ along)

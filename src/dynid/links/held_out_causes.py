@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.diagnosis.held_out import explain_residuals
+from dynid.diagnosis.runs import explain_residuals
 from dynid.findings import Finding
 from dynid.links.validation import Fitted, Validation
 from dynid.processing.experiment import Experiment

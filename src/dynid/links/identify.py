@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
-from dynid.diagnosis.refined_geometry import refine_geometry
+from dynid.diagnosis.refinement import refine_geometry
 from dynid.diagnosis.runs import diagnose_runs
 from dynid.engines.engine_names import make_engine, read_engine
 from dynid.errors import ArgumentError

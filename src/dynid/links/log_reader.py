@@ -17,10 +17,9 @@ from typing import Literal
 
 import numpy as np
 
-from dynid.diagnosis.log_check import check_and_process, prevents_processing
+from dynid.diagnosis.log_check import StreamCheck, check_and_process, prevents_processing
 from dynid.diagnosis.naming import diagnose
-from dynid.diagnosis.stream_check import StreamCheck
-from dynid.diagnosis.torque_delay import resolve_delay
+from dynid.diagnosis.refinement import resolve_delay
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.files import size_mb
 from dynid.findings import Finding, QualityReport

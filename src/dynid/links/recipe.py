@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from dynid.diagnosis.refined_geometry import check_freedoms
+from dynid.diagnosis.refinement import check_freedoms
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.links.log_part import HoldOut, read_hold_out
@@ -62,7 +62,7 @@ class Recipe(TomlSettings):
     `dynid.links.run_differences`)."""
     free: tuple[str, ...] = ()
     """Geometry that is estimated beside the parameters: "zeros" of encoders, "lengths" of links, "tilt" of the base,
-    "angles" between axes (see `dynid.diagnosis.refined_geometry`); the identified robot has what was found."""
+    "angles" between axes (see `dynid.diagnosis.refinement`); the identified robot has what was found."""
     hold_out: str | None = None
     """Part of every log that is held out for the proof: "40%", "12:16" [s] or "every:3:0.75" [s]."""
     limit_percent: Positive = 15.0

@@ -19,8 +19,8 @@ from dynid.arrays import Floats
 from dynid.diagnosis.evidence import MOST_ROWS, Evidence
 from dynid.diagnosis.log_changes import HALF
 from dynid.diagnosis.naming import MOST_NAMED
+from dynid.diagnosis.refinement import LONGEST_S, MOST_STEPS, SETTLED, Delay
 from dynid.diagnosis.suspects import KINDS
-from dynid.diagnosis.torque_delay import LONGEST_S, MOST_STEPS, SETTLED, Delay
 from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, Verdict, judge_suspects, test_columns
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.findings import Finding

@@ -79,7 +79,7 @@ class Processing:
     smear what dry friction does at reversals; thinning out filters them in any case."""
     effort_delay_s: float | Literal["auto"] = 0.0
     """Delay of the torques [s]; they are moved back by it. "auto" is to be replaced by an estimate before:
-    `dynid.diagnosis.torque_delay.resolve_delay` makes it with the robot's equations."""
+    `dynid.diagnosis.refinement.resolve_delay` makes it with the robot's equations."""
     accuracy: float = 1e-3
     """Relative accuracy of the accelerations that transients must not spoil; decides how much "auto" trims."""
     cleaning: Cleaning = field(default_factory=Cleaning)

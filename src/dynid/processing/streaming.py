@@ -21,7 +21,7 @@ OVERLAPS_PER_CHUNK = 4.0
 
 
 class StreamObserver(Protocol):
-    """Sees every piece of a stream on its way; `dynid.diagnosis.stream_check.StreamCheck` is one."""
+    """Sees every piece of a stream on its way; `dynid.diagnosis.log_check.StreamCheck` is one."""
 
     def observe_raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
         """See the next raw piece, its sampling period [s], and whether cleaning found spikes or clipped torques."""

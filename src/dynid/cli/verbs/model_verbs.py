@@ -160,7 +160,7 @@ def _shorten(finding: Finding) -> Finding:
 def _check_log(what: str, robot: Robot | None, given: dict[str, Any]) -> tuple[QualityReport, tuple[str, ...]]:
     """Check a log; return the findings and the notes of its reader."""
     from dynid.diagnosis.log_check import check_and_process
-    from dynid.diagnosis.torque_delay import resolve_delay
+    from dynid.diagnosis.refinement import resolve_delay
     from dynid.links.log_part import cut_recording
     from dynid.links.recipe import Recipe
     from dynid.logs.reading import read_recording

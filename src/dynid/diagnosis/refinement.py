@@ -1,7 +1,8 @@
-"""Geometry that is estimated from logs: encoder zeros, lengths and angles of links, the tilt of the base.
+"""Suspects that are estimated: encoder zeros, lengths and angles of links, tilt of the base, delay of the torques.
 
 Gauss-Newton over the columns of the suspects, with all linear parameters and friction of any shape fitted anew at every
-step. The robot itself is displaced, so nothing is linearised in the result. What the logs do not determine is held.
+step. The robot itself is displaced and the torques are moved, so nothing is linearised in the result. What the logs do
+not determine is held.
 """
 
 from __future__ import annotations
@@ -13,18 +14,14 @@ import numpy as np
 
 from dynid.arrays import Bools, Floats
 from dynid.diagnosis.evidence import gather
-from dynid.diagnosis.suspects import (
-    KINDS,
-    Model,
-    Suspect,
-    placement_columns,
-    placements,
-)
-from dynid.diagnosis.verdicts import Fit, Verdict, test_columns
+from dynid.diagnosis.suspects import KINDS, Model, Suspect, placement_columns, placements
+from dynid.diagnosis.verdicts import Fit, test_columns
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.information.displacements import displace
+from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
+from dynid.processing.process import Processing, process
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about
 
@@ -38,9 +35,11 @@ FREEDOMS: dict[str, tuple[str, ...]] = {
 MOST_STEPS = 8
 """Most steps of Gauss-Newton (convention: quantities within 10 % of the truth settle in three)."""
 SETTLED = 0.05
-"""Largest step, in standard errors, that ends the search (convention)."""
-OPEN = 3.0
-"""Standard error, over the effect worth telling, from which on a quantity is held (effect)."""
+"""Largest step, over half its interval, that ends the search (convention)."""
+LONGEST_S = 0.2
+"""Largest delay that is looked for [s] (effect)."""
+OPEN = 6.0
+"""Half the interval, over the effect worth telling, from which on a quantity is held (effect)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +101,10 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
     half_width = np.full(len(chosen), np.inf)
     for _ in range(MOST_STEPS if chosen else 0):
         before = held
-        step, stderr, half_width, held = _step(moved, runs, chosen, held)
+        step, half_width, held = _step(moved, runs, chosen, held)
         total = np.where(held, 0.0, total + step)
         moved = _move(robot, chosen, total)
-        if np.array_equal(held, before) and np.all(np.abs(step[~held]) <= SETTLED * stderr[~held]):
+        if np.array_equal(held, before) and np.all(np.abs(step[~held]) <= SETTLED * half_width[~held]):
             break
     if robot.source is not None and robot.source.format == "mjcf":
         moved = replace(moved, source=None)  # its text is written back with new inertias only
@@ -118,27 +117,26 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
 
 def _step(
     robot: Robot, runs: Sequence[Experiment], chosen: Sequence[Suspect], held: Bools
-) -> tuple[Floats, Floats, Floats, Bools]:
-    """One step (k,), the standard errors (k,), half the intervals (k,), and which quantities stay where they are."""
+) -> tuple[Floats, Floats, Bools]:
+    """One step (k,), half the intervals (k,), and which quantities stay where they are."""
     model = Model.of(robot, runs)
     columns = [list(placement_columns(model, excerpt, chosen)) for excerpt in model.excerpts]
     evidence = gather(model.robot, model.base, model.excerpts, columns)
-    fit, held = Fit.of(evidence), held.copy()
-    limit = OPEN * np.array([KINDS[s.kind].least for s in chosen])
-    step, stderr, half_width = np.zeros(len(chosen)), *np.full((2, len(chosen)), np.inf)
-    held |= [not np.isfinite(amount.stderr[0]) for amount in test_columns(fit, list(evidence.suspects.T[:, :, None]))]
-    while not held.all():
+    fit, limit = Fit.of(evidence), OPEN * np.array([KINDS[s.kind].least for s in chosen])
+    alone = test_columns(fit, list(evidence.suspects.T[:, :, None]))
+    held = held | np.array([np.isinf(found.half_width[0]) for found in alone])
+    while True:
+        step, half_width = np.zeros(len(chosen)), np.full(len(chosen), np.inf)
+        if held.all():
+            return step, half_width, held
         free = np.flatnonzero(~held)
-        found: Verdict = test_columns(fit, [evidence.suspects[:, free]])[0]
-        step[:], stderr[:], half_width[:] = 0.0, np.inf, np.inf
-        step[free], stderr[free], half_width[free] = found.value, found.stderr, found.half_width
-        worst = free[int(np.argmax((stderr / limit)[free]))]
-        if stderr[worst] <= limit[worst]:
-            break
+        found = test_columns(fit, [evidence.suspects[:, free]])[0]
+        step[free], half_width[free] = found.value, found.half_width
+        worst = free[int(np.argmax((half_width / limit)[free]))]
+        if half_width[worst] <= limit[worst]:
+            return np.clip(step, -limit, limit), half_width, held
         # half a tilt of the base would be a tilt about another axis
-        held |= [k == worst or s.kind == chosen[worst].kind == "tilt" for k, s in enumerate(chosen)]
-    step[held], stderr[held], half_width[held] = 0.0, np.inf, np.inf
-    return np.clip(step, -5.0 * limit, 5.0 * limit), stderr, half_width, held
+        held = held | np.array([k == worst or s.kind == chosen[worst].kind == "tilt" for k, s in enumerate(chosen)])
 
 
 def _move(robot: Robot, chosen: Sequence[Suspect], amounts: Floats) -> Robot:
@@ -183,3 +181,66 @@ def _report(robot: Robot, chosen: Sequence[Suspect], found: Sequence[Freed]) -> 
             message=f"the logs do not determine {', '.join(dict.fromkeys(held))}: there the model's geometry stays",
             remedy="Other motions may show them; some never act on the torques.",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """A delay of the torques behind the motion with its 95 % interval."""
+
+    seconds: float
+    """[s]; negative where the torques are early."""
+    half_width_s: float
+    """Half of the 95 % interval [s]; infinite where the runs do not show the delay."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval excludes zero."""
+        return abs(self.seconds) > self.half_width_s
+
+
+def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
+    """Estimate the delay of the torques of runs, processed without a delay.
+
+    Args:
+        robot: The robot.
+        runs: The runs.
+
+    Example:
+        >>> abs(dynid.diagnosis.find_delay(robot, [run]).seconds) < 0.005
+        True
+    """
+    seconds, half_width = 0.0, np.inf
+    for _ in range(MOST_STEPS):
+        model = Model.of(robot, runs, seconds)
+        late = [[dict(enumerate(-excerpt.slope.T))] for excerpt in model.excerpts]
+        evidence = gather(model.robot, model.base, model.excerpts, late)
+        amount = test_columns(Fit.of(evidence), [evidence.suspects])[0]
+        step, half_width = float(amount.value[0]), float(amount.half_width[0])
+        if not np.isfinite(half_width):
+            return Delay(0.0, np.inf)
+        seconds = float(np.clip(seconds + step, -LONGEST_S, LONGEST_S))
+        if abs(step) < SETTLED * half_width:
+            break
+    return Delay(seconds, half_width)
+
+
+def resolve_delay(recording: Recording, options: Processing, robot: Robot | None = None) -> tuple[Processing, str]:
+    """Replace an unknown delay of the torques by its estimate; return the options and a note for the experiment.
+
+    Torques are moved only where the interval of the delay excludes zero.
+
+    Args:
+        recording: The log.
+        options: Processing options; only ``effort_delay_s="auto"`` is replaced.
+        robot: The robot, by whose equations the delay is found; without it nothing is moved.
+    """
+    if options.effort_delay_s != "auto":
+        return options, ""
+    unmoved = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
+    if robot is None or recording.isolated or recording.effort is None:
+        return replace(options, effort_delay_s=0.0), ""
+    delay = find_delay(robot, [process(recording, unmoved)])
+    text = f"torques are {1e3 * delay.seconds:+.3g} +- {1e3 * delay.half_width_s:.2g} ms late by the robot's equations"
+    if not delay.is_sure:
+        return replace(options, effort_delay_s=0.0), f"{text}: not moved"
+    return replace(options, effort_delay_s=delay.seconds), f"{text}: moved back"
