@@ -32,13 +32,6 @@ def test_all_agree_without_noise(estimator: dynid.estimation.Estimator) -> None:
     assert np.linalg.norm(found.values - chosen.values) < 1e-8 * np.linalg.norm(chosen.values)
 
 
-def test_without_noise_intervals_hold_what_the_iteration_leaves() -> None:
-    chosen = three()
-    found = dynid.estimation.DIDIM().solve(chosen.equations(chosen.clean()))
-    assert np.all(np.abs(found.values - chosen.values) < 2.0 * found.stderr)
-    assert np.all(found.stderr < 1e-5 * np.abs(chosen.values).max())
-
-
 def test_noise_biases_least_squares() -> None:
     chosen = three()
     found = dynid.OLS().solve(chosen.equations(chosen.noisy(0, cutoff_hz=None)))
@@ -56,9 +49,8 @@ def test_noise_does_not_bias_what_simulates_the_loop(estimator: dynid.estimation
     assert not any("controller" in estimate.codes for estimate in found)
 
 
-@pytest.mark.parametrize("name", ["gautier_khalil_3r", "puma560"])
-def test_instrumental_variables_end_where_more_simulations_change_nothing(name: str) -> None:
-    chosen = made(name) if name != "puma560" else made(name, 5.0)
+def test_instrumental_variables_end_where_more_simulations_change_nothing() -> None:
+    chosen = three()
     log = chosen.equations(chosen.noisy(0))
     ended, further = (dynid.estimation.InstrumentalVariables(tolerance=t).solve(log) for t in (0.1, 1e-5))
     assert further.extras["simulations"] > ended.extras["simulations"]
@@ -77,20 +69,13 @@ def test_a_wrong_control_law_is_said(estimator: dynid.estimation.Estimator, shar
     assert "controller" in found.codes
 
 
-def test_a_right_control_law_is_not_accused() -> None:
-    chosen = three()
-    for seed in range(6):
-        assert not check_controller(chosen.equations(chosen.noisy(seed)), chosen.values)
-
-
-@pytest.mark.parametrize("cutoff_hz", [20.0, None])
-def test_the_control_law_is_judged_whatever_the_parameters(cutoff_hz: float | None) -> None:
+def test_the_control_law_is_judged_whatever_the_parameters() -> None:
     chosen = three()
     law = chosen.loop.law
     assert isinstance(law, dynid.loop.PD)
     kp, kd = np.asarray(law.kp), np.asarray(law.kd)
     wrong = chosen.base.project(chosen.prior.parameter_vector)  # up to 20 % off
-    for seed in range(4):
+    for seed, cutoff_hz in enumerate((20.0, None)):
         log = chosen.noisy(seed, cutoff_hz=cutoff_hz)
         assert not check_controller(chosen.equations(log), wrong)
         for part, other in (
@@ -128,7 +113,7 @@ def test_a_motion_that_shows_too_little_is_refused() -> None:
         dynid.estimation.DIDIM().solve(chosen.equations(rest))
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS[:2], ids=NAMES[:2])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
 def test_the_identified_robot_is_that_of_the_estimate(estimator: dynid.estimation.Estimator) -> None:
     chosen = made("puma560", 5.0)
     fit = dynid.identify(chosen.prior, chosen.noisy(0), dynid.Recipe.bare(), estimator=estimator, base=chosen.base)
@@ -161,11 +146,10 @@ def test_samples_thinned_out_are_simulated_at_the_rate_of_the_log() -> None:
     assert np.linalg.norm(found - chosen.values) < 1e-6 * np.linalg.norm(chosen.values)
 
 
-@pytest.mark.parametrize("seed", [506, 523])
-def test_a_start_that_underrates_light_joints_is_left(seed: int) -> None:
+def test_a_start_that_underrates_light_joints_is_left() -> None:
     # least squares finds a wrist so light that its simulation chatters; the robot's own values lead to the truth
     chosen = made("tx40")
-    found = dynid.estimation.InstrumentalVariables().solve(chosen.equations(chosen.noisy(seed)))
+    found = dynid.estimation.InstrumentalVariables().solve(chosen.equations(chosen.noisy(506)))
     away = np.abs(found.values - chosen.values) / found.stderr
     assert away.max() < 5.0
     assert np.mean(away < 1.96) > 0.8

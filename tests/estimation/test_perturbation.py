@@ -70,7 +70,7 @@ def draw(seed: int, rows: int, columns: int, size: float, consistent: bool) -> t
     return W, Y, size * rng.normal(size=W.shape), size * rng.normal(size=rows)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     b=st.integers(1, 6),
@@ -89,7 +89,7 @@ def test_the_bound_for_both_holds_for_any_number_of_equations(seed: int, b: int,
     assert found.matrix_error == pytest.approx(np.linalg.norm(dW, 2) / np.linalg.norm(W, 2))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), b=st.integers(1, 6), order=st.sampled_from([1, 2, np.inf]))
 def test_the_papers_bounds_hold_where_they_are_proven(seed: int, b: int, order: float) -> None:
     W, Y, dW, dY = draw(seed, b, b, 1e-3, True)
@@ -101,15 +101,6 @@ def test_the_papers_bounds_hold_where_they_are_proven(seed: int, b: int, order: 
     assert tilted.relative_change_of_perturbed is not None
     assert tilted.relative_change_of_perturbed <= tilted.matrix_bound * (1.0 + 1e-9)  # (13)
     assert tilted.target_bound == 0.0
-
-
-@settings(max_examples=100, deadline=None)
-@given(seed=st.integers(0, 10**6), b=st.integers(1, 5), more=st.integers(1, 20))
-def test_12_holds_for_more_equations_without_residual(seed: int, b: int, more: int) -> None:
-    W, Y, _, dY = draw(seed, b + more, b, 1e-2, True)
-    found = perturbation_bounds(W, Y, dY=dY)
-    assert found.relative_change is not None
-    assert found.relative_change <= found.target_bound * (1.0 + 1e-9)
 
 
 def test_a_worst_error_reaches_the_bound() -> None:
@@ -156,15 +147,6 @@ def test_the_diagnosis_of_an_identification() -> None:
     assert np.isfinite(found.overall.bound)
     assert found.overall.bound <= found.overall.target_bound * (1.0 + 1e-9)
     assert "Worst case" in found.sentence
-
-
-def test_the_diagnosis_of_an_estimate_on_line() -> None:
-    run = planted_run(zoo.ddarm(), noise=0.5, samples=1500)
-    tracker = OnlineEnergy(zoo.ddarm(), rate_hz=run.rate_hz)
-    tracker.update(run.q, run.dq, run.effort)
-    found = estimate_bounds(tracker.factor, tracker.estimate())
-    assert found.overall.condition == pytest.approx(tracker.estimate().condition)
-    assert np.isfinite(found.largest_changes).all()
 
 
 def test_open_parameters_have_no_bound() -> None:

@@ -15,12 +15,6 @@ from .planted import arm, coverage, equations_of, planted_run, silent, still, tr
 NOISE = (1.0, 0.5, 0.2)
 
 
-@pytest.mark.parametrize("estimator", [Huber()])
-def test_without_noise_the_truth(estimator: Huber) -> None:
-    equations = equations_of(arm())
-    assert estimator.solve(equations).values == pytest.approx(truth(equations), abs=1e-9)
-
-
 @pytest.mark.parametrize(("estimator", "bias"), [(Huber(), 1.0)])
 def test_five_percent_of_gross_outliers(estimator: Huber, bias: float) -> None:
     clean = equations_of(arm(), noise=NOISE)
