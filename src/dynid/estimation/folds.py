@@ -1,8 +1,8 @@
 """Fits that leave stretches of time out, for any set of terms, from cross products alone.
 
 Fold k lacks the k-th stretch of every run, so that runs which repeat one motion lose the same part of it: no left-out
-stretch has a twin in the fit. The fits are drawn to the prior as `feasible` is, but have no constraints, so that each
-is one linear solve; they only rank models.
+stretch has a twin in the fit. The fits are drawn to the prior as `feasible` is, and no friction is negative; they only
+rank models.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
+from dynid.estimation.physical.passivity import own_terms
 from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.terms.base import Term
 
@@ -51,6 +54,11 @@ class Folds:
                 self._weighted[fold][np.ix_(places, places)] += weights[joint] * square
                 self._torque[fold][np.ix_(places, places)] += square
         self._draw_to_prior(equations)
+        base, first = equations.base, 10 * equations.robot.dof
+        own = [first + place for place, term in enumerate(own_terms(equations.robot)) if term.is_non_negative]
+        alone = {base.layout.index(name) for name in base.identifiable}.intersection(own)
+        self._nonnegative = [row for row, column in enumerate(base.columns) if column in alone]
+        self._nonnegative += [place for term, place in self._terms.items() if term.is_non_negative]
 
     def _draw_to_prior(self, equations: Factors) -> None:
         """Add the prior's information on base parameters and terms to the cross products of all folds."""
@@ -67,10 +75,21 @@ class Folds:
 
     def errors(self, terms: Sequence[Term]) -> Floats:
         """(folds,) squared torque errors on what was left out [(N m)^2], by fits with some of the terms."""
-        columns = np.array([*range(self._rank), *(self._terms[term] for term in terms)])
-        rest = self._rest[:, columns][:, :, np.append(columns, -1)]
-        found = np.linalg.solve(rest[..., :-1], rest[..., -1:])[..., 0]
-        found = np.concatenate([found, np.full((len(found), 1), -1.0)], axis=1)
-        places = np.append(columns, self._torque.shape[1] - 1)
-        squares = np.einsum("fi,fij,fj->f", found, self._torque[:, places][:, :, places], found, optimize=True)
-        return np.asarray(np.maximum(squares, 1e-300))
+        columns = [*range(self._rank), *(self._terms[term] for term in terms)]
+        friction = [column for column in columns if column in self._nonnegative]
+        free = [column for column in columns if column not in self._nonnegative]
+        places = np.array([*free, *friction, self._torque.shape[1] - 1])
+        part = np.ix_(places, places)
+        return np.array(
+            [_left_out(rest[part], torque[part], len(free)) for rest, torque in zip(self._rest, self._torque)]
+        )
+
+
+def _left_out(rest: Floats, torque: Floats, free: int) -> float:
+    """Squared error on the left-out products of the fit to the rest, whose unknowns after the first ones are >= 0."""
+    R = np.linalg.cholesky(rest[:-1, :-1]).T
+    z = solve_triangular(R, rest[:-1, -1], trans="T")
+    friction, _ = nnls(R[free:, free:], z[free:])
+    others = solve_triangular(R[:free, :free], z[:free] - R[:free, free:] @ friction)
+    found = np.concatenate([others, friction, [-1.0]])
+    return max(float(found @ torque @ found), 1e-300)

@@ -457,6 +457,7 @@ def fit_rich(equations: Samples, estimator: FeasibleWLS, *, tilt: bool = True) -
             equations = build_equations(turned, runs, terms=stated, band_hz=equations.band_hz)
         return fit_rich(equations, estimator, tilt=False)
     wide, selection = _better_loads(wide, selection, estimator)
+    wide, selection = _without_idle(wide, selection, estimator.solve(wide))
     return conclude(wide, estimator.solve(wide), equations, selection)
 
 
@@ -480,18 +481,28 @@ def _better_loads(wide: Samples, selection: Selection, estimator: FeasibleWLS) -
 
     The fit without it, which selection starts from, puts a part of the friction into the links.
     """
-    mine = {term: term for term in selection.terms}
     loaded = [term for term in selection.terms if isinstance(term, LoadFriction)]
     if not loaded:
         return wide, selection
     runs = wide.experiments
-    widths = np.array([term.friction.scale for term in loaded])  # type: ignore[attr-defined]
+    widths = np.reshape([term.friction.scale for term in loaded], (-1, wide.robot.dof))  # type: ignore[attr-defined]
     better = load_friction(wide.robot, runs, _links_of(estimator.solve(wide)), widths)
-    mine |= zip(loaded, better, strict=True)
+    mine = {term: term for term in selection.terms} | dict(zip(loaded, better, strict=True))
+    terms = (*_stated(wide, selection), *mine.values())
     selection = replace(selection, terms=tuple(mine.values()))
-    stated = wide.terms[: len(wide.terms) - len(selection.terms)]
-    terms = (*stated, *selection.terms)
     return build_equations(wide.robot, runs, base=wide.base, terms=terms, band_hz=wide.band_hz), selection
+
+
+def _without_idle(wide: Samples, selection: Selection, estimate: Estimate) -> tuple[Samples, Selection]:
+    """Leave out the shapes of friction that the data hold at zero."""
+    idle = set(estimate.at_bound)
+    acting = tuple(term for term in selection.terms if not (term.is_non_negative and term.name in idle))
+    return wide.keep((*_stated(wide, selection), *acting)), replace(selection, terms=acting)
+
+
+def _stated(wide: Samples, selection: Selection) -> tuple[Term, ...]:
+    """The terms that the user stated, which stand before those that were chosen."""
+    return wide.terms[: len(wide.terms) - len(selection.terms)]
 
 
 def identify_equations(equations: Factors, estimator: Estimator | None = None) -> Identification:

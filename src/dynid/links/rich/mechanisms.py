@@ -1,13 +1,16 @@
-"""The four mechanisms of rich friction, each with the few shapes in which it is tried, on all joints together.
+"""The four mechanisms of rich friction, each a sum of a few shapes on all joints together.
 
-Widths, travels and lags are parts of a joint's own speed and range of motion, so that one menu serves every robot. A
-shape holds at the edge of the speeds and loads that the training data show.
+No coefficient of a friction can be negative, so that the data choose among the shapes by themselves, and a sum of
+springs that slip, each after another travel, is the presliding of a real joint. Widths, travels and lags are parts of a
+joint's own speed and range of motion, so that one menu serves every robot. A shape holds at the edge of the speeds and
+loads that the training data show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -22,13 +25,13 @@ from dynid.terms.load_dependent import BaseTilt, LoadFriction
 from dynid.terms.memory import Hysteresis, LaggedSign
 
 TRAVELS = (0.003, 0.01, 0.03, 0.1)
-"""Presliding travels that are tried, as parts of a joint's range of motion."""
+"""Presliding travels, as parts of a joint's range of motion."""
 LAGS = (0.02, 0.05, 0.1, 0.2)
-"""Lags of dry friction that are tried [s]."""
+"""Lags of dry friction [s]."""
 WIDTHS = (0.02, 0.1)
 """Widths of a smooth step through rest, as parts of a joint's speed."""
 STRIBECK = 0.1
-"""Stribeck speed that is tried, as a part of a joint's speed."""
+"""Stribeck speed, as a part of a joint's speed."""
 FAST = 95.0
 """Percentile of a joint's speeds that counts as its speed."""
 LONGEST_GAP = 50
@@ -39,11 +42,11 @@ TILT = "tilt of the base"
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """One thing that friction may do, and the shapes in which it is tried."""
+    """One thing that friction may do."""
 
     name: str
-    shapes: dict[str, tuple[Term, ...]]
-    """Name of a shape -> its terms on all joints."""
+    terms: tuple[Term, ...]
+    """Its shapes on all joints."""
 
 
 def make_menu(robot: Robot, runs: Sequence[Experiment], reference: Reference) -> tuple[Mechanism, ...]:
@@ -74,33 +77,39 @@ def make_menu(robot: Robot, runs: Sequence[Experiment], reference: Reference) ->
     def smooth(width: float) -> tuple[Term, ...]:
         return everywhere(lambda j: SmoothSign(joint=j, scale=float(width * speed[j])))
 
-    memory = {f"hysteresis {part:g}": presliding(part) for part in TRAVELS}
-    memory |= {f"lag {lag:g} s": lagging(lag) for lag in LAGS}
-    memory |= {
-        f"hysteresis {part:g}, lag {lag:g} s": (*presliding(part), *lagging(lag)) for part in TRAVELS for lag in LAGS
-    }
-    laws = {
-        "saturating": everywhere(lambda j: SaturatingViscous(joint=j, limit=float(fastest[j]))),
-        "asymmetric": tuple(AsymmetricViscous(joint=j, limit=float(fastest[j])) for j in range(robot.dof)),
-        "Stribeck": everywhere(lambda j: Stribeck(joint=j, scale=float(STRIBECK * speed[j]))),
-    }
-    laws |= {f"smooth step {width:g}": smooth(width) for width in WIDTHS}
-    load = {f"width {width:g}": load_friction(robot, runs, reference, width * speed) for width in WIDTHS}
+    memory = [*map(presliding, TRAVELS), *map(lagging, LAGS)]
+    laws = [
+        *map(smooth, WIDTHS),
+        everywhere(lambda j: Stribeck(joint=j, scale=float(STRIBECK * speed[j]))),
+        everywhere(lambda j: SaturatingViscous(joint=j, limit=float(fastest[j]))),
+        tuple(AsymmetricViscous(joint=j, limit=float(fastest[j])) for j in range(robot.dof)),
+    ]
+    load = load_friction(robot, runs, reference, np.outer(WIDTHS, speed))
     stretches = sum(int(run.segment[-1]) + 1 for run in runs)
     follows = sum(run.samples for run in runs) >= LONGEST_GAP * stretches
-    found = [Mechanism("friction with memory", memory)] if follows else []
-    found += [Mechanism("friction that grows with the load", load), Mechanism("law of friction over speed", laws)]
+    found = [Mechanism("friction with memory", tuple(chain(*memory)))] if follows else []
+    found += [
+        Mechanism("friction that grows with the load", load),
+        Mechanism("law of friction over speed", tuple(chain(*laws))),
+    ]
     if np.any(robot.gravity):
-        tilts: tuple[Term, ...] = (BaseTilt(axis=0, reference=reference), BaseTilt(axis=1, reference=reference))
-        found.append(Mechanism(TILT, {"two angles": tilts}))
+        found.append(Mechanism(TILT, tuple(BaseTilt(axis=axis, reference=reference) for axis in (0, 1))))
     return tuple(found)
 
 
 def load_friction(robot: Robot, runs: Sequence[Experiment], reference: Reference, widths: Floats) -> tuple[Term, ...]:
-    """Friction that grows with the torque of the links, on every joint, by steps of some widths (n,) [rad/s or m/s]."""
+    """Friction that grows with the torque of the links, on every joint.
+
+    Args:
+        robot: The robot.
+        runs: The data whose loads it covers.
+        reference: Parameters whose links give the loads.
+        widths: (k, n) widths of its steps through rest [rad/s or m/s].
+    """
     links = reference.of_links(robot.dof)
     loads = np.max([np.abs(torque_along(robot, links.theta, run)).max(axis=0, initial=0.0) for run in runs], axis=0)
     return tuple(
-        LoadFriction(friction=SmoothSign(joint=j, scale=float(widths[j])), reference=links, limit=float(loads[j]))
+        LoadFriction(friction=SmoothSign(joint=j, scale=float(width[j])), reference=links, limit=float(loads[j]))
+        for width in widths
         for j in range(robot.dof)
     )

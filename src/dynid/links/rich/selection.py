@@ -30,7 +30,6 @@ class Step:
     """One mechanism that was tried."""
 
     mechanism: str
-    shape: str
     gain: float
     """Decrease of the error on left-out stretches [%]."""
     kept: bool
@@ -51,14 +50,12 @@ class Selection:
 
     def table(self) -> Table:
         """One row per mechanism that was tried."""
-        rows = [(s.mechanism, s.shape, s.gain, "kept" if s.kept else "left out") for s in self.steps]
-        return Table.of(["mechanism", "shape", "gain %", ""], rows)
+        rows = [(s.mechanism, s.gain, "kept" if s.kept else "left out") for s in self.steps]
+        return Table.of(["mechanism", "gain %", ""], rows)
 
     def to_json(self) -> list[dict[str, object]]:
         """The mechanisms that were tried as values that JSON can hold."""
-        return [
-            {"mechanism": s.mechanism, "shape": s.shape, "gain_percent": s.gain, "kept": s.kept} for s in self.steps
-        ]
+        return [{"mechanism": s.mechanism, "gain_percent": s.gain, "kept": s.kept} for s in self.steps]
 
 
 def select_mechanisms(equations: Samples, menu: Sequence[Mechanism], weights: Floats) -> tuple[Samples, Selection]:
@@ -73,7 +70,7 @@ def select_mechanisms(equations: Samples, menu: Sequence[Mechanism], weights: Fl
         The equations with the terms of the last model, and what was chosen.
     """
     present = equations.terms
-    tried = [term for mechanism in menu for terms in mechanism.shapes.values() for term in terms]
+    tried = [term for mechanism in menu for term in mechanism.terms]
     wide = build_equations(
         equations.robot, equations.experiments, base=equations.base, terms=[*present, *tried], band_hz=equations.band_hz
     )
@@ -83,19 +80,15 @@ def select_mechanisms(equations: Samples, menu: Sequence[Mechanism], weights: Fl
     steps: list[Step] = []
     left = list(menu)
     while left:
-        trials = [
-            (mechanism, shape, folds.errors((*present, *chosen, *terms)))
-            for mechanism in left
-            for shape, terms in mechanism.shapes.items()
-        ]
-        mechanism, shape, error = min(trials, key=lambda trial: float(np.log(trial[2]).sum()))
+        trials = [(mechanism, folds.errors((*present, *chosen, *mechanism.terms))) for mechanism in left]
+        mechanism, error = min(trials, key=lambda trial: float(np.log(trial[1]).sum()))
         ratios = np.log(error / before)  # the mean of logarithms lets every stretch count alike
         gain = 1.0 - float(np.exp(0.5 * ratios.mean()))
         chance = stats.wilcoxon(ratios, alternative="less").pvalue
         kept = gain >= GAIN and chance <= LEVEL
-        steps.append(Step(mechanism.name, shape, 100.0 * gain, bool(kept)))
+        steps.append(Step(mechanism.name, 100.0 * gain, bool(kept)))
         if not kept:
             break
-        chosen, before = (*chosen, *mechanism.shapes[shape]), error
+        chosen, before = (*chosen, *mechanism.terms), error
         left.remove(mechanism)
     return wide.keep((*present, *chosen)), Selection(steps=tuple(steps), terms=chosen)
