@@ -63,11 +63,10 @@ def test_every_candidate_advances_as_its_column_says(run):
     robot = robot.with_couplings(Coupling({"joint1": 1.0, "joint2": -0.5}, 0.1, 0.2, 0.3))
     experiment = process(simulate_experiment(robot, sum_of_sines(4), rate_hz=100, duration_s=4.0))
     menu = make_menu(robot, [experiment], Reference(robot.parameter_vector))
-    shapes = [terms for mechanism in menu for terms in mechanism.shapes.values()]
     (_, motion), *_ = stretches(experiment)
     part = Motion(motion.q[:60], motion.dq[:60], motion.ddq[:60], motion.rate_hz)
     kinds = set()
-    for term in (term for terms in shapes for term in terms):
+    for term in (term for mechanism in menu for term in mechanism.terms):
         wanted = term.column(RobotTorques(robot), part)
         states = [
             PresentState(robot, *sample, 1.0 / part.rate_hz) for sample in zip(part.q, part.dq, part.ddq, strict=True)
