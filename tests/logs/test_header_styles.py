@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 import dynid
 from campaigns.log_writers import joint_state
 from dynid.errors import DataError
-from dynid.links.log_reader import LogReader
 from dynid.logs.inspect import inspect_log
 from dynid.logs.joint_order import column_order, match_joints
 from dynid.logs.reading import read_recording, runs_in
@@ -45,42 +43,6 @@ def test_the_map_of_inspect_reads_the_log(style: Style, tmp_path: Path) -> None:
 
 SLIDE = dynid.robots.scara()
 """Its third joint slides."""
-TURN_AND_SLIDE = {
-    "endings": (("J#_pos_deg", "J#_pos_mm"), ("J#_vel_deg_s", "J#_vel_mm_s"), ("J#_torque_Nm", "J#_force_N")),
-    "brackets": (
-        ("Axis # Position [deg]", "Axis # Position [mm]"),
-        ("Axis # Velocity [deg/s]", "Axis # Velocity [mm/s]"),
-        ("Axis # Torque [Nm]", "Axis # Force [N]"),
-    ),
-    "words": (("J#_angle_deg", "J#_position_mm"), ("J#_speed_deg_s", "J#_speed_mm_s"), ("J#_tau", "J#_force")),
-    "letters": (("q# (deg)", "q# (mm)"), ("qd# (deg/s)", "qd# (mm/s)"), ("tau# (Nm)", "F# (N)")),
-    "names": (
-        ("joint#_position_deg", "joint#_position_mm"), ("joint#_velocity_deg_s", "joint#_velocity_mm_s"),
-        ("joint#_torque", "joint#_force"),
-    ),
-    "silent": (("pos_#", "pos_#"), ("vel_#", "vel_#"), ("Torque_#", "Force_#")),
-}  # fmt: skip
-"""Style -> names of positions, velocities and efforts of a turning and of a sliding joint; # is the joint's number."""
-
-
-@pytest.mark.parametrize("style", TURN_AND_SLIDE)
-@pytest.mark.parametrize("robot", [SLIDE, None], ids=["robot", "unknown"])
-def test_degrees_beside_millimetres_and_torques_beside_forces(
-    style: str, robot: dynid.Robot | None, tmp_path: Path
-) -> None:
-    slides = np.array([joint.kind == "prismatic" for joint in SLIDE.moving_joints])
-    q, dq, effort = (x[:, :4] * np.where(slides, 0.2, 1.0) for x in (MOTION.q, MOTION.dq, MOTION.effort))
-    names = [p[int(slide)].replace("#", str(k + 1)) for p in TURN_AND_SLIDE[style] for k, slide in enumerate(slides)]
-    scale = np.where(slides, 1e3, 180.0 / np.pi)
-    table = np.column_stack([MOTION.time, q * scale, dq * scale, effort])
-    path = tmp_path / "run.csv"
-    np.savetxt(path, table, delimiter=",", header=",".join(["time", *names]), comments="", fmt="%.17g")
-    channel_map = tomllib.loads(inspect_log(path, robot).toml)
-    recording = read_recording(path, robot, channel_map=channel_map)
-    np.testing.assert_allclose(recording.effort, effort)
-    if style != "silent" or robot is not None:  # without units and robot nothing tells the slide
-        np.testing.assert_allclose(recording.q, q)
-        np.testing.assert_allclose(recording.dq, dq)
 
 
 BOOM = ("turntable", "shoulder", "boom_slide", "wrist_roll", "wrist_bend")
@@ -188,36 +150,23 @@ def write_shuffled_bag(path: Path, order: list[int], extra: bool) -> Path:
         parts = [np.insert(x, 2, 0.01, axis=1) for x in parts]
     stamps = [1_700_000_000_000_000_000 + round(t * 1e9) for t in MOTION.time]
     rows = [joint_state(stamp, tuple(names), [x[k] for x in parts]) for k, stamp in enumerate(stamps)]
-    if path.suffix == ".mcap":
-        from mcap.writer import Writer
+    from mcap.writer import Writer
 
-        with path.open("wb") as stream:
-            writer = Writer(stream)
-            writer.start("ros2", "test")
-            schema = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", b"")
-            channel = writer.register_channel("/joint_states", "cdr", schema)
-            for k, (stamp, data) in enumerate(zip(stamps, rows, strict=True)):
-                writer.add_message(channel, stamp, data, stamp, k)
-            writer.finish()
-        return path
-    base = sqlite3.connect(path)
-    base.execute(
-        "CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, qos TEXT)"
-    )
-    base.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
-    base.execute("INSERT INTO topics VALUES (1, '/joint_states', 'sensor_msgs/msg/JointState', 'cdr', '')")
-    base.executemany(
-        "INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", list(zip(stamps, rows, strict=True))
-    )
-    base.commit()
-    base.close()
+    with path.open("wb") as stream:
+        writer = Writer(stream)
+        writer.start("ros2", "test")
+        schema = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", b"")
+        channel = writer.register_channel("/joint_states", "cdr", schema)
+        for k, (stamp, data) in enumerate(zip(stamps, rows, strict=True)):
+            writer.add_message(channel, stamp, data, stamp, k)
+        writer.finish()
     return path
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_bags_with_shuffled_joints_are_mapped_by_name(seed: int, tmp_path: Path) -> None:
     order = np.random.default_rng(seed).permutation(6).tolist()
-    path = write_shuffled_bag(tmp_path / f"run{'.mcap' if seed % 2 else '.db3'}", order, extra=seed % 3 == 0)
+    path = write_shuffled_bag(tmp_path / "run.mcap", order, extra=seed % 3 == 0)
     proposal = inspect_log(path, ARM)
     for chosen in (tomllib.loads(proposal.toml), None):
         recording = read_recording(path, ARM, channel_map=chosen)
@@ -373,30 +322,6 @@ def test_one_map_for_several_runs(tmp_path: Path) -> None:
     chosen = tomllib.loads(proposal.toml)
     assert "files" not in chosen
     assert runs_in(flat, chosen) == [flat / f"log{k}.csv" for k in range(3)]
-
-
-def test_what_is_said_of_the_map_is_said_once_and_without_the_gate(tmp_path: Path) -> None:
-    order = [3, 0, 2, 1, 5, 4]
-    names = [f"{NAMES[j]}_{part}" for part in ("pos", "tau") for j in order]
-    values = np.column_stack([MOTION.time, MOTION.q[:, order], MOTION.effort[:, order]])
-    for run, share in (("one.csv", 1.0), ("two.csv", 0.9)):
-        rows = values * np.repeat([1.0, share], [7, 6])
-        np.savetxt(tmp_path / run, rows, delimiter=",", header=",".join(["t", *names]), comments="", fmt="%.17g")
-    channel_map = {
-        "time": {"column": "t", "unit": "s"},
-        "position": {"columns": names[:6], "unit": "rad"},
-        "effort": {"columns": names[6:], "unit": "N m"},
-    }
-    told: list[dynid.Finding] = []
-    reader = LogReader(
-        robot=ARM,
-        recipe=dynid.Recipe.bare(gate=False),
-        channel_map=channel_map,
-        needs_torques=False,
-        notice=told.append,
-    )
-    reader.experiments([tmp_path / "one.csv", tmp_path / "two.csv"])
-    assert [finding.code for finding in told] == ["joint-order"]
 
 
 def test_one_number_per_line(tmp_path: Path) -> None:

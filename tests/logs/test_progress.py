@@ -10,24 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from campaigns.log_writers import CASES, planted, write_mcap
+from campaigns.log_writers import CASES, planted
 from dynid.cli import main
 from dynid.logs.inspect import inspect_log
 
 LOG = planted(1500)
 CSV = next(case for case in CASES.values() if case.suffix == ".csv")
-
-
-def test_a_callback_that_raises_ends_the_reading(tmp_path: Path) -> None:
-    """As an interrupt does."""
-    pytest.importorskip("mcap")
-    write_mcap(tmp_path / "log.mcap", LOG)
-
-    def stop(share: float, note: str) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        inspect_log(tmp_path / "log.mcap", progress=stop)
 
 
 @pytest.mark.parametrize("module", ["click", "dynid.cli.verbs.model_verbs"])

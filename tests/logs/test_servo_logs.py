@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid import Recipe, Robot, identify, read_recording
-from dynid.diagnosis.log_check import check_recording
+from dynid import Robot, read_recording
 from dynid.errors import DataError, LogReadError
 from dynid.logs import Commands, read_lerobot
 from dynid.logs.inspect import inspect_log
@@ -92,17 +91,6 @@ def test_a_command_of_another_number_of_joints_is_refused() -> None:
     time = np.arange(5) / 100
     with pytest.raises(DataError, match="2 commanded positions for 3 columns of q"):
         Recording(time=time, q=np.zeros((5, 3)), commands=Commands(time=time, position=np.zeros((5, 2))))
-
-
-def test_torque_based_commands_say_what_to_do_instead() -> None:
-    robot: Robot = ddarm()
-    time = np.arange(400) / 100
-    q = np.sin(np.outer(time, [1.0, 2.0, 3.0]))
-    log = Recording(time=time, q=q, commands=Commands(time=time, position=q))
-    with pytest.raises(DataError, match="dynid actuate ROBOT LOG"):
-        identify(robot, [log], recipe=Recipe(gate=False))
-    found = [finding for finding in check_recording(log, robot=robot).findings if finding.code == "missing"]
-    assert "dynid actuate" in found[0].remedy
 
 
 def test_a_folder_of_json_files_holds_one_run_each(tmp_path: Path) -> None:

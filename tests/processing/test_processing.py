@@ -9,7 +9,7 @@ import pytest
 
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.logs.recording import Recording
-from dynid.processing.outliers import Rest
+from dynid.processing.outliers import Rest, run_lengths, saturated_samples
 from dynid.processing.process import Chain, Processing, process, share_cutoff
 from dynid.processing.simulation import sum_of_sines
 from dynid.processing.streaming import process_stream
@@ -32,6 +32,8 @@ def test_an_experiment_tells_every_step():
         assert word in steps
     assert "rows slower than 0.05" in steps
     assert "every 2th sample kept" in steps
+    whole = process(make(), cutoff_hz=8.0)
+    assert whole.dropped["filter transient"] == 2 * (make().time.size - whole.samples) > 0
 
 
 def test_final_rest_is_left_out_and_counted():
@@ -213,3 +215,16 @@ def test_several_logs_share_the_cutoff_that_leaves_the_smallest_error_in_all():
     hz, reason = share_cutoff(chains)
     assert own[0] < hz < 1.1 * own[1]
     assert "of all 2 logs" in reason
+
+
+def test_a_plateau_is_clipping_only_where_a_signal_does_not_rest_elsewhere():
+    wave = np.sin(np.arange(400) / 20.0) + 0.01 * np.random.default_rng(0).normal(size=400)
+    clipped = np.minimum(wave, 0.7)
+    top = clipped == 0.7
+    assert np.array_equal(saturated_samples(clipped[:, None])[:, 0], top)
+    longest = int(run_lengths(top).max())
+    for length, is_clipped in ((longest // 2 - 2, True), (longest, False)):
+        resting = clipped.copy()
+        for start in (60, 105, 185, 230, 310, 355):  # stands still elsewhere, too
+            resting[start : start + length] = resting[start]
+        assert saturated_samples(resting[:, None])[resting == 0.7].all() == is_clipped
