@@ -19,20 +19,25 @@ from dynid.processing.process import Processing
 
 
 @pytest.mark.parametrize(
-    ("fault", "robot"),
+    ("fault", "robot", "seed"),
     [
-        ("torque flipped", "panda"),
-        ("torques swapped", "puma560"),
-        ("wall", "iiwa14"),
-        ("torque unit", "ur10"),
-        ("all torques flipped", "panda"),
-        ("load", "panda"),
-        ("drift", "ur10"),
-        ("delay", "puma560"),
+        ("torque flipped", "panda", 11),
+        ("torques swapped", "puma560", 11),
+        ("joints swapped", "tx40", 410004),  # a drive of its wrist moves two joints
+        ("joints swapped", "scara", 410011),  # one slides, one turns
+        ("torque unit of one joint", "scara", 441011),  # no other joint feels it
+        ("motion flipped", "scara", 426005),  # it lifts the load straight up
+        ("wall", "iiwa14", 11),
+        ("torque unit", "ur10", 11),
+        ("all torques flipped", "panda", 11),
+        ("load", "panda", 11),
+        ("load", "iiwa14", 412015),  # held for half of the log
+        ("drift", "ur10", 11),
+        ("delay", "puma560", 11),
     ],
 )
-def test_a_planted_fault_is_named(fault: str, robot: str) -> None:
-    word, found = campaign.judge(fault, campaign.FAULTS[fault][1](robot, 11))
+def test_a_planted_fault_is_named(fault: str, robot: str, seed: int) -> None:
+    word, found = campaign.judge(fault, campaign.FAULTS[fault][1](robot, seed))
     assert word == "named", found
 
 
