@@ -272,7 +272,7 @@ def check_single_scales(model: Model, evidence: Evidence) -> Iterator[Finding]:
         return
     for j, found in enumerate(_mass_ratios(model, evidence, offset=True)):
         low, high = (float(found.value[0] + sign * found.half_width[0]) for sign in (-1.0, 1.0))
-        if low > OTHER_UNIT**2 or -1.0 / OTHER_UNIT < low < high < 1.0 / OTHER_UNIT:
+        if low > OTHER_UNIT**2 or 0.0 < low < high < 1.0 / OTHER_UNIT:
             yield _scale_finding(model.robot, "unit", j, high, f"the torque is {low:.2g} to {high:.2g} times")
 
 
