@@ -13,6 +13,7 @@ from dynid.errors import GeneratedCodeMismatch
 from dynid.export.c.c_check import FLAGS, run_sources
 from dynid.export.c.c_printer import printed_count, static_functions
 from dynid.monitor.observer import MomentumObserver, ObserverModel
+from dynid.processing.simulation import sum_of_sines
 
 Precision = Literal["double", "float"]
 STEPS = 1000
@@ -206,12 +207,10 @@ def run_observer(
 
 def wandering_states(model: ObserverModel, count: int, seed: int = 0) -> Floats:
     """A smooth random motion with torques of about its size: rows (N, 3 n + 1) for `run_observer`."""
-    rng = np.random.default_rng(seed)
-    n, time = model.robot.dof, np.arange(count)[:, None] * PERIOD_S
-    rates, phases = rng.uniform(0.5, 5.0, (2, 1, n)), rng.uniform(0.0, 2.0 * np.pi, (2, 1, n))
-    q = np.sin(rates[0] * time + phases[0]) + 0.3 * np.sin(rates[1] * time + phases[1])
-    dq = rates[0] * np.cos(rates[0] * time + phases[0]) + 0.3 * rates[1] * np.cos(rates[1] * time + phases[1])
-    return np.column_stack([q, dq, 20.0 * np.sin(time + phases[0]), np.full(count, PERIOD_S)])
+    n, time = model.robot.dof, np.arange(count) * PERIOD_S
+    q, dq, _ = sum_of_sines(n, seed=seed)(time)
+    torque = 20.0 * np.sin(time[:, None] + np.arange(n))
+    return np.column_stack([q, dq, torque, np.full(count, PERIOD_S)])
 
 
 def check_observer(
