@@ -207,7 +207,7 @@ def run_observer(
 
 def wandering_states(model: ObserverModel, count: int, seed: int = 0) -> Floats:
     """A smooth random motion with torques of about its size: rows (N, 3 n + 1) for `run_observer`."""
-    n, time = model.robot.dof, np.arange(count) * PERIOD_S
+    n, time = model.robot.dof, np.linspace(0.0, PERIOD_S * (count - 1), count)
     q, dq, _ = sum_of_sines(n, seed=seed)(time)
     torque = 20.0 * np.sin(time[:, None] + np.arange(n))
     return np.column_stack([q, dq, torque, np.full(count, PERIOD_S)])
