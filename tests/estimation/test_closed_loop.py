@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -153,3 +154,13 @@ def test_a_start_that_underrates_light_joints_is_left() -> None:
     away = np.abs(found.values - chosen.values) / found.stderr
     assert away.max() < 5.0
     assert np.mean(away < 1.96) > 0.8
+
+
+def test_a_gain_that_is_a_fifth_too_small_leaves_a_fifth_of_the_torque() -> None:
+    chosen = three()
+    law = chosen.loop.law
+    assert isinstance(law, dynid.loop.PD)
+    wrong = replace(chosen.loop, law=dynid.loop.PD(0.8 * np.asarray(law.kp), law.kd))
+    (found,) = check_controller(chosen.equations(replace(chosen.noisy(0), loop=wrong)), chosen.values)
+    shares = [float(share) for share in re.findall(r"([\d.]+) %", found.message)]
+    np.testing.assert_allclose(shares, [20.0] * 3, atol=3.0)
