@@ -82,7 +82,7 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
     code, output = _run(folder, "log1.csv", "log2.csv", "--law", "law.toml", "--out", str(out))
     assert code == 0, output
     names = {path.name for path in out.iterdir()}
-    assert {"servos.json", "servos.txt", "servos.xml", "servos.urdf", "isaac_actuators.json", "report.html"} <= names
+    assert {"servos.json", "servos.xml", "servos.urdf", "isaac_actuators.json", "report.html"} <= names
     assert "delay" in (out / "not_in_the_files.txt").read_text()
     report = (out / "report.md").read_text()
     assert "Simulated and measured" in report
@@ -240,8 +240,7 @@ def test_a_law_that_does_not_fit_is_said_first_everywhere(folder: Path, tmp_path
     code, output = _run(folder, "log1.csv", "--law", str(tmp_path / "weak.toml"), "--out", str(tmp_path / "bad"))
     assert code == 1, output
     assert "NOT USABLE: parts of the logs that the fit did not see are predicted to" in output.splitlines()[0]
-    for name in ("not_in_the_files.txt", "servos.txt"):
-        assert "NOT USABLE" in (tmp_path / "bad" / name).read_text().splitlines()[0]
+    assert "NOT USABLE" in (tmp_path / "bad" / "not_in_the_files.txt").read_text().splitlines()[0]
     assert "Do not use these values" in (tmp_path / "bad" / "report.md").read_text()
 
 

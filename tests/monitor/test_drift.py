@@ -104,39 +104,6 @@ def test_the_same_values_have_not_moved(folder: Path, tmp_path: Path) -> None:
     assert drift.verdict == "no parameter moved beyond its interval"
 
 
-def test_friction_over_temperature_is_told_from_wear(folder: Path, tmp_path: Path) -> None:
-    """Viscous friction of all joints falls by 1 % per kelvin; that of joint 1 also rises by 2 % a day."""
-    warm = [24.0, 36.0, 21.0, 40.0, 28.0, 33.0]
-    arm = dynid.robots.gautier_khalil_3r()
-    (tmp_path / "map.toml").write_text(MAP + '[temperature]\ncolumns = "warm"\nunit = "degC"\n')
-    for day, kelvin in enumerate(warm):
-        cold = 1.0 - 0.01 * (kelvin - 25.0)
-        rubs = [dynid.Viscous(0.5 * cold * (1.0 + 0.02 * day * (joint == 0)), joint=joint) for joint in range(3)]
-        robot = arm.with_terms(*rubs, dynid.Coulomb(0.6))
-        log = dynid.simulate_experiment(
-            robot, sum_of_sines(3, seed=day), rate_hz=100, duration_s=8, noise=dynid.Noise(effort=0.02), seed=day
-        )
-        table = np.column_stack(
-            [1.78e9 + 86400.0 * day + log.time, log.q, np.asarray(log.effort), np.full(len(log.q), kelvin)]
-        )
-        header = "t,q1,q2,q3,tau1,tau2,tau3,warm"
-        np.savetxt(tmp_path / f"{day}.csv", table, fmt="%.12g", delimiter=",", header=header, comments="")
-    logs = [tmp_path / f"{day}.csv" for day in range(len(warm))]
-    drift = compare_runs(folder / "result.json", logs, channel_map=tmp_path / "map.toml", out=tmp_path / "page")
-    assert [one.date[:10] for one in drift.later[:2]] == ["2026-05-28", "2026-05-29"]
-    found = {(one.joint, one.kind): one for one in drift.trends}
-    for joint, wear in (("joint1", 0.01), ("joint2", 0.0), ("joint3", 0.0)):
-        one = found[joint, "viscous"]
-        change, half = one.per_kelvin
-        assert abs(change + 0.005 * (1.05 if wear else 1.0)) < 2.0 * half
-        change, half = one.per_day
-        assert abs(change - wear) < 2.0 * half + 0.1 * wear
-    assert found["joint1", "viscous"].per_day[0] > 2.0 * found["joint1", "viscous"].per_day[1]
-    assert "Friction over temperature" in (tmp_path / "page" / "report.html").read_text()
-    content = json.loads((tmp_path / "page" / "drift.json").read_text())
-    assert {entry["kind"] for entry in content["friction_and_temperature"]} == {"dry", "viscous"}
-
-
 def test_a_load_is_named_where_it_explains_what_moved(tmp_path: Path) -> None:
     """1.2 kg on the last link; a worn joint is no load."""
     fits = {}

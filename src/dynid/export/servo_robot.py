@@ -83,7 +83,7 @@ def notes_text(files: Sequence[FileNotes], warnings: Sequence[str]) -> str:
         warnings: What comes first, such as that the law does not fit.
     """
     lines = [*warnings, *([""] if warnings else [])]
-    lines += ["What the files of this folder cannot hold, and what to do about it. servos.txt has all values."]
+    lines += ["What the files of this folder cannot hold, and what to do about it. report.md has all values."]
     for file in files:
         lines += ["", f"{file.name} ({USE[file.name]})" if file.name in USE else file.name]
         if file.refused:

@@ -249,19 +249,23 @@ def residuals_chapter(joints: Sequence[JointTorque], rate_hz: float) -> Chapter:
         "autocorrelation: that of white noise falls to zero at once, and a slow decay means model error. The third "
         "shows the mean residual over speed: any shape beyond the noise is friction that the model lacks."
     )
-    plots = []
-    for joint in joints:
-        good = joint.counted
-        e = joint.residual[good]
-        if e.size < FEWEST:
-            continue
-        for x_label, what, (x, y) in (
+    plots = [plot for joint in joints for plot in residual_plots(joint, rate_hz)]
+    return Chapter("Residuals", (Text(text, "hint"), *plots) if plots else ())
+
+
+def residual_plots(joint: JointTorque, rate_hz: float) -> list[Plot]:
+    """The three plots of one joint; none where it has too few samples."""
+    e, speed = joint.residual[joint.counted], joint.speed[joint.counted]
+    if e.size < FEWEST:
+        return []
+    return [
+        Plot.of(f"{what} over {label}", label, "", x, [(what, y)], small=True)
+        for label, what, (x, y) in (
             (f"{joint.name}: residual [{joint.unit}]", "samples", bin_residuals(e)),
             (f"{joint.name}: lag [s]", "autocorrelation", autocorrelate(e, rate_hz)),
-            (f"{joint.name}: speed [{joint.speed_unit}]", "mean residual", mean_over_speed(e, joint.speed[good])),
-        ):
-            plots.append(Plot.of(f"{what} over {x_label}", x_label, "", x, [(what, y)], small=True))
-    return Chapter("Residuals", (Text(text, "hint"), *plots) if plots else ())
+            (f"{joint.name}: speed [{joint.speed_unit}]", "mean residual", mean_over_speed(e, speed)),
+        )
+    ]
 
 
 # --- friction and excitation ------------------------------------------------------------------------------------------

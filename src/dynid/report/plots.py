@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from dynid.errors import ArgumentError
 from dynid.excitation.excitation import Excitation
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
-from dynid.report.html_blocks import subtract_start
-from dynid.report.series import FEWEST, MOST_POINTS, autocorrelate, bin_residuals, joint_torques, mean_over_speed
+from dynid.report.html_blocks import Plot, unpack
+from dynid.report.identification_sections import residual_plots, torques_chapter
+from dynid.report.series import MOST_POINTS, joint_torques
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,64 +68,48 @@ def _subplots(rows: int, columns: int, **options: Any) -> tuple[Figure, Any]:
     return figure, axes
 
 
+def _draw(axis: Any, block: Plot) -> None:
+    """Draw the curves of a plot of the report."""
+    x = unpack(block.x)
+    for curve in block.curves:
+        axis.plot(x, unpack(curve.y), "--" if curve.dashed else "-", label=curve.label, linewidth=1.2, alpha=0.8)
+    axis.set(xlabel=block.x_label, ylabel=block.y_label)
+
+
 def _identification(fit: Identification, run: Experiment | None) -> Figure:
+    """Torques of every joint, and distribution, autocorrelation and dependence on speed of the residuals."""
     drawn = fit.equations.excerpts[0] if run is None else run
     if not drawn.samples:
         raise ArgumentError("a saved result holds no data to draw", remedy="Pass an experiment: plot(fit, run).")
     joints = joint_torques(fit, drawn)
+    torques = [block for block in torques_chapter(joints, (), seen=True).blocks if isinstance(block, Plot)]
     figure, axes = _subplots(len(joints), 4, figsize=(15, 2.1 * len(joints)), width_ratios=(3, 1, 1, 1))
-    shapes: tuple[tuple[str, Callable[..., Any]], ...] = (
-        ("residual [{unit}]", lambda e, speed: bin_residuals(e)),
-        ("lag [s]", lambda e, speed: autocorrelate(e, drawn.rate_hz)),
-        ("speed [{speed_unit}]", mean_over_speed),
-    )
-    for joint, row in zip(joints, axes, strict=True):
-        time, time_label = subtract_start(joint.time, "time [s]")
-        for label, values, style, colour in (
-            ("measured", joint.measured, "-", "tab:blue"),
-            ("prior model", joint.prior, "-", "tab:green"),
-            ("residual", joint.residual, "-", "tab:purple"),
-            ("identified", joint.identified, "--", "tab:orange"),
-        ):
-            faint = 1.0 if style == "--" else 0.6
-            row[0].plot(time, values, style, label=label, color=colour, alpha=faint, linewidth=1.2)
-        row[0].set(ylabel=f"{joint.name} [{joint.unit}]", xlabel=time_label)
-        good = joint.counted
-        if good.sum() < FEWEST:
-            continue
-        for axis, (label, shape) in zip(row[1:], shapes, strict=True):
-            axis.plot(*shape(joint.residual[good], joint.speed[good]))
-            axis.set_xlabel(label.format(unit=joint.unit, speed_unit=joint.speed_unit))
+    for joint, torque, row in zip(joints, torques, axes, strict=True):
+        for axis, block in zip(row, [torque, *residual_plots(joint, drawn.rate_hz)], strict=False):
+            _draw(axis, block)
     axes[0, 0].legend(ncols=4, fontsize="small", loc="upper right")
-    for axis, title in zip(
-        axes[0], ("torques", "residuals", "autocorrelation of the residuals", "mean residual over speed"), strict=True
-    ):
-        axis.set_title(title)
     return figure
 
 
 def _validation(check: Validation) -> Figure:
+    """Held-out errors of every joint and of all, with the limit and the prior model."""
     figure, axes = _subplots(1, 1, figsize=(7, 3.5))
     axis = axes[0, 0]
-    places = np.arange(len(check.joint_names) + 1)
-    values = np.append(check.per_joint, check.relative_error)
-    axis.bar(places, values, color="tab:blue", label="held-out error")
+    axis.bar([*check.joint_names, "all"], [*check.per_joint, check.relative_error], label="held-out error")
     axis.axhline(check.limit, linestyle="--", color="tab:red", label=f"limit {check.limit:g} %")
     axis.axhline(check.prior_error, linestyle=":", color="tab:gray", label="prior model, all joints")
-    axis.set_xticks(places, [*check.joint_names, "all"], rotation=30, ha="right")
     axis.set(ylabel="relative torque error [%]", title=check.verdict)
     axis.legend(fontsize="small")
     return figure
 
 
 def _excitation(plan: Excitation) -> Figure:
+    """Positions, speeds and accelerations; what is to be recorded is shaded."""
     samples = plan.sample(MOST_POINTS / plan.trajectory.duration)
     figure, axes = _subplots(3, 1, figsize=(9, 7), sharex=True)
-    for axis, values, label in zip(
-        axes[:, 0], (samples.q, samples.dq, samples.ddq), ("position", "speed", "acceleration"), strict=True
-    ):
-        for name, column in zip(samples.joint_names, values.T, strict=True):
-            axis.plot(samples.time, column, label=name, linewidth=1)
+    kinds = {"position": samples.q, "speed": samples.dq, "acceleration": samples.ddq}
+    for axis, (label, values) in zip(axes[:, 0], kinds.items(), strict=True):
+        axis.plot(samples.time, values, label=samples.joint_names, linewidth=1)
         axis.axvspan(*plan.trajectory.recorded, color="tab:gray", alpha=0.12)
         axis.set_ylabel(f"{label} [rad, m, s]")
     axes[0, 0].set_title(f"{plan.robot}: condition number {plan.condition_number:.3g}; shaded: to record")

@@ -6,10 +6,10 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigh
+from dynid.dynamics.kinematics import body_poses
 from dynid.report.html_blocks import Player, Text, pack
 from dynid.report.page import Chapter
 from dynid.robot.model import Robot
-from dynid.spatial import skew
 
 FRAMES = 240
 """Poses that the player steps through; a convention that keeps the page small."""
@@ -48,25 +48,9 @@ def body_points(robot: Robot, q: Floats) -> Floats:
 
 
 def _poses(robot: Robot, q: Floats) -> tuple[Floats, Floats]:
-    """Rotations (frames, n, 3, 3) and origins (frames, n, 3) of all bodies in the root frame at positions (frames, n).
-
-    It is `body_poses` for all frames at once.
-    """
-    turned, moved = np.empty((*q.shape, 3, 3)), np.empty((*q.shape, 3))
-    for j, body in enumerate(robot.bodies):
-        has_parent = body.parent >= 0
-        R = turned[:, body.parent] if has_parent else np.broadcast_to(np.eye(3), (len(q), 3, 3))
-        origin = moved[:, body.parent] if has_parent else np.zeros((len(q), 3))
-        joint = R @ body.R_parent_joint
-        moved[:, j] = origin + R @ body.p_parent_joint
-        turned[:, j] = joint
-        if body.is_prismatic:
-            moved[:, j] += (joint @ body.axis) * q[:, j, None]
-        else:
-            cross = skew(body.axis)
-            sine, versine = np.sin(q[:, j])[:, None, None], 1.0 - np.cos(q[:, j])[:, None, None]
-            turned[:, j] = joint @ (np.eye(3) + sine * cross + versine * (cross @ cross))
-    return turned, moved
+    """Rotations (frames, n, 3, 3) and origins (frames, n, 3) of all bodies, root frame, at positions (frames, n)."""
+    frames = [body_poses(robot, row) for row in q]
+    return np.array([[R for R, _ in frame] for frame in frames]), np.array([[p for _, p in frame] for frame in frames])
 
 
 def _ellipsoids(robot: Robot, turned: Floats, moved: Floats) -> Floats:

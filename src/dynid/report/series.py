@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
 
 from dynid.arrays import Floats
 from dynid.estimation.rows import torque_along
@@ -78,18 +79,13 @@ def thin(*channels: Floats) -> list[Floats]:
     """
     if channels[0].size <= MOST_POINTS:
         return list(channels)
-    count, parts = channels[0].size, MOST_POINTS // 4
-    # as numpy.array_split cuts: the first parts are one row longer; shorter ones repeat their last row
-    size, longer = divmod(count, parts)
-    starts = np.arange(parts) * size + np.minimum(np.arange(parts), longer)
-    lengths = np.where(np.arange(parts) < longer, size + 1, size)
-    rows = starts[:, None] + np.minimum(np.arange(size + 1), lengths[:, None] - 1)
-    kept = np.zeros(count, dtype=bool)
-    for channel in (channels[1], channels[-1]):
-        values = np.nan_to_num(channel)[rows]
-        for pick in (np.argmin, np.argmax):
-            kept[starts + pick(values, axis=1)] = True
-    return [channel[kept] for channel in channels]
+    kept = {
+        int(part[pick(np.nan_to_num(channel[part]))])
+        for part in np.array_split(np.arange(channels[0].size), MOST_POINTS // 4)
+        for channel in (channels[1], channels[-1])
+        for pick in (np.argmin, np.argmax)
+    }
+    return [channel[sorted(kept)] for channel in channels]
 
 
 def bin_residuals(e: Floats) -> tuple[Floats, Floats]:
@@ -102,10 +98,8 @@ def bin_residuals(e: Floats) -> tuple[Floats, Floats]:
 def autocorrelate(e: Floats, rate_hz: float) -> tuple[Floats, Floats]:
     """Compute the autocorrelation of the residuals; returns lags of up to one second [s] and the values there."""
     lags = max(2, min(e.size // 2, int(rate_hz)))
-    # zeros for the lags, and some more for a length without large prime factors, which takes a tenth of the time
-    step = 1 << max(0, (e.size + lags).bit_length() - 4)
-    spectrum = np.abs(np.fft.rfft(e - e.mean(), -(-(e.size + lags) // step) * step)) ** 2
-    correlation = np.fft.irfft(spectrum)[:lags] / max(float(np.sum((e - e.mean()) ** 2)), 1e-300)
+    size = next_fast_len(e.size + lags, real=True)  # with zeros for the lags
+    correlation = irfft(np.abs(rfft(e - e.mean(), size)) ** 2)[:lags] / max(float(np.sum((e - e.mean()) ** 2)), 1e-300)
     return np.arange(lags) / rate_hz, correlation
 
 

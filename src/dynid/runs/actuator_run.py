@@ -31,15 +31,10 @@ from dynid.logs.lerobot import is_lerobot, read_lerobot
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.report.page import Chapter, Page
-from dynid.report.sections.servo_sections import (
-    open_sentences,
-    servo_page,
-    servo_table,
-)
+from dynid.report.sections.servo_sections import servo_page
 from dynid.robot.model import Robot
 from dynid.runs.protocol import Desk, Task, pick, plain
 from dynid.runs.run_folder import RunFolder
-from dynid.tables import Table
 
 SHORTEST = 200
 """Samples of a single recording from which on parts of it are predicted from the others (convention)."""
@@ -59,27 +54,10 @@ class ActuatorRun:
     shown: Sequence[CommandedMotion]
     """Stretches that the report draws."""
 
-    @property
-    def text(self) -> str:
-        """Verdict, table of the parameters, findings, open combinations, errors of the motions."""
-        found, table = self.found, servo_table(self.found)
-        lines = [f"{found.model.robot.name}: {self.verdict}"]
-        lines += [] if self.choice is None else [f"Taken up by predicting parts of the logs: {self.choice.sentence}."]
-        lines += ["", str(Table.of(table.header, table.rows)), ""]
-        lines += [str(finding) for finding in self.findings]
-        lines += [f"Open: {sentence}" for sentence in open_sentences(found.open_directions)]
-        for error in found.errors:
-            seen, unit = "trained" if error.trained else "held out", milli(error.unit)
-            lines.append(
-                f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} {unit}, rms {1e3 * error.rms:.3g} "
-                f"{unit}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
-            )
-        return "\n".join(lines)
-
     def to_json(self) -> dict[str, Any]:
         """Contents of ``servos.json``: None for what is not known."""
         found, names = self.found, self.found.model.robot.joint_names
-        content: dict[str, Any] = {
+        return {
             "robot": found.model.robot.name,
             "verdict": self.verdict,
             "usable": self.is_usable,
@@ -97,14 +75,12 @@ class ActuatorRun:
                 pick(error, "name", "trained", "unit", "mean_absolute", "rms", "command_rms", "noise", "sum_of_squares")
                 for error in found.errors
             ],
-        }  # fmt: skip
-        if self.choice is not None:
-            content["chosen"] = list(self.choice.chosen.kinds)
-            content["trials"] = [
+            "chosen": [] if self.choice is None else list(self.choice.chosen.kinds),
+            "trials": [] if self.choice is None else [
                 pick(trial, "kinds", "correlation", "rms", "kept") | {"folds_better": trial.better}
                 for trial in self.choice.trials
-            ]
-        return content
+            ],
+        }  # fmt: skip
 
     @property
     def judged(self) -> tuple[MotionError, ...]:
@@ -163,7 +139,7 @@ class IdentifyServos(Task[ActuatorRun]):
     """
 
     verb = "actuate"
-    files = ("servos.json", "servos.txt")
+    files = ("servos.json",)
     reads = ("logs", "held_out", "law", "channel_map")
 
     robot: Robot
@@ -200,7 +176,6 @@ class IdentifyServos(Task[ActuatorRun]):
         )  # fmt: skip
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
-        folder.write("servos.txt", result.text + "\n")
         written, stated = [], _with_gains(result.found, result.motions)
         for name in (*ROBOT_FILES, ISAAC_FILE):
             try:

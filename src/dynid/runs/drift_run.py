@@ -19,8 +19,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.result_file import read_result
-from dynid.fleet.history import DAY_S, EARLIEST_S
-from dynid.fleet.trends import Trend, excess_scatter, fit_trend
+from dynid.fleet.history import EARLIEST_S
 from dynid.links.identify import Identification, identify_equations
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
@@ -30,8 +29,8 @@ from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
-from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved, half_width
-from dynid.runs.protocol import Desk, Task, pick, plain
+from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
+from dynid.runs.protocol import Desk, Task, pick
 from dynid.runs.validation_run import Contest, common_cutoff, is_run, judge_alike
 from dynid.runs.watch_checks import NOTHING_EXPLAINED, unexplained_share
 
@@ -66,29 +65,6 @@ class Occasion:
         return float(np.mean(known)) if known else float("nan")
 
 
-@dataclass(frozen=True, slots=True)
-class FrictionTrend:
-    """How one kind of friction of a joint changed with time and with temperature."""
-
-    joint: str
-    kind: str
-    """``dry`` or ``viscous``."""
-    unit: str
-    trend: Trend
-    scatter: float
-    """Variance of the values about the line over that which their uncertainty states; at least one."""
-
-    @property
-    def per_kelvin(self) -> tuple[float, float]:
-        """Change per kelvin, and half of its 95 % interval."""
-        return self.trend.per_kelvin, half_width(self.trend.per_kelvin_std * np.sqrt(self.scatter))
-
-    @property
-    def per_day(self) -> tuple[float, float]:
-        """Change per day at constant temperature, and half of its 95 % interval."""
-        return self.trend.slope * DAY_S, half_width(self.trend.std * DAY_S * np.sqrt(self.scatter))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Drift:
     """A stored identification beside later occasions."""
@@ -97,22 +73,6 @@ class Drift:
     later: tuple[Occasion, ...]
     contests: tuple[Contest, ...] = ()
     """The stored run beside each later run that has a folder, judged on identical samples."""
-
-    @property
-    def trends(self) -> tuple[FrictionTrend, ...]:
-        """Lines through the friction of every joint over time and temperature; empty without enough temperatures."""
-        points: dict[tuple[str, str, str], list[tuple[float, ...]]] = {}
-        for one in (self.stored, *self.later):
-            for friction in one.friction:
-                warmth, units = one.temperature(friction.name), (friction.unit, friction.viscous_unit)
-                for kind, unit, figure in zip(("dry", "viscous"), units, friction.line, strict=True):
-                    if np.isfinite(warmth):
-                        row = (one.time_s, warmth, figure.value, figure.stderr)
-                        points.setdefault((friction.name, kind, unit), []).append(row)
-        lines = {key: fit_trend(*np.array(rows).T) for key, rows in points.items() if np.isfinite(rows).all()}
-        found = {key: line for key, line in lines.items() if line is not None and np.isfinite(line.per_kelvin)}
-        scatter = excess_scatter(list(found.values()))
-        return tuple(FrictionTrend(*key, trend, scatter) for key, trend in found.items())
 
     @property
     def exit_code(self) -> int:
@@ -150,13 +110,7 @@ class Drift:
                 }
                 for later in self.later
             ],
-        } | ({} if not self.trends else {"friction_and_temperature": [
-            pick(one, "joint", "kind", "unit") | {
-                name: plain(value) for change in ("per_kelvin", "per_day")
-                for name, value in zip((change, f"{change}_half_width"), getattr(one, change), strict=True)
-            }
-            for one in self.trends
-        ]})  # fmt: skip
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)

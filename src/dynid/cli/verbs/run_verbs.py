@@ -157,13 +157,14 @@ def load(run: LoadRun) -> Screen:
     controller's payload dialog. The exit code is 1 if the result is doubtful.
     """
     study, (out,) = run.study, _given("out")
-    good = study.verdict != "doubtful"
+    good, mass = study.verdict != "doubtful", study.load.mass
+    size = f": {mass:.4g} ± {1.96 * study.load.mass_stderr:.2g} kg (95 %)" if mass == mass else ""
     return Screen(
-        verdict=study.verdict_in_words,
+        verdict=f"{study.verdict_in_words}{size}",
         good=good,
         tables=[study.load.table()],
         findings=[*study.problems, *study.advice, *study.notes],
-        files=run.dialogs[:3],
+        files=[text.splitlines()[0] for text in run.dialogs[:2]],
         commands=[f"dynid export {out} --to urscript --out payload"] if out and good else [],
         details=run.text,
     )
@@ -194,15 +195,19 @@ def actuate(run: ActuatorRun) -> Screen:
     """
     from dynid.report.sections.servo_sections import open_sentences, servo_table
 
-    rows = servo_table(run.found)
+    (out, law), rows = _given("out", "law"), servo_table(run.found)
+    is_open, choice = open_sentences(run.found.open_directions), run.choice
+    again = [f"dynid excite ROBOT --method commands --set law={law} --out commands"]
     return Screen(
         verdict=run.verdict,
         good=run.is_usable,
         tables=[Table.of(rows.header, rows.rows)],
         findings=run.findings,
-        files=[f"Open: {line}" for line in open_sentences(run.found.open_directions)[:3]],
-        details=run.text,
-    )
+        files=[*([] if choice is None else [f"Taken up by predicting parts of the logs: {choice.sentence}."]),
+               *(f"Open: {line}" for line in is_open[:2])],
+        commands=again if is_open or not run.is_usable else [] if out else ["the same command with --out servos"],
+        details="\n".join(is_open),
+    )  # fmt: skip
 
 
 @run_command(

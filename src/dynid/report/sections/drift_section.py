@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from dynid.report.html_blocks import Block, Heading, Plot, Rows, Text
+from dynid.report.html_blocks import Block, Heading, Rows, Text
 from dynid.report.page import Chapter, Page
 
 
 def drift_page(drift: Any, extra: Sequence[Chapter] = ()) -> Page:
     """Make the page of a comparison over time, of a `dynid.runs.drift_run.Drift`."""
     title = f"{drift.stored.fit.robot.name}: changes since {drift.stored.date}"
-    return Page.of(
-        title, [_moved(drift), _contests(drift), _friction_over_time(drift), _friction_over_temperature(drift), *extra]
-    )
+    return Page.of(title, [_moved(drift), _contests(drift), _friction_over_time(drift), *extra])
 
 
 def _moved(drift: Any) -> Chapter:
@@ -72,32 +68,3 @@ def _friction_over_time(drift: Any) -> Chapter:
     )  # fmt: skip
     header = ("joint", "date", "occasion", "temperature [°C]", "dry", "unit", "viscous", "unit")
     return Chapter("Friction over time", (Rows(header, rows),) if rows else ())
-
-
-def _friction_over_temperature(drift: Any) -> Chapter:
-    """What temperature and what time did to the friction, where logs have temperatures."""
-    rows = tuple(
-        (one.joint, one.kind, one.trend.middle, one.unit, *one.per_kelvin, *one.per_day) for one in drift.trends
-    )
-    header = ("joint", "friction", "mean", "unit", "change per K", "± (95 %)", "per day at constant temperature",
-              "± (95 %)")  # fmt: skip
-    hint = "Time and temperature are fitted together; each log counts with its mean temperature."
-    plots = (_temperature_plot(drift, one) for one in drift.trends)
-    blocks: list[Block] = [Text(hint, "hint"), Rows(header, rows), *plots] if rows else []
-    return Chapter("Friction over temperature", tuple(blocks))
-
-
-def _temperature_plot(drift: Any, one: Any) -> Plot:
-    found = sorted(
-        (
-            (occasion.temperature(one.joint), getattr(friction, one.kind))
-            for occasion in (drift.stored, *drift.later)
-            for friction in occasion.friction
-            if friction.name == one.joint and np.isfinite(occasion.temperature(one.joint))
-        ),
-        key=lambda pair: pair[0],
-    )
-    values = [figure.value for _, figure in found]
-    return Plot.of(f"{one.kind} friction of {one.joint} over temperature", "temperature [°C]",
-                   f"{one.kind} [{one.unit}]", [warm for warm, _ in found], [(one.kind, values)],
-                   half=[2.0 * figure.stderr for _, figure in found], small=True)  # fmt: skip
