@@ -53,6 +53,9 @@ pages: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python tests/support/terms_page.py
 	PYTHONPATH=tests $(BIN)/python tests/support/references_page.py
 
+screens: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python tests/support/screens_page.py
+
 bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks.speed --json out/bench.json
 

@@ -175,5 +175,7 @@ def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, v
         echo(f"\n{wrap_lines(screen.details)}")
     page = "" if out is None or not (out / "report.html").exists() else f"; open {out / 'report.html'} in a browser"
     written = [] if out is None else [f"written: {out}{page}"]
-    for line in (*screen.files, *written, *(f"next: {command}" for command in screen.commands[:2])):
+    for line in (*screen.files, *written):
         echo(wrap_lines(line))
+    for command in screen.commands[:2]:  # in one line each, to copy
+        echo(f"next: {command}")

@@ -99,7 +99,8 @@ def autocorrelate(e: Floats, rate_hz: float) -> tuple[Floats, Floats]:
     """Compute the autocorrelation of the residuals; returns lags of up to one second [s] and the values there."""
     lags = max(2, min(e.size // 2, int(rate_hz)))
     size = next_fast_len(e.size + lags, real=True)  # with zeros for the lags
-    correlation = irfft(np.abs(rfft(e - e.mean(), size)) ** 2)[:lags] / max(float(np.sum((e - e.mean()) ** 2)), 1e-300)
+    e = e - e.mean()
+    correlation = irfft(np.abs(rfft(e, size)) ** 2, size)[:lags] / max(float(e @ e), 1e-300)
     return np.arange(lags) / rate_hz, correlation
 
 

@@ -36,6 +36,7 @@ from dynid.errors import ArgumentError
 from dynid.tables import Table
 
 if TYPE_CHECKING:
+    from dynid.links.validation import Validation
     from dynid.runs.actuator_run import ActuatorRun
     from dynid.runs.drift_run import Drift
     from dynid.runs.fleet_run import FleetRun
@@ -47,9 +48,16 @@ if TYPE_CHECKING:
 
 
 def _given(*names: str) -> list[Any]:
-    """Values of parameters of the present command."""
+    """Values of parameters of the present command; of the channel map the words of its option."""
     params = click.get_current_context().params
-    return [params[name] for name in names]
+    chart = params.get("channel_map")
+    return [(f" --map {chart}" if chart else "") if name == "channel_map" else params[name] for name in names]
+
+
+def _verdict(check: Validation) -> str:
+    """The verdict with the errors of the rich, the plain and the prior model, and the joints above the limit."""
+    others = f"plain model {check.plain_error:.2f} %, prior model {check.prior_error:.2f} % on the same data"
+    return "\n".join(filter(None, (check.verdict, "" if check.passed else others, check.joints_above_limit)))
 
 
 @run_command(
@@ -87,15 +95,15 @@ def identify(run: IdentificationRun) -> Screen:
     """
     from dynid.links.rich.joint_friction import friction_table, joint_friction
 
-    (out, chart, logs, robot), check = _given("out", "channel_map", "logs", "robot"), run.validation
-    friction, on_map = joint_friction(run.fit), f" --map {chart}" if chart else ""
+    out, chart, logs, held_out, robot = _given("out", "channel_map", "logs", "held_out", "robot")
+    check, friction = run.validation, joint_friction(run.fit)
     unproven = "No data were held out (--validate, --hold-out), so the result is not validated."
-    commands = [f"dynid check {logs[0]}{on_map} --robot {robot}", f"dynid report {out}"]
+    commands = [f"dynid check {log}{chart} --robot {robot}" for log in (*held_out, *logs)]
     if check is None or check.passed:
-        commands = [f"dynid validate {out} NEW_LOG{on_map}", f"dynid codegen {out} --out {out}_c"]
+        commands = [f"dynid validate {out} NEW_LOG{chart}", f"dynid codegen {out} --out {out}_c"]
     details = [run.fit.summary(), str(run.cost or ""), "" if check is None else check.summary()]
     return Screen(
-        verdict=unproven if check is None else "\n".join(filter(None, (check.verdict, check.joints_above_limit))),
+        verdict=unproven if check is None else _verdict(check),
         good=None if check is None else check.passed,
         tables=[friction_table(friction, stated=(0.5,))] if friction else [],
         findings=[*(() if check is None else check.causes), *run.fit.estimate.findings],
@@ -121,12 +129,14 @@ def validate(run: ValidationRun) -> Screen:
     RESULT is a folder that dynid identify wrote, or its result.json. The exit code is 1 if the validation fails.
     """
     verdict = run.verdict
-    logs = [verdict.log_table()] if len(verdict.by_log) > 1 else []
+    (result, chart), (log, *_) = _given("result", "channel_map"), _given("logs")[0]
+    by_log = [verdict.log_table()] if len(verdict.by_log) > 1 else []
     return Screen(
-        verdict="\n".join(filter(None, (verdict.verdict, verdict.joints_above_limit))),
+        verdict=_verdict(verdict),
         good=verdict.passed,
-        tables=[verdict.table(), *logs],
+        tables=[verdict.table(), *by_log],
         findings=verdict.causes,
+        commands=[f"dynid codegen {result} --out code" if verdict.passed else f"dynid check {log}{chart}"],
     )
 
 
@@ -195,9 +205,10 @@ def actuate(run: ActuatorRun) -> Screen:
     """
     from dynid.report.sections.servo_sections import open_sentences, servo_table
 
-    (out, law), rows = _given("out", "law"), servo_table(run.found)
+    (robot, logs, law, chart, out), rows = _given("robot", "logs", "law", "channel_map", "out"), servo_table(run.found)
     is_open, choice = open_sentences(run.found.open_directions), run.choice
-    again = [f"dynid excite ROBOT --method commands --set law={law} --out commands"]
+    better = f"dynid excite {robot} --method commands --set law={law} --out commands"
+    keep = f"dynid actuate {robot} {' '.join(logs)} --law {law}{chart} --out servos"
     return Screen(
         verdict=run.verdict,
         good=run.is_usable,
@@ -205,7 +216,7 @@ def actuate(run: ActuatorRun) -> Screen:
         findings=run.findings,
         files=[*([] if choice is None else [f"Taken up by predicting parts of the logs: {choice.sentence}."]),
                *(f"Open: {line}" for line in is_open[:2])],
-        commands=again if is_open or not run.is_usable else [] if out else ["the same command with --out servos"],
+        commands=[*([better] if is_open or not run.is_usable else []), *([] if out or not run.is_usable else [keep])],
         details="\n".join(is_open),
     )  # fmt: skip
 
@@ -293,17 +304,18 @@ def fleet(run: FleetRun) -> Screen:
     offsets are every arm's own. The exit code is 1 if an arm differs from the others, changed, or has a log that could
     not be used.
     """
-    fleet, (out,) = run.fleet, _given("out")
+    fleet, (robot, chart) = run.fleet, _given("robot", "channel_map")
     rows = [(arm.name, arm.logs, difference.sentence) for arm in fleet.outliers for difference in arm.differences]
     alone = "\nThere is one arm: nothing to compare it with. Does {arm} stand for the right part of the path?"
     return Screen(
         verdict=f"{fleet.title}: {fleet.verdict}{alone if len(fleet.arms) == 1 else ''}",
         good=run.exit_code == 0,
         tables=[Table.of(("arm", "logs", "what differs"), rows)] if rows else [],
-        findings=fleet.findings,
+        findings=[finding for finding in fleet.findings if finding.code not in ("arm-differs", "arm-changed")],
         files=[*(f"{effect.sentence}." for effect in fleet.warmth if effect.is_sure),
-               *(f"left out: {log.name} ({log.arm}): {log.problem}" for log in fleet.failed)],
-        commands=[f"dynid compare-runs {out} LATER_LOG --map MAP"] if rows else [],
+               *(f"Left out: {log.name} ({log.arm}): {log.problem}" for log in fleet.failed)],
+        commands=[f"dynid identify {robot} LOGS_OF_{arm.name}{chart} --hold-out 30% --out {arm.name}"
+                  for arm in fleet.outliers],
         details=fleet.summary(),
     )  # fmt: skip
 
@@ -371,12 +383,13 @@ def watch(**given: Any) -> None:
 
 def show_watch(run: WatchRun) -> Screen:
     """The verdict and the alarms of every log."""
-    result, out = _given("result", "out")
+    result, logs, chart = _given("result", "logs", "channel_map")
+    live = f"robot_program | dynid watch {result} --live --learn 60"
     return Screen(
         verdict="\n".join([*(f"{found.source}: {found.verdict}" for found in run.watches), run.sight.sentence]),
         good=not run.alarms,
         tables=[found.table() for found in run.watches if found.alarms],
-        commands=[] if out or not run.alarms else [f"dynid watch {result} LOG --out watched"],
+        commands=[f"dynid compare-runs {result} {logs[0]}{chart}" if run.alarms else live],
     )
 
 
