@@ -40,7 +40,7 @@ def measure(command: str) -> list[str]:
         result = json.loads(Path(folder, "result", "result.json").read_text())
     check, files = result["validation"], {file["format"]: file["relative_error_percent"] for file in result["files"]}
     errors = [check[f"{kind}_error_percent"] for kind in ("relative", "plain", "prior")]
-    kept = [f"{step['mechanism']} ({step['shape']})" for step in result["selection"] if step["kept"]]
+    kept = [step["mechanism"] for step in result["selection"] if step["kept"]]
     verdict = "passed" if run.returncode == 0 else check["verdict"]
     return [*(f"{error:.2f}" for error in (*errors, files["URDF"], files["MJCF"])), verdict, "; ".join(kept)]
 
