@@ -21,7 +21,7 @@ from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.robot.zoo.dh_tables import joint_limits
+from dynid.robot.zoo import joint_limits
 
 QUICK = ["--period", "5", "--set", "rate_hz=50", "--time-limit", "0.3"]
 WHOLE = [*QUICK, "--time-limit", "60"]

@@ -84,7 +84,6 @@ MISTAKES = [
     ("joint-limits", arm(body(), limits=JointLimits(velocity=1)), "note", "joint2", "no effort limit"),
     ("joint-limits", arm(body(), limits=JointLimits(lower=1, upper=1)), "warning", "joint2", "no motion"),
     ("negative-friction", arm(body(), terms=(Viscous(-0.1),)), "error", "joint 'joint2'", "negative"),
-    ("unusual-geometry", arm(body(), roll=1.5708), "note", "joints joint1, joint2, joint3", "rounded"),
     ("unusual-geometry", arm(body(), gravity=(0, 0, 0)), "note", "robot", "gravity"),
     ("unusual-inertia", MASSLESS, "warning", "joint 'joint3'", "without mass"),
 ]
@@ -99,10 +98,6 @@ def test_mistakes_are_found(code: str, robot: Robot, severity: str, where: str, 
     assert check.ok == (severity != "error")
     text = str(check)
     assert found[0].remedy in text
-
-
-def test_snapped_robot_has_no_rounded_angles() -> None:
-    assert not findings(arm(body(), roll=1.5708).snap_angles())
 
 
 def test_a_link_that_no_torque_depends_on_may_be_impossible() -> None:

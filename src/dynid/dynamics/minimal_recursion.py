@@ -61,7 +61,7 @@ def place_serial(robot: Robot) -> PlacedChain:
     if placed.deviation > EXACT:
         raise ArgumentError(
             f"axes of robot '{robot.name}' are nearly parallel; modified DH frames miss them by {placed.deviation:.0e}",
-            remedy="Use form='standard', or mend the description with Robot.snap_angles().",
+            remedy="Use form='standard', or write the right angles of the description in full.",
         )
     return placed
 

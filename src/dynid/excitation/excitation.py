@@ -140,7 +140,7 @@ class Excitation:
             "robot tells them apart"
         )
         remedy = (
-            "Make nearly right angles of the model exact (robot.snap_angles()), or check with dynid base whether the "
+            "Write nearly right angles of the model in full, or check with dynid base whether the "
             "robot has nearly dependent parameters."
         )
         evidence = {"largest predicted deviation": deviation[worst]}

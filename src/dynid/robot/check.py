@@ -15,7 +15,7 @@ from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport, Severity
 from dynid.robot.formats.urdf import joints_in_degrees, snapped_joints
 from dynid.robot.inertia import Inertia
-from dynid.robot.model import ROUNDED_ANGLE, STANDARD_GRAVITY, Robot
+from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import SMALLEST_LINK_M, Joint, Link
 from dynid.spatial import EXACT
 
@@ -215,18 +215,6 @@ def _check_terms(robot: Robot) -> Rule:
 # --- geometry ---------------------------------------------------------------------------------------------------------
 
 
-def _check_rounded_angles(robot: Robot) -> Rule:
-    names = []
-    for joint in robot.joints:
-        entries = np.abs(np.concatenate([joint.T_parent_joint[:3, :3].ravel(), joint.axis]))
-        off = np.minimum(np.abs(entries - 1.0), entries)
-        if np.any((off > EXACT) & (off <= ROUNDED_ANGLE)):
-            names.append(joint.name)
-    if names:
-        text = "right angles are rounded (1.5708 for pi/2), which adds terms to the equations"
-        yield "unusual-geometry", "note", _at(names), text, "Use robot.snap_angles() to make them exact."
-
-
 def _check_written_angles(robot: Robot) -> Rule:
     if found := joints_in_degrees(robot):
         first = next(iter(found))
@@ -252,7 +240,7 @@ def _check_gravity(robot: Robot) -> Rule:
 
 _RULES: tuple[Callable[[Robot], Rule], ...] = (
     *(_check_links, _check_massless_ends, _check_limits, _check_terms),
-    *(_check_rounded_angles, _check_written_angles, _check_gravity),
+    *(_check_written_angles, _check_gravity),
 )
 
 

@@ -22,7 +22,7 @@ from dynid.errors import ArgumentError, DescriptionError
 from dynid.lazy import cached_property
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation
-from dynid.spatial import EXACT, inverse_transform, snap, transform
+from dynid.spatial import inverse_transform, snap
 from dynid.tables import Table, html_card
 from dynid.terms.base import StateTerm
 from dynid.terms.coupling import Coupling
@@ -31,8 +31,6 @@ Fields = TypeVar("Fields", bound=Hashable)
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall for an upright base [m/s^2]."""
-ROUNDED_ANGLE = 1e-4
-"""Distance of an entry of a rotation from -1, 0 or 1 that comes from a written angle such as 1.5708 (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -343,21 +341,6 @@ class Robot(ReadOnly):
         return replace(
             self, links=(*self.links, Link(name=name, inertia=inertia)), joints=(*self.joints, joint), source=None
         )
-
-    def snap_angles(self, tolerance: float = ROUNDED_ANGLE) -> Self:
-        """The same robot with rounded geometry made exact: 1.5708 rad becomes a right angle.
-
-        Entries of rotations and axes within ``tolerance`` of -1, 0, 1 are replaced by those numbers. The equations of
-        the result have fewer terms, but it is not the file's robot to the last digit: compare before you trust it.
-        """
-        joints = []
-        for joint in self.joints:
-            R = snap(joint.T_parent_joint[:3, :3], tolerance)
-            if not np.allclose(R @ R.T, np.eye(3), atol=EXACT):
-                R = joint.T_parent_joint[:3, :3]
-            T = transform(R, joint.T_parent_joint[:3, 3])
-            joints.append(replace(joint, T_parent_joint=T, axis=snap(joint.axis, tolerance)))
-        return replace(self, joints=tuple(joints))
 
     @cached_property
     def fingerprint(self) -> str:

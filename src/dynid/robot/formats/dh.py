@@ -21,7 +21,7 @@ from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import Joint, JointKind, JointLimits, Link
-from dynid.spatial import EXACT, transform, turn_about
+from dynid.spatial import EXACT, rotation_about, snap, transform
 from dynid.terms.base import StateTerm
 
 _T = TypeVar("_T")
@@ -138,8 +138,6 @@ def from_dh(
         degrees: Whether alpha and theta are given in degrees.
         names: Names of the joints; ``joint1``, ``joint2``, ... by default.
 
-    Angles within 1e-12 rad of a multiple of 90 degrees give exact zeros and ones.
-
     Raises:
         ArgumentError: Rows of both conventions, or another number of inertias, limits, terms or names than of rows.
         DescriptionError: An angle above a whole turn without ``degrees``, or a right angle in radians with it.
@@ -214,9 +212,4 @@ def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T])
 
 def _screw(axis: Floats, angle: float, length: float) -> Floats:
     """Pose (4, 4) after a turn about an axis through the origin and a shift along it; exact at right angles."""
-    quarter_turns = round(angle / (np.pi / 2))
-    if abs(angle - quarter_turns * (np.pi / 2)) <= EXACT * max(1, abs(quarter_turns)):
-        cosine, sine = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarter_turns % 4]
-    else:
-        cosine, sine = float(np.cos(angle)), float(np.sin(angle))
-    return transform(turn_about(axis, cosine, sine), length * axis)
+    return transform(snap(rotation_about(axis, angle)), length * axis)

@@ -54,7 +54,7 @@ def modified_dh(robot: Robot, *, tolerance: float = ROUNDED_RAD) -> ModifiedDH:
     Args:
         robot: A chain of revolute and prismatic joints; links fixed to a body are merged into it.
         tolerance: Axes within this angle [rad] of parallel are taken as parallel. Their common perpendicular would lie
-            kilometres away; 1.5708 for a right angle is off by 4e-6. `Robot.snap_angles` mends such a file beforehand.
+            kilometres away; 1.5708 for a right angle is off by 4e-6.
 
     Raises:
         ArgumentError: The robot branches or has no moving joint.

@@ -32,7 +32,7 @@ from dynid.robot.formats.xml import (
     read_document,
 )
 from dynid.robot.inertia import Inertia, centre_of_mass, inertia_about_com, is_same_inertia
-from dynid.robot.model import ROUNDED_ANGLE, STANDARD_GRAVITY, ModelFile, Robot
+from dynid.robot.model import STANDARD_GRAVITY, ModelFile, Robot
 from dynid.robot.parts import ROUNDED_RAD, UNBOUNDED, Joint, JointKind, JointLimits, Link, check_held
 from dynid.spatial import SAME, rotation_from_rpy, rpy_from_rotation, transform
 from dynid.terms import TERMS
@@ -122,7 +122,7 @@ def joints_in_degrees(robot: Robot) -> dict[str, str]:
     return {
         name: " ".join(f"{a:g}" for a in rpy)
         for name, rpy in turned.items()
-        if np.abs(rpy).max() > 2.0 * np.pi + ROUNDED_ANGLE
+        if np.abs(rpy).max() > 2.0 * np.pi + ROUNDED_RAD
     }
 
 
@@ -360,20 +360,12 @@ def _set_child(edits: TextEdits, element: Element, tag: str, attributes: Mapping
 
 
 def _set_inertial(edits: TextEdits, element: Element, link: Link) -> None:
-    """Put an inertia in place, in the turned frame that the file already has for it."""
-    inertia, com = link.inertia, centre_of_mass(link.inertia, link.name)
-    inertial = element.optional_child("inertial")
+    """Put an inertia in the place of the one that the link has."""
+    lines, inertial = _inertial_lines(link), element.optional_child("inertial")
     if inertial is None:
-        edits.insert_first(element, _inertial_lines(inertia, com))
-        return
-    T = read_origin(inertial)
-    if not np.array_equal(com, T[:3, 3]):
-        _set_child(edits, inertial, "origin", {"xyz": com})
-    mass, values = inertial.child("mass"), inertial.child("inertia")
-    edits.set_numbers(mass, "value", inertia.mass, mass.number("value"))
-    present, tensor = inertial_tensor(inertial), T[:3, :3].T @ inertia.about_com @ T[:3, :3]
-    for name, place in TENSOR_ATTRIBUTES.items():
-        edits.set_numbers(values, name, tensor[place], present[place])
+        edits.insert_first(element, lines)
+    else:
+        edits.replace_element(inertial, lines)
 
 
 def _placement(joint: Joint) -> dict[str, Floats]:
@@ -410,8 +402,7 @@ def _gravity_comment(robot: Robot) -> list[str]:
 def _write_lines(robot: Robot) -> list[str]:
     rotors, inside = transmission_lines(robot), _gravity_comment(robot)
     for link in robot.links:
-        inertia = link.inertia
-        inertial = _inertial_lines(inertia, centre_of_mass(inertia, link.name)) if inertia.vector.any() else []
+        inertial = _inertial_lines(link) if link.inertia.vector.any() else []
         inside += element_lines("link", {"name": link.name}, inertial)
     for joint in robot.joints:
         inside += _joint_lines(joint)
@@ -419,11 +410,11 @@ def _write_lines(robot: Robot) -> list[str]:
     return ['<?xml version="1.0" encoding="utf-8"?>', *element_lines("robot", attributes, [*inside, *rotors])]
 
 
-def _inertial_lines(inertia: Inertia, com: Floats) -> list[str]:
-    tensor = inertia.about_com
+def _inertial_lines(link: Link) -> list[str]:
+    tensor = link.inertia.about_com
     parts: dict[str, Mapping[str, ArrayLike]] = {
-        "origin": {"xyz": com, "rpy": np.zeros(3)},
-        "mass": {"value": inertia.mass},
+        "origin": {"xyz": centre_of_mass(link.inertia, link.name), "rpy": np.zeros(3)},
+        "mass": {"value": link.inertia.mass},
         "inertia": {name: tensor[place] for name, place in TENSOR_ATTRIBUTES.items()},
     }
     return element_lines("inertial", {}, (line for tag in parts for line in element_lines(tag, parts[tag])))

@@ -286,18 +286,7 @@ class TextEdits:
             end = self._tag_close(element)
             self._edits.append((end, end, f" {name}={_quote(value)}"))
         else:
-            self._edits.append((span[1], span[2], _quote(value)))
-
-    def set_numbers(self, element: Element, name: str, values: ArrayLike, present: ArrayLike) -> None:
-        """Give an attribute numbers, unless the ``present`` ones are the same."""
-        if not np.array_equal(np.atleast_1d(values), np.atleast_1d(present)):
-            self.set_attribute(element, name, values)
-
-    def remove_attribute(self, element: Element, name: str) -> None:
-        """Take an attribute and the space before it away; nothing happens when it is not there."""
-        span = self._attribute_span(element, name)
-        if span is not None:
-            self._edits.append((span[0], span[2], ""))
+            self._edits.append((*span, _quote(value)))
 
     def insert_first(self, element: Element, lines: Iterable[str]) -> None:
         """Add lines of XML as the first child, indented like its neighbours."""
@@ -319,6 +308,11 @@ class TextEdits:
         text = "".join(f"{self._newline}{self._indent(element.children[-1])}{line}" for line in lines)
         self._edits.append((end, end, text))
 
+    def replace_element(self, element: Element, lines: Iterable[str]) -> None:
+        """Put lines of XML in the place of an element."""
+        text = f"{self._newline}{self._indent(element)}".join(lines)
+        self._edits.append((element.start, element.end, text))
+
     def remove_element(self, element: Element) -> None:
         """Take an element and the space before it away."""
         start = len(self._data[: element.start].rstrip())
@@ -332,11 +326,11 @@ class TextEdits:
             position = end
         return b"".join([*parts, self._data[position:]])
 
-    def _attribute_span(self, element: Element, name: str) -> tuple[int, int, int] | None:
-        """Offsets of the space before the attribute, of its quoted value and of its end."""
+    def _attribute_span(self, element: Element, name: str) -> tuple[int, int] | None:
+        """Offsets of the attribute's quoted value and of its end."""
         for match in _ATTRIBUTE.finditer(self._data, element.start, element.tag_end):
             if match.group(1).decode("utf-8") == name:
-                return match.start(), match.start(2), match.end(2)
+                return match.span(2)
         return None
 
     def _is_empty_tag(self, element: Element) -> bool:

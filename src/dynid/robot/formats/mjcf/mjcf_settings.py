@@ -204,16 +204,6 @@ _REFUSED = {
     "flexcomp": _SOFT,
     "flex": _SOFT,
 }
-_IN_BODY = ("body", "frame", "inertial", "joint", "freejoint", "geom", "site", "camera", "light")
-_MOVING = ("body", "joint", "freejoint", "inertial", "geom")
-_NOT_IN = {
-    "mujoco": _MOVING,
-    "default": ("body", "freejoint", "inertial"),
-    "worldbody": ("joint", "freejoint", "inertial"),
-    "frame": ("inertial",),
-    **dict.fromkeys(("joint", "freejoint", "inertial", "geom", "compiler", "option", "site"), _MOVING),
-}
-"""Element -> what would carry mass or motion elsewhere, and is refused there, as MuJoCo does."""
 
 
 def check_scope(root: Element, hold: Mapping[str, float]) -> None:
@@ -224,25 +214,13 @@ def check_scope(root: Element, hold: Mapping[str, float]) -> None:
     """
     for element in root.walk():
         for child in element.children:
-            _check_child(element.tag, child)
+            if child.tag in _REFUSED:
+                raise child.error(f"<{child.tag}> is not supported", _REFUSED[child.tag])
         if element.tag == "body" and element.number("gravcomp", 0.0) != 0.0:
             raise element.error("gravity compensation ('gravcomp') is not supported", "Remove 'gravcomp'.")
     for section in root.all("equality"):
         for constraint in section.children:
             _check_equality(constraint, hold)
-
-
-def _check_child(parent: str, child: Element) -> None:
-    tag = child.tag[:60]
-    if tag in _REFUSED:
-        raise child.error(f"<{tag}> is not supported", _REFUSED[tag])
-    if tag in _NOT_IN.get(parent, ()):
-        raise child.error(f"<{tag}> has no meaning in <{parent}>", "Move it to the body that it describes.")
-    if parent in ("worldbody", "body", "frame") and tag not in _IN_BODY:
-        raise child.error(f"<{tag}> in a body is not supported", "Remove or replace it.")
-    if parent == "default" and tag in _MOVING and child.name:  # it would act on all parts of its kind
-        text = f"<{tag}> has a name, although it stands in <default>"
-        raise child.error(text, "Move it to a body, or remove its name.")
 
 
 def _check_equality(constraint: Element, hold: Mapping[str, float]) -> None:

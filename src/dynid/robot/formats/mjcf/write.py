@@ -13,19 +13,19 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from dynid.arrays import Floats
-from dynid.decompositions import eigh, eigvalsh
+from dynid.decompositions import eigvalsh
 from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.robot.formats.mesh_paths import follow_assets
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
-from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
+from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
 from dynid.robot.formats.mjcf.tendons import TendonText, tendon_text
 from dynid.robot.formats.xml import Element, TextEdits, element_lines, parse_document
 from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
-from dynid.spatial import ROUNDING, SAME, inverse_transform
+from dynid.spatial import SAME, inverse_transform
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
 
@@ -181,51 +181,24 @@ def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
 
 
 def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name: str, inertia: Inertia) -> None:
-    """Put an inertia in place, in the form the file already uses for it."""
+    """Put an inertia in the place of the one that the body has."""
     if settings.inertia_from_geom == "true":
         remedy = 'Set inertiafromgeom="auto" in the model file and read it again.'
         raise ExportError("inertiafromgeom makes MuJoCo ignore <inertial>", path=body.path, remedy=remedy)
-    com, (mass, tensor) = centre_of_mass(inertia, name), _accepted(inertia)
-    inertial = body.optional_child("inertial")
+    lines, inertial = _inertial_lines(inertia, name), body.optional_child("inertial")
     if inertial is None:
-        edits.insert_first(body, _inertial_lines(inertia, com))
-        return
-    edits.set_numbers(inertial, "pos", com, inertial.numbers("pos", 3))
-    edits.set_numbers(inertial, "mass", mass, inertial.number("mass"))
-    if "fullinertia" in inertial.attributes:
-        present = inertial.numbers("fullinertia", 6)
-        edits.set_numbers(inertial, "fullinertia", tensor[_UPPER], present)
-        return
-    R = settings.rotation(inertial)
-    moments = R.T @ tensor @ R
-    if np.linalg.norm(moments - np.diag(np.diag(moments))) > ROUNDING * np.linalg.norm(moments):
-        moments, R = _principal(tensor)
-        for orientation in ORIENTATIONS:
-            if orientation != "quat":
-                edits.remove_attribute(inertial, orientation)
-        edits.set_attribute(inertial, "quat", _quaternion(R))
-    present = inertial.numbers("diaginertia", 3, np.zeros(3))
-    edits.set_numbers(inertial, "diaginertia", np.diag(moments), present)
+        edits.insert_first(body, lines)
+    else:
+        edits.replace_element(inertial, lines)
 
 
-def _inertial_lines(inertia: Inertia, com: Floats) -> list[str]:
-    mass, tensor = _accepted(inertia)
-    return element_lines("inertial", {"pos": com, "mass": mass, "fullinertia": tensor[_UPPER]})
-
-
-def _accepted(inertia: Inertia) -> tuple[float, Floats]:
-    """Mass [kg] and tensor about the centre of mass (3, 3) [kg m^2] that MuJoCo accepts, an empty dummy link's too."""
+def _inertial_lines(inertia: Inertia, link: str) -> list[str]:
+    """An ``<inertial>`` that MuJoCo accepts, an empty dummy link's too."""
     tensor = inertia.about_com
     tensor = tensor + max(0.0, _SMALLEST_MOMENT - float(eigvalsh(tensor)[0])) * np.eye(3)
-    return inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS, tensor
-
-
-def _principal(tensor: Floats) -> tuple[Floats, Floats]:
-    """Principal moments (3, 3), largest first, and the axes (3, 3) as columns of a rotation."""
-    moments, axes = eigh(tensor)
-    axes = axes[:, ::-1] * [1.0, 1.0, 1.0]
-    axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
-    return np.diag(moments[::-1]), axes
+    mass = inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS
+    pos = centre_of_mass(inertia, link)
+    return element_lines("inertial", {"pos": pos, "mass": mass, "fullinertia": tensor[_UPPER]})
 
 
 def _quaternion(R: Floats) -> Floats:
@@ -314,7 +287,7 @@ def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonTex
     T = inverse_transform(T_body_joint)
     pose = {"pos": T[:3, 3], "quat": _quaternion(T[:3, :3])} if joints else {}
     inertia = robot.link(link).inertia
-    inertial = _inertial_lines(inertia, centre_of_mass(inertia, link)) if inertia.vector.any() else []
+    inertial = _inertial_lines(inertia, link) if inertia.vector.any() else []
     return element_lines("body", {"name": link, **pose}, [*inertial, *joint_lines, *inside])
 
 
