@@ -22,7 +22,7 @@ from dynid.cli import main
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
-from dynid.robot.zoo.dh_tables import joint_limits
+from dynid.robot.zoo import joint_limits
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
 from support.planted_servos import chirp, planted
