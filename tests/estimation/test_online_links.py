@@ -267,3 +267,5 @@ def test_wrong_shapes_are_refused() -> None:
         tracker.update(np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((3, 3)))
     with pytest.raises(ArgumentError, match="truth values"):
         tracker.update(*np.zeros((4, 3)), valid=[1, 0, 1])
+    with pytest.raises(ArgumentError, match="truth values"):
+        tracker.update(*np.zeros((4, 3)), valid=[True, False])

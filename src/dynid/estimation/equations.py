@@ -101,6 +101,11 @@ class Factors:
         """(n,) number of valid samples of each joint."""
         return np.asarray(self.information.samples.sum(axis=0))
 
+    def relative_errors(self, values: Floats) -> Floats:
+        """(n + 1,) relative torque error of each joint and of all together with parameters (b + k,) [%]."""
+        squares, total = (self.information.per_joint_residual(x).sum(axis=0) for x in (values, np.zeros_like(values)))
+        return relative_errors(squares, total)
+
     def torque(self, beta: ArrayLike, experiment: Experiment) -> Floats:
         """(N, n) torque of an experiment's motion with parameters (b + k,), column by column as its own [N m or N]."""
         given, experiment = experiment, experiment.matched(self.robot)
@@ -215,6 +220,17 @@ def build_equations(
         terms=tuple(terms),
         band_hz=band_hz,
     )
+
+
+def relative_errors(squares: Floats, total: Floats) -> Floats:
+    """(n + 1,) relative error of each joint and of all together [%] from sums of squares (n,); NaN without torques.
+
+    Args:
+        squares: Of the joints' residuals.
+        total: Of their measured torques.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(100.0 * np.sqrt(np.append(squares, squares.sum()) / np.append(total, total.sum())))
 
 
 def next_segment(parts: Sequence[Information]) -> int:

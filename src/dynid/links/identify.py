@@ -18,7 +18,7 @@ from dynid.diagnosis.refinement import refine_geometry
 from dynid.diagnosis.runs import diagnose_runs
 from dynid.engines.engine_names import make_engine, read_engine
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors, Samples, build_equations
+from dynid.estimation.equations import Factors, Samples, build_equations, relative_errors
 from dynid.estimation.estimate import Estimate, Estimator, convert_estimate
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_friction, check_inertia
@@ -179,18 +179,14 @@ class Identification:
     @cached_property
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
-        squares, total = np.zeros(self.robot.dof), np.zeros(self.robot.dof)
         if not isinstance(self.equations, Samples):
-            information = self.equations.information
-            squares = information.per_joint_residual(self.in_columns.estimate.values).sum(axis=0)
-            total = np.array([(information.factor(j)[:, -1] ** 2).sum() for j in range(self.robot.dof)])
-        for run in self.equations.experiments if isinstance(self.equations, Samples) else ():
-            residual = np.where(run.valid, run.effort - self.torque(run), 0.0)
-            squares += (residual**2).sum(axis=0)
-            total += (np.where(run.valid, run.effort, 0.0) ** 2).sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.append(squares / total, squares.sum() / total.sum())
-        return np.asarray(100.0 * np.sqrt(ratio))
+            return self.equations.relative_errors(self.in_columns.estimate.values)
+        squares, total = np.zeros((2, self.robot.dof))
+        for run in self.equations.experiments:
+            measured = np.where(run.valid, run.effort, 0.0)
+            squares += ((measured - np.where(run.valid, self.torque(run), 0.0)) ** 2).sum(axis=0)
+            total += (measured**2).sum(axis=0)
+        return relative_errors(squares, total)
 
     @cached_property
     def bounds(self) -> EstimateBounds:

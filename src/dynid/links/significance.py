@@ -10,14 +10,16 @@ A pruned robot has zeros in place of the insignificant parameters, which costs a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.decompositions import eigvalsh, singular_values
+from dynid.decompositions import condition_number, eigvalsh
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Samples, sample_blocks
 from dynid.estimation.estimate import Estimate, Estimator
@@ -63,9 +65,9 @@ class PruningCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PrunedRobot:
-    """A robot with the refitted significant parameters; all other parameters are zero.
+    """A robot without its insignificant parameters, which are zero.
 
-    It has the torques of the identified model, but its links need not be possible bodies.
+    It has nearly the torques of the whole robot, but its links need not be possible bodies.
     """
 
     robot: Robot
@@ -75,34 +77,48 @@ class PrunedRobot:
     """Names of the significant parameters."""
     dropped: tuple[str, ...]
     """Names of the parameters that were dropped."""
-    terms_left_out: tuple[str, ...]
-    """Significant terms that `robot` cannot carry: terms with memory and terms of other joints."""
     samples: int
-    """Number of samples of the identification at which the inertia matrix was examined."""
+    """Number of samples at which parameters were chosen and the inertia matrix was examined."""
     indefinite: int
     """Number of those at which it is not positive definite; forward dynamics is not defined there."""
+    terms_left_out: tuple[str, ...] = ()
+    """Significant terms that `robot` cannot carry: terms with memory and terms of other joints."""
+    error_bound: Floats | None = None
+    """(n,) bound of the torque error on planned motions [N m or N]: sum of the sizes of the dropped contributions."""
+    largest_torque: Floats | None = None
+    """(n,) largest torque on planned motions [N m or N]."""
     cost: PruningCost | None = None
-    """What dropping costs and saves, where it was measured."""
+    """What dropping costs and saves on logs, where it was measured."""
+
+    @classmethod
+    def of(cls, robot: Robot, positions: Sequence[Floats], **facts: Any) -> PrunedRobot:
+        """Examine the inertia matrix at positions (N, n) of some motions; `facts` are the other fields."""
+        smallest = np.concatenate([eigvalsh(inertia_matrix(robot, q)).min(axis=1) for q in positions])
+        return cls(robot=robot, samples=smallest.size, indefinite=int((smallest <= 0.0).sum()), **facts)
 
     def notes(self) -> list[str]:
         """Lines for the reader of generated code."""
         total = len(self.kept) + len(self.dropped)
         rule = self.criterion.replace(" %", " percent")  # comments of the code hold letters and digits only
-        lines = [f"Pruned: {len(self.kept)} of {total} identified parameters kept ({rule}), fitted again."]
-        if self.cost is not None and self.cost.held_out_error is not None:
-            full, pruned = self.cost.held_out_error
-            lines.append(f"Torque error on held-out data: {full:.3g} percent with all, {pruned:.3g} percent pruned.")
-        elif self.cost is not None:
-            full, pruned = self.cost.training_error
-            lines.append(
-                f"Torque error on the training data: {full:.3g} percent with all, {pruned:.3g} percent pruned."
-            )
+        lines = [f"Pruned: {len(self.kept)} of {total} parameters kept ({rule}), judged on {self.samples} samples."]
+        if self.cost is not None:
+            where = "the training data" if self.cost.held_out_error is None else "held-out data"
+            full, pruned = self.cost.held_out_error or self.cost.training_error
+            lines.append(f"Torque error on {where}: {full:.3g} percent with all, {pruned:.3g} percent pruned.")
+        if self.error_bound is not None and self.largest_torque is not None:
+            lines.append("Bound of the error of the torques of inverse dynamics on these samples:")
+            for j, (bound, torque) in enumerate(zip(self.error_bound, self.largest_torque, strict=True), start=1):
+                share = 100 * bound / torque if torque else 0.0
+                lines.append(f"  joint {j}: {bound:.6e} N m or N ({share:.3g} percent of {torque:.6g})")
         lines.append("This holds for the whole torque of inverse dynamics; inertias, gravity, velocity torques and")
         lines.append("friction by themselves may have larger errors, and the potential energy has another zero.")
         if self.terms_left_out:
             missing = ", ".join(self.terms_left_out)
             lines.append(f"This code does not contain terms with memory or terms of other joints: {missing}.")
         return lines
+
+    def __str__(self) -> str:
+        return "\n".join([*self.notes(), f"kept {' '.join(self.kept)}", f"dropped {' '.join(self.dropped)}"])
 
 
 def _errors(name: str, errors: tuple[float, float]) -> list[Cell]:
@@ -142,19 +158,14 @@ class TrajectoryStatistics:
     """(T, b) one row per trajectory; NaN where the trajectory alone does not determine the parameter"""
 
     @property
-    def count(self) -> NDArray[np.int64]:
-        """(b,) trajectories that determine the parameter."""
-        return np.asarray(np.sum(~np.isnan(self.values), axis=0))
-
-    @property
     def average(self) -> Floats:
         """(b,) mean over the trajectories."""
-        return _ratio(np.nansum(self.values, axis=0), self.count)
+        return np.asarray(np.ma.masked_invalid(self.values).mean(axis=0).filled(np.nan))
 
     @property
     def std(self) -> Floats:
         """(b,) between trajectories; NaN with fewer than two."""
-        return np.sqrt(_ratio(np.nansum((self.values - self.average) ** 2, axis=0), self.count - 1))
+        return np.asarray(np.ma.masked_invalid(self.values).std(axis=0, ddof=1).filled(np.nan))
 
     @property
     def maximum(self) -> Floats:
@@ -181,10 +192,8 @@ class TrajectoryStatistics:
 class Significance:
     """The significant parameters, and the fit of those alone."""
 
-    criterion: str
-    """The rule that decided, in words."""
     threshold: float
-    """Share that the rule compares with: of a joint's largest torque, or the largest relative standard deviation."""
+    """Share of a joint's largest torque that a parameter must reach somewhere."""
     contribution: Floats
     """(b,) largest torque that the parameter causes, over all joints and trajectories [% of the joint's largest]."""
     significant: Mask
@@ -199,12 +208,15 @@ class Significance:
     """The same ratio for the significant parameters."""
     error: float
     """Relative torque error of all parameters on the data used [%]."""
-    reduced_error: float
-    """Relative torque error of the significant parameters alone on the data used [%]."""
     equations: Samples
     """The equations of the significant parameters, for any other estimator."""
     estimate: Estimate
     """The estimate of the significant parameters, from all trajectories together."""
+
+    @property
+    def criterion(self) -> str:
+        """The rule that decided, in words."""
+        return f"at least {100 * self.threshold:g} % of the largest torque of a joint"
 
     @property
     def gain(self) -> float:
@@ -219,12 +231,12 @@ class Significance:
     @property
     def kept(self) -> tuple[str, ...]:
         """Names of the significant parameters, as in `every`."""
-        return tuple(name for name, keep in zip(self.every.names, self.significant, strict=True) if keep)
+        return tuple(compress(self.every.names, self.significant))
 
     @property
     def dropped(self) -> tuple[str, ...]:
         """Names of the other parameters."""
-        return tuple(name for name, keep in zip(self.every.names, self.significant, strict=True) if not keep)
+        return tuple(compress(self.every.names, ~self.significant))
 
     def torque(self, experiment: Experiment) -> Floats:
         """(N, n) torques of an experiment's motion by the significant parameters [N m or N]."""
@@ -233,11 +245,7 @@ class Significance:
     @property
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%]."""
-        information = self.equations.information
-        squares = information.per_joint_residual(self.estimate.values).sum(axis=0)
-        total = information.per_joint_residual(np.zeros_like(self.estimate.values)).sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(100.0 * np.sqrt(np.append(squares / total, squares.sum() / total.sum())))
+        return self.equations.relative_errors(self.estimate.values)
 
     @property
     def pruned(self) -> PrunedRobot:
@@ -246,16 +254,13 @@ class Significance:
         found = equations.robot.with_parameters(equations.representative(values))
         placed = list(zip(equations.terms, values[equations.base.rank :].tolist(), strict=True))
         carried = [term.with_value(value) for term, value in placed if isinstance(term, StateTerm)]
-        robot = found.with_terms(*carried, keep=True) if carried else found
-        smallest = [eigvalsh(inertia_matrix(robot, run.q)).min(axis=1) for run in equations.experiments]
-        return PrunedRobot(
-            robot=robot,
+        return PrunedRobot.of(
+            found.with_terms(*carried, keep=True) if carried else found,
+            [run.q for run in equations.experiments],
             criterion=self.criterion,
             kept=self.kept,
             dropped=self.dropped,
             terms_left_out=tuple(term.name for term, _ in placed if not isinstance(term, StateTerm)),
-            samples=sum(part.size for part in smallest),
-            indefinite=int(sum((part <= 0.0).sum() for part in smallest)),
         )
 
     @property
@@ -269,7 +274,7 @@ class Significance:
             [
                 self.headline,
                 f"condition number {self.condition:.4g} -> {self.reduced_condition:.4g} ({self.gain:.3g} times better)",
-                f"torque error {self.error:.3g} % -> {self.reduced_error:.3g} %",
+                f"torque error {self.error:.3g} % -> {self.training_error[-1]:.3g} %",
                 "",
                 f"All parameters, from {len(self.every.values)} trajectories one at a time (* significant):",
                 self.every.table(self.significant).to_text(),
@@ -306,9 +311,25 @@ def significant_parameters(
         raise ArgumentError(f"the threshold is {threshold}", remedy="Give a part of the largest torque, such as 0.01.")
     check_data(equations, spare=1)
     method = estimator or WLS()
-    share = contributions(equations, method.solve(equations).values)
-    rule = (f"at least {100 * threshold:g} % of the largest torque of a joint", threshold)
-    return _refit(equations, method, share >= 100.0 * threshold, share, rule)
+    whole = method.solve(equations)
+    share = contributions(equations, whole.values)
+    keep = share >= 100.0 * threshold
+    if not keep.any():
+        reason = f"no parameter causes {100 * threshold:g} % of the largest torque of a joint"
+        raise EstimationError(reason, remedy="Lower the threshold.")
+    part, weights = restrict_equations(equations, keep), refined_weights(equations)
+    return Significance(
+        threshold=threshold,
+        contribution=share,
+        significant=keep,
+        every=trajectory_statistics(equations, method),
+        reduced=trajectory_statistics(part, method),
+        condition=_condition(equations, weights),
+        reduced_condition=_condition(part, weights),
+        error=float(equations.relative_errors(whole.values)[-1]),
+        equations=part,
+        estimate=method.solve(part),
+    )
 
 
 def contributions(equations: Samples, beta: Floats) -> Floats:
@@ -343,50 +364,10 @@ def restrict_equations(equations: Samples, keep: Mask) -> Samples:
         grouping=base.grouping[rows].copy(),
         combinations=tuple(base.combinations[k] for k in rows),
     )
-    terms = tuple(f for f, kept in zip(equations.terms, keep[rank:], strict=True) if kept)
-    information = equations.information.select(_columns(equations, keep))
+    terms = tuple(compress(equations.terms, keep[rank:]))
+    information = equations.information.select(list(compress(equations.information.columns, keep)))
     return replace(equations, base=part, terms=terms, information=information)
 
 
-def _ratio(sums: Floats, counts: NDArray[np.int64]) -> Floats:
-    """``sums / counts``, NaN where there is nothing to divide by."""
-    return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
-
-
-def _columns(equations: Samples, keep: Mask) -> list[int]:
-    return [column for column, kept in zip(equations.information.columns, keep, strict=True) if kept]
-
-
-def _refit(equations: Samples, method: Estimator, keep: Mask, share: Floats, rule: tuple[str, float]) -> Significance:
-    criterion, threshold = rule
-    if not keep.any():
-        raise EstimationError(f"no parameter is significant ({criterion})", remedy="Lower the threshold.")
-    part = restrict_equations(equations, keep)
-    weights = refined_weights(equations)
-    return Significance(
-        criterion=criterion,
-        threshold=threshold,
-        contribution=share,
-        significant=keep,
-        every=trajectory_statistics(equations, method),
-        reduced=trajectory_statistics(part, method),
-        condition=_condition(equations, weights),
-        reduced_condition=_condition(part, weights),
-        error=_error(equations, weights),
-        reduced_error=_error(part, weights),
-        equations=part,
-        estimate=method.solve(part),
-    )
-
-
 def _condition(equations: Samples, weights: Floats) -> float:
-    values = singular_values(equations.information.weight(weights).R)
-    return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
-
-
-def _error(equations: Samples, weights: Floats) -> float:
-    """Relative torque error of the weighted fit [%]."""
-    information = equations.information
-    beta = information.weight(weights).solve(minimum_norm=True)
-    left, total = (information.per_joint_residual(x).sum() for x in (beta, np.zeros_like(beta)))
-    return float(100.0 * np.sqrt(left / total))
+    return float(condition_number(equations.information.weight(weights).R))

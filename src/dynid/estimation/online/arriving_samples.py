@@ -49,7 +49,7 @@ def check_samples(
     except ValueError:  # of different shapes
         found = np.zeros(0)
     found = found[:, None] if found.ndim == 2 else found
-    if found.ndim != 3 or found.shape[2] != robot.dof:
+    if found.shape[2:] != (robot.dof,):
         shapes = {name: np.shape(values) for name, values in zip(names, given, strict=True)}
         raise ArgumentError(
             f"the arrays have shapes {shapes}", remedy=f"Give {robot.dof} numbers per channel, one per joint, or rows."

@@ -101,8 +101,10 @@ class OnlineLeastSquares:
             np.multiply(self._matrix, scale, out=rows[:, :-1])
             np.multiply(torque, scale[:, 0], out=rows[:, -1])
             if keep < 1.0:  # the same with squared forgetting, for the covariance
-                self._spread.update(rows, self._keep)
-            self._triangle.update(rows, keep)
+                self._spread.scale(self._keep)
+                self._spread.update(rows)
+                self._triangle.scale(keep)
+            self._triangle.update(rows)
             count = new.valid[k]
             self.equations = self._keep * self.equations + float(count.sum())
             self.counts = self.counts + count

@@ -42,10 +42,12 @@ class RowTriangle:
         R = self._packed.copy(order="C")
         return np.negative(R, out=R, where=R.diagonal()[:, None] < 0.0)
 
-    def update(self, rows: Floats, keep: float = 1.0) -> None:
-        """Append rows (m, w); all that is older is multiplied by ``keep`` first."""
-        if keep != 1.0:
-            self._packed *= keep
+    def scale(self, factor: float) -> None:
+        """Multiply all equations so far by a factor."""
+        self._packed *= factor
+
+    def update(self, rows: Floats) -> None:
+        """Append rows (m, w)."""
         for start in range(0, len(rows), MOST_ROWS):
             part = np.array(rows[start : start + MOST_ROWS], order="F")
             _, _, _, failure = dtpqrt(
@@ -121,7 +123,7 @@ class GrowingBlocks:
         """Multiply all equations by a factor."""
         for block in self._triangles:
             for triangle in block:
-                triangle.update(np.zeros((0, 0)), factor)
+                triangle.scale(factor)
 
     def _begin_block(self) -> None:
         if len(self._triangles) == MOST_BLOCKS:

@@ -20,7 +20,6 @@ from dynid.export.c.c_extras import cmake_text, readme_text, selftest_text
 from dynid.export.c.c_functions import FUNCTIONS, OBSERVER, TWO_RATE, record_function, record_synchronous
 from dynid.export.c.c_model import CodeModel, build_model
 from dynid.export.c.c_printer import printed_count
-from dynid.export.c.c_pruning import PrunedModel
 from dynid.export.c.c_source import (
     TOLERANCE,
     CodeText,
@@ -49,7 +48,7 @@ SINGULAR = 1e-13
 """Smallest eigenvalue of the scaled inertia matrix below which it is singular: a few hundred times the rounding."""
 
 
-Source = Robot | Identification | SavedResult | Significance | PrunedRobot | PrunedModel
+Source = Robot | Identification | SavedResult | Significance | PrunedRobot
 """Sources of generated code."""
 
 
@@ -211,7 +210,7 @@ def generate_c(
 def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str, ...]]:
     if isinstance(source, Robot):
         return source, ()
-    if isinstance(source, PrunedModel | PrunedRobot):
+    if isinstance(source, PrunedRobot):
         return source.robot, tuple(source.notes())
     if isinstance(source, Identification):
         held = {placed.term.kind for placed in source.identified.terms}
@@ -232,7 +231,7 @@ def _negative_warning(source: Source) -> tuple[str, ...]:
 
 def _indefinite_samples(source: Source) -> str:
     """How often the inertia matrix of a pruned model is no inertia matrix; empty where it always is one."""
-    if isinstance(source, PrunedModel | PrunedRobot) and source.indefinite:
+    if isinstance(source, PrunedRobot) and source.indefinite:
         return f"the pruned inertia matrix is not positive definite on {source.indefinite} of {source.samples} samples"
     return ""
 
