@@ -18,7 +18,7 @@ from scipy import stats
 from dynid.arrays import Floats, Ints
 from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt
 from dynid.diagnosis.suspects import Model, friction_columns, trusted_values
-from dynid.diagnosis.verdicts import Fit, Verdict, test_columns
+from dynid.diagnosis.verdicts import EQUAL, Fit, test_columns
 from dynid.findings import Finding
 from dynid.kernels import regressor
 from dynid.robot.model import Robot
@@ -248,7 +248,7 @@ def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
     robot = model.robot
     if not has_masses(robot):
         return
-    free, fixed = (_mass_ratios(model, evidence, offset) for offset in (True, False))
+    free, fixed = (test_columns(*_free_friction(model, evidence, offset=offset)) for offset in (True, False))
     sure = [float(found.value[0]) for found in free if abs(found.value[0]) > found.half_width[0]]
     factor = float(np.median(sure)) if sure else 1.0
     if factor < -1.0 / OTHER_UNIT:
@@ -270,14 +270,27 @@ def check_single_scales(model: Model, evidence: Evidence) -> Iterator[Finding]:
     """Compare the torque of each joint with that of the masses; of a single link these are known less."""
     if not has_masses(model.robot):
         return
-    for j, found in enumerate(_mass_ratios(model, evidence, offset=True)):
+    n, base = model.robot.dof, model.base
+    load = evidence.columns[:, : base.rank] @ base.grouping[:, 10 * n - 10 : 10 * n]
+    fit, links = _free_friction(model, evidence, offset=True)
+    for j, found in enumerate(test_columns(fit, links)):
         low, high = (float(found.value[0] + sign * found.half_width[0]) for sign in (-1.0, 1.0))
-        if low > OTHER_UNIT**2 or 0.0 < low < high < 1.0 / OTHER_UNIT:
+        is_large = low > OTHER_UNIT**2 and not _is_load(fit.evidence, links, j, load)
+        if is_large or 0.0 < low < high < 1.0 / OTHER_UNIT:
             yield _scale_finding(model.robot, "unit", j, high, f"the torque is {low:.2g} to {high:.2g} times")
 
 
-def _mass_ratios(model: Model, evidence: Evidence, offset: bool) -> list[Verdict]:
-    """For each joint its torque over that of the model's masses; friction, rotors and perhaps the offset are free."""
+def _is_load(evidence: Evidence, links: Sequence[Floats], joint: int, load: Floats) -> bool:
+    """Whether a load at the last link, which other joints carry as well, explains as much as a unit of one joint."""
+    free = np.hstack([evidence.columns, *links[:joint], *links[joint + 1 :]])
+    fit = Fit.of(replace(evidence, columns=free, harmless=free.shape[1]))
+    load = load[:, fit.beyond(load)[1]]
+    unit, carried = test_columns(fit, [links[joint], load])
+    return carried.gain > EQUAL * unit.gain
+
+
+def _free_friction(model: Model, evidence: Evidence, *, offset: bool) -> tuple[Fit, list[Floats]]:
+    """A fit of friction, rotors and perhaps offsets, and for each joint the torque (R, 1) of the model's masses."""
     robot, n, rank = model.robot, model.robot.dof, model.base.rank
     columns = evidence.columns[:, :rank] @ model.base.grouping
     links = columns[:, : 10 * n] @ robot.parameter_vector[: 10 * n]
@@ -285,7 +298,7 @@ def _mass_ratios(model: Model, evidence: Evidence, offset: bool) -> list[Verdict
              if offset or not isinstance(placed.term, Offset)]  # fmt: skip
     free = np.hstack([columns[:, terms], evidence.columns[:, rank : evidence.harmless]])
     fit = Fit.of(replace(evidence, columns=free, harmless=free.shape[1]))
-    return test_columns(fit, [(links * (evidence.joint == j))[:, None] for j in range(n)])
+    return fit, [(links * (evidence.joint == j))[:, None] for j in range(n)]
 
 
 _SCALE_REMEDIES = {
