@@ -16,6 +16,7 @@ from dynid.load.sensor_calibration import calibrate_sensor
 from dynid.load.sensor_faults import check_wrench
 from dynid.load.wrist import identify_load, identify_load_from_poses, wrench_data
 from dynid.processing.experiment import Experiment
+from dynid.runs.load_run import LoadRecipe, _proposed_settings
 from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, fields, run_of
 
 
@@ -30,6 +31,8 @@ def test_a_drift_and_a_zero_between_logs_are_proposed() -> None:
     logs = [run_of(noise=0.1, bias=BIAS), run_of(noise=0.1, seed=1)]
     (proposal,) = check_wrench(ROBOT, logs, sensor_frame=LINK)
     assert proposal.sensing == Sensing(bias_per_log=True)
+    assert _proposed_settings((proposal,), Sensing()) == ["Try: --set find=bias_per_log."]
+    assert LoadRecipe(sensor=LINK, find=("bias_per_log",))._sensing() == proposal.sensing
     load = identify_load(ROBOT, logs, sensor_frame=LINK, sensing=proposal.sensing)
     assert abs(load.mass - TRUTH.mass) < 4 * load.mass_stderr < 0.02
     np.testing.assert_allclose(load.bias, BIAS, atol=0.2)

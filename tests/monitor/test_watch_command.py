@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -260,29 +261,27 @@ def test_a_live_watch_has_the_statistics_of_the_whole_log(stands: bool, differ: 
 
 
 def test_lines_are_read_as_csv_and_json_and_refused_by_number() -> None:
-    csv = ["time,q1,dq1,tau1", "0.0,1,2,3", "", "0.1,4,5,6"]
-    assert [sample.torque[0] for sample in read_samples(csv, ["a"])] == [3.0, 6.0]
-    assert next(read_samples(['{"time": 1, "q": [1], "dq": [2], "tau": [3]}'], ["a"])).time_s == 1.0
-    broken = (
-        ("time,q1,dq1,tau1\n0,1,2", "line 2"), ("time,q1\n0,1", "header has no dq1"),
-        ("{", "JSON"), ('{"time": 1}', "no 'q1'"), ("0.0,1,2,3", "no header"),
-        ('{"time": 1, "q": ["x"], "dq": [2], "tau": [3]}', "no number"),
-        ('{"time": 1, "q": [NaN], "dq": [2], "tau": [3]}', "NaN"),
-        ('{"time": 1, "q": [1], "dq": [2], "tau": [1e300]}', "no robot reaches"),
-        ('{"time": 1e300, "q": [1], "dq": [2], "tau": [3]}', "no robot reaches"),
-        ('{"time": 1, "q": [1, 2], "dq": [2], "tau": [3]}', "numbers of joints"),
-        ('{"time": 1, "names": ["b"], "q": [1], "dq": [2], "tau": [3]}', "other joints"),
-    )  # fmt: skip
-    for lines, word in broken:
-        with pytest.raises(DataError, match=word):
-            list(read_samples(lines.splitlines(), ["a"]))
-    refused: list[DataError] = []
-    assert len(list(read_samples([*csv, "broken", "0.2,1,2,3"], ["a"], refused.append))) == 3
-    assert len(refused) == 1
-    with pytest.raises(DataError, match="header"):
-        list(read_samples(["time,q1", "0,1"], ["a"], refused.append))
+    csv = ["\ufefftime,q1,dq1,tau1", "0.0,1,2,3", "", "0.1,4,5,6"]
+    sample = '{"time": 1, "q": [1], "dq": [2], "tau": [3]}'
     turned = '{"time": 1, "names": ["b", "a"], "q": [1, 2], "dq": [3, 4], "tau": [5, 6]}'
-    assert next(read_samples([turned], ["a", "b"])).torque.tolist() == [6.0, 5.0]
+    refused: list[DataError] = []
+    assert [found.torque[0] for found in read_samples([*csv, sample], ["a"], refused.append)] == [3.0, 6.0, 3.0]
+    assert [found.torque.tolist() for found in read_samples([turned], ["a", "b"], refused.append)] == [[6.0, 5.0]]
+    assert not refused
+    broken = (
+        ("0,1,2", "line 4 .* 3 cells"), ("nan,1,2,3", "time"), ("{", "JSON"), ('{"time": 1}', "missing .* `q`"),
+        (sample.replace("3", '"x"'), "float"), (sample.replace("3", "NaN"), "JSON"),
+        (sample.replace("3", "1e300"), "tau"), (sample.replace("1,", "1e300,"), "time"),
+        (sample.replace("[1]", "[1, 2]"), "joints"), (sample.replace("1,", '1, "names": ["b"],'), "joints"),
+    )  # fmt: skip
+    for line, word in broken:
+        refused.clear()
+        assert len(list(read_samples([*csv[:3], line, csv[3]], ["a"], refused.append))) == 2
+        assert re.search(word, str(refused.pop()))
+    assert list(read_samples(["0.0,1,2,3"], ["a"], refused.append)) == []
+    assert "no header" in str(refused)
+    with pytest.raises(DataError, match="header has no dq1, tau1"):
+        list(read_samples(["time,q1", "0,1"], ["a"], refused.append))
 
 
 def test_a_live_watch_survives_broken_lines_pauses_and_rest(folder: Path) -> None:

@@ -12,10 +12,7 @@ samples at once. A load that is gripped or dropped makes the new torques improba
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +21,9 @@ from dynid.arrays import Floats
 from dynid.checks import as_number, as_row, as_sample
 from dynid.decompositions import solve_upper
 from dynid.errors import DataError
+from dynid.estimation.online.triangle import RowTriangle
 from dynid.kernels import kernel
 from dynid.robot.model import Robot
-from dynid.tape import compile_single, record
 
 LOAD = 10
 """Parameters of a load: XX XY XZ YY YZ ZZ MX MY MZ M."""
@@ -103,34 +100,22 @@ class LoadTracker:
         n = model.dof
         self.model, self.rate_hz = model, as_number("rate_hz", rate_hz, above=0.0)
         inflation = np.sqrt(1.0 + 2.0 * as_number("correlation_s", correlation_s, least=0.0) * self.rate_hz)
-        std = as_row("noise_std", noise_std, n, same=True, above=0.0)
-        self._scale = 1.0 / (std * inflation)
-        self._white = 1.0 / std
+        self._white = 1.0 / as_row("noise_std", noise_std, n, same=True, above=0.0)[:, None]
+        self._scale = self._white / inflation
         decay = _decay("load_memory_s", load_memory_s, rate_hz), _decay("friction_memory_s", friction_memory_s, rate_hz)
-        shrink = np.concatenate([np.full(LOAD, decay[0]), np.full(2 * n, decay[1])])
-        self._shrink = (shrink,) if np.any(shrink < 1.0) else ()
-        self._size = LOAD + 2 * n
-        self._upper = np.flatnonzero(np.triu(np.ones((self._size + 1, self._size + 1))))
+        self._shrink = np.repeat(decay, (LOAD, 2 * n))
         self._prior = np.concatenate([PRIOR, np.full(2 * n, FRICTION)])
-        self._surprise = _compiled(surprise, n)
-        self._step = _compiled(forget_and_update if self._shrink else update_rows, n)
         self._load_rows = kernel(model, "regressor", columns=range(LOAD * (n - 1), LOAD * n)).single
         self._torque = kernel(model, "inverse_dynamics").single
         self._errors: deque[float] = deque(maxlen=min(max(1, int(WINDOW_S * rate_hz + 0.5)), MOST_WINDOW))
         self.samples, self.jumps = 0, 0
-        self._restart()
-
-    def _restart(self) -> None:
-        R = np.zeros((self._size + 1, self._size + 1))
-        R[np.arange(self._size), np.arange(self._size)] = 1.0 / self._prior
-        self._state = R.ravel()[self._upper]
+        self._triangle = RowTriangle(LOAD + 2 * n + 1)
+        self._triangle.update(np.diag(np.append(1.0 / self._prior, 0.0)))
 
     @property
     def triangle(self) -> Floats:
         """(k + 1, k + 1) triangle of all weighted equations so far, the torques in the last column."""
-        R = np.zeros((self._size + 1, self._size + 1))
-        R.ravel()[self._upper] = self._state
-        return R
+        return self._triangle.R
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, torque: ArrayLike) -> None:
         """Take one sample, in place; `jumps` counts how often the load was found to have changed.
@@ -149,125 +134,43 @@ class LoadTracker:
         *motion, measured = (as_sample(name, values, self.model.dof) for name, values in given)
         if not all(np.isfinite(channel).all() for channel in (*motion, measured)):
             raise DataError("a sample is not finite", remedy="Leave it out.")
-        rows = np.asarray(self._load_rows(*motion))
-        friction = np.column_stack([motion[1], np.sign(motion[1])])
-        missing = measured - np.asarray(self._torque(*motion))
-        sample = (rows, friction, missing)
-        self._watch(float(self._surprise(self._state, *sample, self._white)[0]))
-        self._state = np.asarray(self._step(self._state, *sample, self._scale, *self._shrink))
+        joints = np.arange(self.model.dof)
+        rows = np.zeros((joints.size, self._prior.size + 1))
+        rows[:, :LOAD], rows[:, -1] = self._load_rows(*motion), measured - self._torque(*motion)
+        rows[joints, LOAD + 2 * joints], rows[joints, LOAD + 2 * joints + 1] = motion[1], np.sign(motion[1])
+        self._watch(rows * self._white)
+        if np.any(self._shrink < 1.0):
+            self._triangle.forget(self._shrink)
+        self._triangle.update(rows * self._scale)
         self.samples += 1
 
-    def _watch(self, surprise: float) -> None:
-        """Take the surprise of a sample; forget the load where a fifth of a second is improbable."""
-        self._errors.append(surprise)
+    def _watch(self, rows: Floats) -> None:
+        """Compare a sample (n, k + 1) with its prediction; forget the load where a fifth of a second is improbable."""
+        values, inverse = self._solve()
+        spread = 1.0 + np.square(rows[:, :-1] @ inverse).sum(axis=1)
+        self._errors.append(float(np.mean(np.square(rows[:, -1] - rows[:, :-1] @ values) / spread)))
         if len(self._errors) < (self._errors.maxlen or 1) or sum(self._errors) < JUMP * len(self._errors):
             return
-        self._forget_load()
+        sizes = np.linalg.norm(self.triangle[:, :-1], axis=0)  # one over the standard deviations at best
+        shrink = np.minimum(1.0, 1.0 / (self._prior * sizes))
+        shrink[LOAD:] = 1.0
+        self._triangle.forget(shrink)
         self._errors.clear()
         self.jumps += 1
 
-    def _forget_load(self) -> None:
-        """Let the standard deviations of the load grow towards those of the prior; the estimate stays."""
+    def _solve(self) -> tuple[Floats, Floats]:
+        """The estimate (k,), and the inverse (k, k) of the triangle: a root of its covariance."""
         R = self.triangle
-        sizes = np.linalg.norm(R[:, :LOAD], axis=0)  # one over the standard deviations at best
-        values = solve_upper(R[:-1, :-1], R[:-1, -1])
-        R[:-1, :LOAD] *= np.minimum(1.0, 1.0 / (self._prior[:LOAD] * sizes))
-        R[:-1, -1] = R[:-1, :-1] @ values
-        self._state = R.ravel()[self._upper]
+        inverse = solve_upper(R[:-1, :-1], np.eye(self._prior.size))
+        return inverse @ R[:-1, -1], inverse
 
     def now(self) -> TrackedLoad:
         """What is known now, with standard deviations; those of what no motion shows stay the prior's."""
-        R = self.triangle
-        inverse = solve_upper(R[:-1, :-1], np.eye(self._size))
-        values, stderr = inverse @ R[:-1, -1], np.linalg.norm(inverse, axis=1)
+        values, inverse = self._solve()
+        stderr = np.linalg.norm(inverse, axis=1)
         return TrackedLoad(values[:LOAD], stderr[:LOAD], values[LOAD:].reshape(-1, 2), stderr[LOAD:].reshape(-1, 2))
 
 
 def _decay(name: str, memory_s: float, rate_hz: float) -> float:
     """Factor of one over a standard deviation from sample to sample; one for no forgetting."""
     return 1.0 if memory_s == np.inf else float(np.exp(-0.5 / (as_number(name, memory_s, above=0.0) * rate_hz)))
-
-
-@lru_cache(maxsize=8)
-def _compiled(function: Callable[..., Any], n: int) -> Callable[..., Any]:
-    """A function of the triangle and a sample of n joints, compiled."""
-    k = LOAD + 2 * n
-    shapes = {"rows": (n, LOAD), "friction": (n, 2), "torque": (n,), "scale": (n,)}
-    if function is forget_and_update:
-        shapes["shrink"] = (k,)
-    return compile_single(record(function, state=((k + 1) * (k + 2) // 2,), **shapes))
-
-
-def surprise(state: Any, rows: Any, friction: Any, torque: Any, scale: Any) -> Any:
-    """(1,) the mean square of the prediction errors of a sample over its expectation; scalar-agnostic.
-
-    Args:
-        state: Upper triangle of all equations so far, row by row.
-        rows: (n, 10) equations of the load.
-        friction: (n, 2) speeds and their signs.
-        torque: (n,) what the model does not explain.
-        scale: (n,) one over the standard deviations of the torques.
-    """
-    R = _triangle(state, len(torque))
-    k = len(R) - 1
-    total: Any = 0.0
-    for row in _weighted_rows(rows, friction, torque, scale):
-        side: list[Any] = []  # row times the inverse of the triangle
-        for c in range(k):
-            side.append((row[c] - sum(R[i, c] * side[i] for i in range(c))) / R[c, c])
-        error = row[k] - sum(part * R[i, k] for i, part in enumerate(side))
-        total = total + error * error / sum((part * part for part in side), 1.0)
-    return np.array([total / len(torque)])
-
-
-def forget_and_update(state: Any, rows: Any, friction: Any, torque: Any, scale: Any, shrink: Any) -> Any:
-    """The upper triangle after standard deviations have grown by one over ``shrink`` (k,), with one more sample."""
-    R = _triangle(state, len(torque))
-    k = len(R) - 1
-    values: list[Any] = [0.0] * k
-    for i in reversed(range(k)):
-        values[i] = (R[i, k] - sum(R[i, c] * values[c] for c in range(i + 1, k))) / R[i, i]
-    for i in range(k):
-        R[i, i:k] = R[i, i:k] * shrink[i:k]
-        R[i, k] = sum(R[i, c] * values[c] for c in range(i, k))  # the estimate stays
-    return update_rows(R[np.triu_indices(k + 1)], rows, friction, torque, scale)
-
-
-def update_rows(state: Any, rows: Any, friction: Any, torque: Any, scale: Any) -> Any:
-    """The upper triangle, row by row, with one more sample; scalar-agnostic, arguments as of `surprise`."""
-    R = _triangle(state, len(torque))
-    new = _weighted_rows(rows, friction, torque, scale)
-    size = len(R)
-    for k in range(size):
-        live = [row for row in new if not (isinstance(row[k], float) and row[k] == 0.0)]
-        if not live:
-            continue
-        norm = np.sqrt(sum((row[k] * row[k] for row in live), R[k, k] * R[k, k]))
-        head = R[k, k] + norm  # no cancellation: diagonals stay positive
-        factor = 1.0 / (norm * head + (1e-300 if k == size - 1 else 0.0))  # the last one may be zero
-        for c in range(k + 1, size):
-            pull = sum((row[k] * row[c] for row in live), R[k, c] * head) * factor
-            R[k, c] = pull * head - R[k, c]
-            for row in live:
-                row[c] = row[c] - pull * row[k]
-        R[k, k] = norm
-    return R[np.triu_indices(size)]
-
-
-def _triangle(state: Any, n: int) -> Any:
-    """(k + 1, k + 1) triangle from its rows."""
-    size = LOAD + 2 * n + 1
-    R = np.zeros((size, size), dtype=object)
-    R[np.triu_indices(size)] = state
-    return R
-
-
-def _weighted_rows(rows: Any, friction: Any, torque: Any, scale: Any) -> list[list[Any]]:
-    """Equations of a sample over the standard deviations of its torques: load, friction of every joint, torque."""
-    n = len(torque)
-    new: list[list[Any]] = []
-    for j in range(n):
-        row: list[Any] = [rows[j, c] * scale[j] for c in range(LOAD)] + [0.0] * (2 * n)
-        row[LOAD + 2 * j], row[LOAD + 2 * j + 1] = friction[j, 0] * scale[j], friction[j, 1] * scale[j]
-        new.append([*row, torque[j] * scale[j]])
-    return new

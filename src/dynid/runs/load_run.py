@@ -37,6 +37,10 @@ from dynid.safe_text import safe_name
 from dynid.settings import Number, Positive, TomlSettings
 
 TORQUES_ALONE = "is for loads from joint torques; a sensor feels the load alone"
+FINDS = {
+    "drift": "drift", "bias_per_log": "bias_per_log", "orientation": "find_orientation", "gravity": "find_gravity",
+}  # fmt: skip
+"""Setting that `LoadRecipe.find` names -> field of `Sensing`."""
 NO_SENSOR = "Leave it out, or leave --sensor out."
 
 
@@ -57,9 +61,9 @@ class LoadRecipe(TomlSettings):
     """-1 if the sensor reports the wrench on the robot."""
     axes: Literal["sensor", "base"] = "sensor"
     """Axes in which the wrench was recorded."""
-    find: tuple[Literal["drift", "orientation", "gravity", "compliance"], ...] = ()
-    """What is estimated with the load: a linear drift of the sensor's bias, the orientation of the sensor on its link,
-    the direction of gravity, the compliance of the sensor (from the load's swinging; alone)."""
+    find: tuple[Literal["drift", "bias_per_log", "orientation", "gravity", "compliance"], ...] = ()
+    """What is estimated with the load: a linear drift of the sensor's bias, a bias for each log, the orientation of the
+    sensor on its link, the direction of gravity, the compliance of the sensor (from the load's swinging; alone)."""
     form: Literal["differential", "integral", "static"] | None = None
     """Equations of the sensor: with accelerations, integrated over intervals without them, or gravity alone; None lets
     the data decide."""
@@ -108,14 +112,8 @@ class LoadRecipe(TomlSettings):
 
     def _sensing(self) -> Sensing:
         """Settings of the sensor, without its delay."""
-        return Sensing(
-            sign=self.sign,
-            axes=self.axes,
-            drift="drift" in self.find,
-            find_orientation="orientation" in self.find,
-            find_gravity="gravity" in self.find,
-            find_compliance="compliance" in self.find,
-        )
+        wanted = {field: name in self.find for name, field in FINDS.items()}
+        return Sensing(sign=self.sign, axes=self.axes, find_compliance="compliance" in self.find, **wanted)
 
     def sensing(self, robot: Robot, held: Sequence[Experiment], notice: Notice) -> Sensing:
         """Settings of the sensor with the delay of the wrench, given or estimated."""
@@ -246,10 +244,9 @@ def _dialogs(study: LoadStudy, recipe: LoadRecipe, robot: Robot) -> list[str]:
 def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[str]:
     """Settings of the recipe that the proposals come to, where they differ from those given."""
     better = proposals[-1].sensing if proposals else given
-    find = {"drift": better.drift, "orientation": better.find_orientation, "gravity": better.find_gravity}
-    new = {"drift": given.drift, "orientation": given.find_orientation, "gravity": given.find_gravity} != find
+    find, before = ([name for name, own in FINDS.items() if getattr(one, own)] for one in (better, given))
     settings = {
-        f"find={','.join(name for name, is_wanted in find.items() if is_wanted)}": new,
+        f"find={','.join(find)}": find != before,
         f"axes={better.axes}": better.axes != given.axes,
         f"sign={better.sign}": better.sign != given.sign,
         f"delay_s={better.delay_s:.3g}": better.delay_s != given.delay_s,

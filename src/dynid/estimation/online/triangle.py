@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg.lapack import dtpqrt
 
 from dynid.arrays import Bools, Floats, Ints
+from dynid.decompositions import solve_upper
 from dynid.estimation.score_sums import ScoreSums
 from dynid.information import Factor
 
@@ -54,6 +55,13 @@ class RowTriangle:
                 0, min(len(self._packed), PANEL), self._packed, part, overwrite_a=1, overwrite_b=1
             )
             assert failure == 0, "LAPACK refused the shapes"
+
+    def forget(self, shrink: Floats) -> None:
+        """Let standard deviations (w - 1,) grow by one over ``shrink``; the solution of the regular triangle stays."""
+        R, right = self._packed[:-1, :-1], self._packed[:-1, -1]
+        values = solve_upper(R, right)
+        R *= shrink
+        right[:] = R @ values
 
     def factor(self, columns: Sequence[int], rows: int) -> Factor:
         """The equations so far, of so many rows, as a `dynid.information.Factor`."""
