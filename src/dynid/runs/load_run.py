@@ -112,7 +112,7 @@ class LoadRecipe(TomlSettings):
 
     def _sensing(self) -> Sensing:
         """Settings of the sensor, without its delay."""
-        wanted = {field: name in self.find for name, field in FINDS.items()}
+        wanted: dict[str, Any] = {field: name in self.find for name, field in FINDS.items()}
         return Sensing(sign=self.sign, axes=self.axes, find_compliance="compliance" in self.find, **wanted)
 
     def sensing(self, robot: Robot, held: Sequence[Experiment], notice: Notice) -> Sensing:
