@@ -66,7 +66,7 @@ campaigns:
 	@echo "attack                  broken files and logs, kills, strangers' records and names, with a fresh seed (SEED=7 repeats one; half an hour)"
 	@echo "mutants                 60 random changes of numeric code, each run against the tests of its folder (COUNT=60 SEED=1)"
 	@echo "diagnosis               21 faults planted in logs, clean logs, real logs, delays in loops: named, wrongly named, silent, accused"
-	@echo "differential            random and mutated models against Pinocchio and MuJoCo"
+	@echo "differential            random models against Pinocchio and MuJoCo"
 	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
 	@echo "watch-hours             false alarms on 20 clean logs with friction that the model lacks (minutes)"
 	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, kills; SIZE=\"--samples 2e6 --files 16\" is short"

@@ -39,8 +39,6 @@ class TomlSettings:
 
     file_keys: ClassVar[tuple[str, ...]] = ()
     """Fields that name files or folders. In a settings file a path may also be relative to that file's folder."""
-    own_keys: ClassVar[tuple[str, ...]] = ("scheduler",)
-    """Fields that no file may set: what a cluster returns is run here, so that only the user may name one."""
 
     def settle_kinds(self) -> None:
         """Convert every value to the type of its field, for ``__post_init__``.
@@ -69,10 +67,6 @@ class TomlSettings:
         content = read_toml(path, error=ArgumentError)
         if {"time", "position", "effort"} <= content.keys():
             raise ArgumentError("this is a channel map, not a recipe", path=path, remedy="Give it with --map.")
-        for key in (key for key in cls.own_keys if content.get(key, "none") != "none"):
-            remedy = f"Remove the line. If you trust the cluster, name it yourself: --set {key}=ADDRESS."
-            reason = "no file may name a cluster, whose answers are run here"
-            raise ArgumentError(reason, path=path, place=key, remedy=remedy)
         beside = Path(path).parent
         for key in (key for key in cls.file_keys if isinstance(content.get(key), str)):
             if not os.path.exists(content[key]) and os.path.exists(beside / content[key]):
@@ -118,8 +112,8 @@ class TomlSettings:
         return {key: _as_toml(getattr(self, key), Any) for key in _hints(type(self))}
 
     def to_toml(self) -> str:
-        """All settings but `own_keys` as the text of a TOML file."""
-        values = {key: value for key, value in self.to_dict().items() if key not in self.own_keys}
+        """All settings as the text of a TOML file."""
+        values = self.to_dict()
         lines = [f"{key} = {_toml_text(value)}" for key, value in values.items() if not isinstance(value, dict)]
         for name, table in ((key, value) for key, value in values.items() if isinstance(value, dict)):
             lines += ["", f"[{name}]", *(f"{key} = {_toml_text(value)}" for key, value in table.items())]

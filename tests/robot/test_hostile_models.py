@@ -16,10 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from attacks.own_files import ARM, MJCF
-from campaigns.differential_models import (
-    compare,
-    unexplained,
-)
+from campaigns.differential_models import compare
 from dynid.cli import main
 from dynid.errors import DescriptionError
 from dynid.robot.check import check_robot
@@ -314,12 +311,11 @@ def test_parts_that_mujoco_does_not_take_are_not_skipped(fault: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "library"), [("urdf", "pinocchio"), ("mjcf", "mujoco")])
-def test_random_and_mutated_files_mean_the_same_elsewhere(name: str, library: str) -> None:
+def test_random_files_mean_the_same_elsewhere(name: str, library: str) -> None:
     pytest.importorskip(library)
-    tally = compare(name, 60, seed=3)
-    assert tally.findings == []
-    assert unexplained(name, tally) == []
-    assert tally.compared > 25
+    compared, differences = compare(name, 60, seed=3)
+    assert differences == []
+    assert compared > 40
 
 
 DRY = 'frictionloss="0.1"'

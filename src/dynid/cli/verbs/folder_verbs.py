@@ -167,7 +167,7 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     Raises:
         DataError: The record names another command, an option or a setting that no record may give.
     """
-    from dynid.settings import TomlSettings, split_word
+    from dynid.settings import split_word
 
     def refusal(reason: str, where: str = "arguments") -> errors.DataError:
         remedy = f"Give the command yourself: {facts['command'][:500]}"
@@ -183,7 +183,7 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
         settings = [split_word(word)[0] for word in given.get("settings") or ()]
     except (click.UsageError, errors.ArgumentError) as error:
         raise refusal(str(error)) from error
-    allowed = set(known.recipe_keys()) - set(TomlSettings.own_keys)
+    allowed = set(known.recipe_keys())
     for key in (*given, *settings):
         if key in REFUSED or (key in settings and key not in allowed):
             raise refusal(f"no repeated run may give '{key[:60]}'")
