@@ -221,7 +221,7 @@ class BaseParameters:
 
     def _summary(self) -> list[str]:
         lines = []
-        used = {name for c in self.combinations for t in c.terms for m, _ in t.coefficient.terms for name, _ in m}
+        used = {name for c in self.combinations for t in c.terms for name in t.coefficient.symbols}
         values = [f"{name} = {value:.6g}" for name, value in self.symbols.items() if name in used]
         if values:
             lines.append(f"with {', '.join(values)}")

@@ -103,6 +103,11 @@ class Polynomial:
         return Polynomial._of(near)
 
     @property
+    def symbols(self) -> set[str]:
+        """The names in it."""
+        return {name for monomial, _ in self.terms for name, _ in monomial}
+
+    @property
     def is_negative(self) -> bool:
         """Whether every term is negative, so that the sign can be put in front."""
         return bool(self.terms) and all(value < 0.0 for _, value in self.terms)

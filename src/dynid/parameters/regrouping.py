@@ -45,19 +45,20 @@ def read_combinations(
     relations, values = ({}, {}) if robot is None else _relations(robot, layout, columns, grouping)
     found = []
     for column, row in zip(columns, grouping, strict=True):
-        others = [k for k in np.flatnonzero(row).tolist() if k != column]
-        terms = [Term(Polynomial.constant(1.0), layout[column].name)]
-        terms += [Term(_formula(relations.get(k, {}).get(column), row[k], values), layout[k].name) for k in others]
-        found.append(Combination(layout[column].regrouped_name if others else layout[column].name, tuple(terms)))
+        terms = [Term(ONE, layout[column].name)]
+        for k in range(len(layout)):
+            coefficient = _formula(relations.get(k, {}).get(column), row[k], values)
+            if k != column and coefficient:  # a formula stays even where this robot's lengths make it zero
+                terms.append(Term(coefficient, layout[k].name))
+        found.append(Combination(layout[column].regrouped_name if len(terms) > 1 else layout[column].name, tuple(terms)))
     return tuple(found), values
 
 
 def _formula(found: Polynomial | None, value: float, symbols: Mapping[str, float]) -> Polynomial:
     """A formula that has the value, or the number itself."""
-    if found is not None:
+    if found is not None and _OPEN not in found.symbols:
         tidy = found.rounded(HALF)
-        is_known = all(name != _OPEN for monomial, _ in tidy.terms for name, _ in monomial)
-        if is_known and abs(tidy.value(symbols) - value) <= SAME * max(abs(value), EXACT):
+        if abs(tidy.value(symbols) - value) <= max(SAME * abs(value), EXACT):
             return tidy
     return Polynomial.constant(value)
 
