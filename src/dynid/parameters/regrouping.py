@@ -50,7 +50,8 @@ def read_combinations(
             coefficient = _formula(relations.get(k, {}).get(column), row[k], values)
             if k != column and coefficient:  # a formula stays even where this robot's lengths make it zero
                 terms.append(Term(coefficient, layout[k].name))
-        found.append(Combination(layout[column].regrouped_name if len(terms) > 1 else layout[column].name, tuple(terms)))
+        own = layout[column]
+        found.append(Combination(own.regrouped_name if len(terms) > 1 else own.name, tuple(terms)))
     return tuple(found), values
 
 
