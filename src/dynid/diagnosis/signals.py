@@ -12,7 +12,7 @@ from dynid.findings import Finding, Severity
 from dynid.logs.recording import Recording, torque_remedy
 from dynid.logs.signal_guess import has_no_sign
 from dynid.processing.outliers import absurd_samples, longest_spike, run_lengths, saturated_samples, unwrap_angles
-from dynid.processing.timing import CLOCK_FAULTS, VelocityScale, read_clock, velocity_scales
+from dynid.processing.timing import CLOCK_FAULTS, read_clock
 from dynid.robot.model import Robot
 
 RATES_HZ = (5.0, 1e5)
@@ -25,10 +25,8 @@ COARSE = 2e-3
 """Quantisation step over the range from which on it is a warning (effect: fewer than 500 steps)."""
 SAME = 0.9
 """Correlation from which on two velocities are the same signal (effect)."""
-SCALE = 0.015
-"""Relative difference of velocities and derivatives that is told (effect) ..."""
-SIGMAS = 4.5
-"""... if it is as many standard errors as this (level: 1e-5, for all joints of some hundred logs)."""
+SCALE = 0.05
+"""Relative difference of velocities and derivatives from which on it is told (effect)."""
 BEYOND, FAR_BEYOND = 1.5, 5.0
 """Positions over the limits of the robot file from which on these are wrong, and positions or torques from which on it
 is their unit (effect)."""
@@ -218,29 +216,8 @@ def _check_velocities(recording: Recording) -> Iterator[Finding]:
     if time.size < FEWEST:
         return
     names = recording.joint_names
-    found = [*_check_hangs(names, time, q, dq), *_compare_velocities(names, time, q, dq)]
-    yield from found
-    known = {finding.joint for finding in found}
-    in_steps = np.array([quantisation_step(column) > 0.0 for column in dq.T])
-    scales = zip(names, velocity_scales(time, q, dq, in_steps=in_steps), strict=True)
-    fits = {name: scale for name, scale in scales if scale is not None and name not in known}
-    if fits:
-        common = VelocityScale.of(list(fits.values()))
-        allowed = 0.25 * abs(common.ratio - 1.0)
-        alike = all(abs(fit.ratio - common.ratio) < max(SIGMAS * fit.stderr, allowed) for fit in fits.values())
-        yield from (_wrong_scale(name, fit) for name, fit in ([(None, common)] if alike else fits.items())
-                    if abs(fit.ratio - 1.0) > max(SCALE, SIGMAS * fit.stderr))  # fmt: skip
-
-
-def _wrong_scale(joint: str | None, scale: VelocityScale) -> Finding:
-    whose = "all velocities" if joint is None else "velocities"
-    clock = " alike: the clock of the log, or the velocities, are off by one factor" if joint is None else ""
-    return Finding(code="inconsistent", severity="warning", where="time" if joint is None else "dq", joint=joint,
-                   message=f"{whose} are {scale.ratio:.4g} +- {2.0 * scale.stderr:.1g} times the derivatives of the "
-                   f"positions{clock}",
-                   evidence={"measured / derived": scale.ratio, "standard error": scale.stderr},
-                   remedy="Check column and unit of time, unit and gear of the velocity; else take the velocities out "
-                   "of the channel map.")  # fmt: skip
+    yield from _check_hangs(names, time, q, dq)
+    yield from _compare_velocities(names, time, q, dq)
 
 
 def _check_hangs(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
@@ -282,12 +259,14 @@ def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Flo
             code, says = "unit", "velocities and positions differ in unit"
         elif own < 0.5:
             code, says = "inconsistent", "velocities do not follow the positions"
+        elif ratio * own > 1.0 + SCALE or ratio < (1.0 - SCALE) * own:  # by either regression
+            code, says = "inconsistent", f"velocities are {ratio:.3g} times the derivatives of the positions"
         else:
             continue
         yield Finding(code=code, severity="warning" if code == "inconsistent" else "error", where="dq", joint=name,
                       message=says, evidence={"measured / derived": ratio, "correlation": own},
-                      remedy="Check column, unit and sign of both in the channel map, or process without measured "
-                      "velocities.")  # fmt: skip
+                      remedy="Check the time, and column, unit, gear and sign of both in the channel map, or process "
+                      "without measured velocities.")  # fmt: skip
 
 
 # --- rows lost under a clock that was written anew --------------------------------------------------------------------

@@ -7,8 +7,6 @@ two stretches.
 the newest sample of a robot with a clock of its own repeats a row when no new sample came, and skips one when two did.
 Stamped by the relay, the motion then seems to halt and leap, and differences of positions show accelerations that never
 were. The motion betrays the true clock: from row to row it advances by whole steps (0, 1, 2, ...) of the source.
-
-`velocity_scales` compares the clock with measured velocities: what these add up to is how far the joints moved.
 """
 
 from __future__ import annotations
@@ -33,16 +31,6 @@ REPEATED = 0.05
 """Share of a sampling period below which two stamps count as one (convention)."""
 UNORDERED_SHARE = 0.01
 """Share of backward steps above which a clock is refused (convention)."""
-WINDOW_S, WINDOWS = 0.5, 40
-"""Length of the windows in which displacements are compared with integrals of the velocity [s], and number of windows
-that a shorter log is cut into (conventions: long beside the lag of velocities, short beside the log)."""
-FEWEST_WINDOWS, BLOCKS = 16, 20
-"""Smallest number of such windows, and number of blocks of windows that standard errors come from (conventions)."""
-CURVATURE_S = 0.02
-"""Half of the time in which the acceleration at the ends of a window is found [s] (convention)."""
-STILL = 2e-3
-"""Spread of displacements below which a joint does not move [rad or m] (convention, about 0.1 degrees)."""
-
 
 CLOCK_FAULTS = {
     "not-finite": "time stamps that are no finite numbers",
@@ -355,94 +343,3 @@ def on_source_clock(recording: Recording) -> tuple[Recording, str]:
         f"replaced by the robot's own clock of {1.0 / clock.period_s:.6g} Hz"
     )
     return replace(recording, time=clock.time[clock.fresh], **rows), note
-
-
-@dataclass(frozen=True, slots=True)
-class VelocityScale:
-    """Ratio of the integral of a velocity to the displacement: the truth lies between two regressions."""
-
-    low: float
-    """From errors of the integral; errors of the displacements make it smaller."""
-    high: float
-    """From errors of the displacements; errors of the integral make it larger."""
-    score: Floats
-    """(k,) derivative of the log-likelihood by the ratio, in each block of windows."""
-    weight: float
-    """Information on the ratio: sum of squared displacements over the variance of the errors."""
-
-    @classmethod
-    def of(cls, scales: Sequence[VelocityScale]) -> VelocityScale:
-        """The common ratio of several joints, whose errors in a block of windows may be common as well."""
-        weights = np.array([scale.weight for scale in scales])
-        return cls(
-            low=float(weights @ [scale.low for scale in scales] / weights.sum()),
-            high=float(weights @ [scale.high for scale in scales] / weights.sum()),
-            score=np.sum([scale.score for scale in scales], axis=0),
-            weight=float(weights.sum()),
-        )
-
-    @property
-    def ratio(self) -> float:
-        """The middle between both regressions."""
-        return float(np.sqrt(self.low * self.high))
-
-    @property
-    def stderr(self) -> float:
-        """Standard error of the ratio, from the scatter of the blocks and the distance of both regressions.
-
-        Where the few blocks happen to agree too well, the scatter of single windows bounds it from below.
-        """
-        blocks = self.score.size
-        squares = blocks / (blocks - 1) * float(np.sum(self.score**2))
-        scatter = float(np.sqrt(max(squares, self.weight))) / self.weight
-        return float(np.hypot(scatter, 0.5 * (self.high - self.low)))
-
-
-def velocity_scales(time: Floats, q: Floats, dq: Floats, *, in_steps: NDArray[np.bool_]) -> list[VelocityScale | None]:
-    """For each joint the ratio of integrals of the velocity to displacements; None where it does not move.
-
-    An offset of the velocity, its lag and the low-pass that made it (to the second order) are estimated beside it.
-
-    Args:
-        time: (N,) time stamps [s].
-        q: (N, n) positions.
-        dq: (N, n) measured velocities.
-        in_steps: (n,) which velocities come in steps: these may be cut off towards zero, which takes a constant
-            amount off the speed, and this amount is estimated as well.
-    """
-    period = np.diff(time)
-    usual = float(np.median(period))
-    if not usual > 0.0:
-        return [None] * q.shape[1]
-    length = max(round(min(WINDOW_S, (time[-1] - time[0]) / WINDOWS) / usual), 2)
-    ahead = max(round(CURVATURE_S / usual), 1)
-    ends = np.arange(ahead, time.size - ahead, length)
-    broken = np.r_[0, np.cumsum((period <= 0.0) | (period > 3.0 * usual))]
-    whole = np.diff(broken[ends]) == 0
-    if np.count_nonzero(whole) < FEWEST_WINDOWS:
-        return [None] * q.shape[1]
-    mean = np.stack([0.5 * (x[1:] + x[:-1]) * period[:, None] for x in (dq, np.where(in_steps, np.sign(dq), 0.0))])
-    travelled, cut = np.concatenate([np.zeros_like(mean[:, :1]), np.cumsum(mean, axis=1)], axis=1)
-    bend = dq[ends + ahead] - dq[ends - ahead]
-    moved, integral, *others = (
-        np.diff(x, axis=0)[whole] for x in (q[ends], travelled[ends], dq[ends], bend, cut[ends])
-    )
-    spent = np.diff(time[ends])[whole]
-    return [
-        _scale(moved[:, j], integral[:, j], np.stack([spent, *(x[:, j] for x in others)], axis=1))
-        for j in range(q.shape[1])
-    ]
-
-
-def _scale(moved: Floats, integral: Floats, others: Floats) -> VelocityScale | None:
-    """The ratio of integrals (N,) to displacements (N,), beside other causes (N, k) of a difference."""
-    others = others[:, np.abs(others).max(axis=0) > 0.0]
-    basis = np.linalg.qr(others / np.linalg.norm(others, axis=0))[0]
-    x, y = (column - basis @ (basis.T @ column) for column in (moved, integral))
-    if x.std() < STILL or x @ y <= 0.0:
-        return None
-    low = float(x @ y / (x @ x))
-    error = y - low * x
-    variance = max(float(error @ error) / (x.size - basis.shape[1] - 1), (1e-9 * float(np.abs(y).max())) ** 2)
-    score = np.array([part.sum() for part in np.array_split(x * error / variance, min(BLOCKS, x.size // 2))])
-    return VelocityScale(low=low, high=float(y @ y / (x @ y)), score=score, weight=float(x @ x) / variance)
