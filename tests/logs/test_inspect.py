@@ -13,6 +13,7 @@ from dynid import check_recording, process
 from dynid.errors import DataError, LogReadError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.reading import read_recording
+from dynid.processing.simulation import sum_of_sines
 
 LOG = planted(60)
 
@@ -131,6 +132,20 @@ def test_the_map_leaves_places_for_torque_constants(tmp_path: Path) -> None:
     proposal = inspect_log(tmp_path / "ur.csv")  # one current is missing
     assert "[current] not mapped: actual_current_0" in proposal.explanation
     assert "current" not in tomllib.loads(proposal.toml)
+
+
+@pytest.mark.parametrize("velocity", ["rad/s", "deg/s"])
+@pytest.mark.parametrize("position", ["rad", "deg"])
+def test_the_unit_of_velocities_is_that_in_which_they_add_up(position: str, velocity: str, tmp_path: Path) -> None:
+    """Degrees beside radians per second, as some controllers write them, with noise and no unit in any name."""
+    time = np.arange(1000) / 100.0
+    q, dq, _ = sum_of_sines(3, amplitude=1.5, seed=4)(time)
+    dq = dq + 0.05 * np.random.default_rng(0).normal(size=dq.shape)
+    written = [x * (180.0 / np.pi if "deg" in unit else 1.0) for x, unit in ((q, position), (dq, velocity))]
+    np.savez(tmp_path / "log.npz", time=1e3 * time, q=written[0], dq=written[1])
+    recording = read_recording(tmp_path / "log.npz", channel_map=propose(tmp_path / "log.npz"))
+    np.testing.assert_allclose(recording.q, q)
+    np.testing.assert_allclose(recording.dq, dq)
 
 
 def test_german_headers(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from dynid.logs.joint_order import (
     count_mismatch,
     joint_findings,
     names_in_columns,
+    refuse_contradiction,
     refuse_unnamed,
 )
 from dynid.logs.readers.base import Table
@@ -163,6 +164,8 @@ class _Conversion:
                 continue  # columns of coupled motors have no joint of their own
             names = self._joint_words(item)
             declared = bool(self._map.joints) and names == self._map.joints
+            if declared and self._robot is not None:
+                refuse_contradiction(quantity, names, item.names, self._robot)
             whose, place = ("the channel map", "joints") if declared else ("the log", f"[{quantity}] columns")
             order = column_order(names, self._robot, whose=whose, place=place)
             if order is not None:

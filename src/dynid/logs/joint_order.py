@@ -167,6 +167,21 @@ def refuse_unnamed(named: str, others: Mapping[str, Sequence[str]], robot: Robot
         )
 
 
+def refuse_contradiction(quantity: str, declared: Sequence[str], columns: Sequence[str], robot: Robot) -> None:
+    """Refuse a map whose `joints` are other joints of the robot than those that the names of the columns say.
+
+    Raises:
+        DataError: Both name all joints, in different orders.
+    """
+    named, said = named_joints(declared, robot), named_joints(columns, robot)
+    if None not in named + said and named != said:
+        raise DataError(
+            f"joints are {shortened(declared)}, but the columns of {quantity} are named {shortened(columns)}",
+            place="joints",
+            remedy="List the joints in the order of the columns, or take the line out: the columns name them.",
+        )
+
+
 def _unnamed(columns: Mapping[str, Sequence[str]], robot: Robot) -> list[str]:
     """The quantities with a column for each joint, of which none names a joint."""
     return [

@@ -19,7 +19,7 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.logs.column_names import QUANTITIES, WORDS, JointNames, Reading, quantity_in, read_name, words_for, words_of
 from dynid.logs.readers.base import Table
-from dynid.logs.units import declared_unit, known_unit
+from dynid.logs.units import UNITS, declared_unit, known_unit
 from dynid.robot.model import Robot
 
 _DEFAULT = {
@@ -33,6 +33,8 @@ _BEYOND = {("position", "rad"): (3.0 * math.pi, "deg"), ("position", "m"): (10.0
 gets hotter), and the unit of larger ones."""
 NEAR_REFERENCE = 0.3
 """Largest distance of commanded from measured positions, relative to their own spread (convention)."""
+PARTS = 200
+"""Number of parts of a log whose motion tells the unit of its velocities (convention: parts long beside noise)."""
 _STEPS = (("s", 0.25), ("ms", 100.0), ("us", 1e5))
 """Largest time between rows in each unit (convention: loggers write between 4 and 4000 rows a second)."""
 _DRIVES = ("enabled", "kp", "kd", "supply")
@@ -107,7 +109,7 @@ class Survey:
         if "position" not in found:
             return found | self._wrench()
         if "velocity" in found:
-            found["velocity"] = _same_scale(found["velocity"], found["position"])
+            found["velocity"] = self._matched(found["velocity"], found["position"])
         found |= self._reference(candidates, found)
         width = self.values(found["position"]).shape[1]
         if warm := self._best("temperature", measured, width) or self._best("temperature", measured, 1, alone=True):
@@ -301,6 +303,28 @@ class Survey:
             return units, f"{reach}: degrees, or radians of a motor (then add its gear)", False
         return units, f"no unit in {'some of ' if any(said) else ''}the names; {reach}", False
 
+    def _matched(self, velocity: Found, position: Found) -> Found:
+        """Velocities in the unit in which they add up to the motion, where neither the log nor a name says one."""
+        q, dq = self.values(position), self.values(velocity)
+        if velocity.stated or self.time is None or q.shape != dq.shape or len(self.stamps(self.time)) != len(q) or len(q) < 3:
+            return velocity
+        known = np.isfinite(np.column_stack([q, dq])).all(axis=1)
+        q, dq = q[known], dq[known]
+        steps = np.diff(self.stamps(self.time)[known])[:, None] * UNITS[self.time.units[0]].factor
+        travelled = np.cumsum(0.5 * (dq[1:] + dq[:-1]) * steps, axis=0)
+        every = max(len(q) // PARTS, 1)  # long steps, so that noise and coarse encoders do not count
+        moved, added = (np.diff(x[::every], axis=0).std(axis=0) for x in (q[1:], travelled))
+        columns = position.units * (q.shape[1] // len(position.units))
+        units = list(columns)
+        for unit in set(columns):
+            own, is_own = UNITS[unit], np.array([one == unit for one in columns])
+            both = np.linalg.norm(added[is_own]), np.linalg.norm(moved[is_own])
+            ratio = np.log(both[0] / both[1]) if min(both) > 0.0 else 0.0
+            names = ("rad/s", "deg/s") if own.si == "rad" else ("m/s", "mm/s")
+            best = min(names, key=lambda name: abs(ratio + np.log(UNITS[name].factor / own.factor)))
+            units = [best if one == unit else other for one, other in zip(columns, units, strict=True)]
+        return replace(velocity, units=_once(units), reason="they add up to the motion of the positions")
+
     def _reference(self, candidates: Sequence[_Candidate], found: Mapping[str, Found]) -> dict[str, Found]:
         """The commanded positions, if columns say so and their values lie near the measured ones.
 
@@ -346,14 +370,6 @@ class Survey:
                 why = f"the name {chosen[0]!r}"
                 return {"wrench": Found(file=file, columns=tuple(chosen), why=why, units=units, reason=reason)}
         return {}
-
-
-def _same_scale(velocity: Found, position: Found) -> Found:
-    """Velocities in the units of the positions per second, where no name says a unit."""
-    units = tuple(f"{unit}/s" for unit in position.units)
-    if velocity.stated or units == velocity.units:
-        return velocity
-    return replace(velocity, units=units, reason="the positions have these units")
 
 
 def _by_rest(reading: Reading) -> Any:
