@@ -41,6 +41,15 @@ def test_a_planted_fault_is_named(fault: str, robot: str, seed: int) -> None:
     assert word == "named", found
 
 
+def test_velocities_that_do_not_add_up_to_the_motion_are_told_with_their_factor() -> None:
+    case = campaign.simulate("ur10", 5)
+    slow = replace(case.log, dq=None if case.log.dq is None else 1.08 * case.log.dq)
+    found = [finding for finding in check_signals(slow) if finding.code == "inconsistent"]
+    assert [finding.joint for finding in found] == list(case.robot.joint_names)
+    assert {round(finding.evidence["measured / derived"], 2) for finding in found} == {1.08}
+    assert not [finding for finding in check_signals(case.log) if finding.code == "inconsistent"]
+
+
 def test_a_clean_log_is_not_accused() -> None:
     assert campaign.accusations(campaign.simulate("ur10", 5)) == []
 

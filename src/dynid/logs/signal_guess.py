@@ -306,11 +306,11 @@ class Survey:
     def _matched(self, velocity: Found, position: Found) -> Found:
         """Velocities in the unit in which they add up to the motion, where neither the log nor a name says one."""
         q, dq = self.values(position), self.values(velocity)
-        if velocity.stated or self.time is None or q.shape != dq.shape or len(self.stamps(self.time)) != len(q) or len(q) < 3:
+        if velocity.stated or self.time is None or not len(self.stamps(self.time)) == len(q) == len(dq) > 2:
             return velocity
         known = np.isfinite(np.column_stack([q, dq])).all(axis=1)
-        q, dq = q[known], dq[known]
-        steps = np.diff(self.stamps(self.time)[known])[:, None] * UNITS[self.time.units[0]].factor
+        q, dq, stamps = q[known], dq[known], self.stamps(self.time)[known]
+        steps = np.diff(stamps)[:, None] * UNITS[self.time.units[0]].factor
         travelled = np.cumsum(0.5 * (dq[1:] + dq[:-1]) * steps, axis=0)
         every = max(len(q) // PARTS, 1)  # long steps, so that noise and coarse encoders do not count
         moved, added = (np.diff(x[::every], axis=0).std(axis=0) for x in (q[1:], travelled))
