@@ -33,7 +33,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "unusual-inertia": "Mass or inertia of a link is missing, copied, or does not fit the link: a wrong unit?",
         # logs and motion, from diagnosis/
         "delay": "Torques come later or earlier than the motion, or the motion much later than its commands.",
-        "gain": "The torque of a joint is measured too large or too small beside the others.",
+        "gain": "The torque of a joint is measured too large or too small compared with the others.",
         "geometry": "A zero, a length or an axis of the model is wrong.",
         "gravity": "Gravity points another way than the model says, or the torques lack the weight of the links.",
         "load": "The load differs in a part of the log.",
@@ -84,7 +84,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "assumed-shape": "The robot file lacks collision geometry, and joint origins stand for the bodies.",
         "estimated-delay": "A delay was estimated; it is taken into account where it is sure.",
         "large-logs": "Long logs are read piece by piece with plain friction alone, or as a whole where it is needed.",
-        "unused-setting": "A setting has no effect beside the others.",
+        "unused-setting": "A setting has no effect together with the others.",
         # control laws, from estimation/closed_loop/
         "assumed-loop": "The control law, its rate or the commanded motion is unknown, and was assumed.",
         "controller": "The stated control law does not make the measured torques.",
@@ -98,7 +98,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "refused": "A log was refused; the report in the run folder lists all findings.",
         # estimates, from estimation/
         "selected-friction": "The data chose the mechanisms of friction; intervals hold as if they had been known.",
-        "freed-geometry": "Geometry was estimated beside the parameters.",
+        "freed-geometry": "Geometry was estimated together with the parameters.",
         "impossible-estimate": "No possible robot has the estimated parameters, or its inertia matrix is not definite.",
         "method": "What the estimator chose: kept parameters or singular values, and the bias that it adds.",
         "not-settled": "The iteration ended before it settled.",

@@ -61,7 +61,7 @@ class Recipe(TomlSettings):
     """What each run has for itself: "offset", "friction", "trend", "warming" (see
     `dynid.links.run_differences`)."""
     free: tuple[str, ...] = ()
-    """Geometry that is estimated beside the parameters: "zeros" of encoders, "lengths" of links, "tilt" of the base,
+    """Geometry that is estimated together with them: "zeros" of encoders, "lengths" of links, "tilt" of the base,
     "angles" between axes (see `dynid.diagnosis.refinement`); the identified robot has what was found."""
     hold_out: str | None = None
     """Part of every log that is held out for the proof: "40%", "12:16" [s] or "every:3:0.75" [s]."""
