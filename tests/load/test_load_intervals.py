@@ -15,6 +15,7 @@ from dynid.load.load_solver import BlockEquations, block_covariance, solve_block
 from dynid.load.wrist import identify_load, identify_load_from_poses
 from dynid.logs.recording import Recording
 from dynid.robot.inertia import Inertia
+from support.exact_runs import exact_run
 
 TRUTH = Inertia.from_com(1.16, [0.01, -0.02, 0.06], 0.002 * np.eye(3))
 
@@ -49,12 +50,9 @@ def test_static_form_uses_the_rests_alone() -> None:
         q=np.repeat(poses, 2, axis=0), dq=np.zeros((24, ROBOT.dof)), durations=np.tile([1.0, 0.5], 12)[:-1]
     )
     time = np.arange(0.0, path.duration, 0.005)
-    q, dq, ddq = path.evaluate(time)
-    wrench = wrench_regressor(ROBOT, LINK, q, dq, ddq) @ TRUTH.vector + 0.02 * rng.normal(size=(len(time), 6))
-    run = dynid.Experiment(
-        time=time, q=q, dq=dq, ddq=ddq, effort=0 * q, valid=np.ones(q.shape, bool), segment=np.zeros(len(time), int),
-        rate_hz=200.0, wrench=wrench,
-    )  # fmt: skip
+    motion = path.evaluate(time)
+    wrench = wrench_regressor(ROBOT, LINK, *motion) @ TRUTH.vector + 0.02 * rng.normal(size=(len(time), 6))
+    run = exact_run(time, motion, wrench=wrench)
     load = identify_load(ROBOT, run, sensor_frame=LINK, form="static")
     assert load.mass_stderr < 1e-3
     assert abs(load.mass - TRUTH.mass) < 3.0 * load.mass_stderr

@@ -13,11 +13,14 @@ from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics, wrench_regressor
 from dynid.load.load import Load
 from dynid.load.load_motions import wrist_test_motion
-from dynid.load.load_study import LoadStudy, check_load_log, study_load, study_payload
+from dynid.load.load_study import LoadStudy, check_load_log
+from dynid.load.payload import identify_payload
 from dynid.load.recognition import KnownObject
+from dynid.load.wrist import identify_load
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
+from support.exact_runs import exact_run
 
 ROBOT = dynid.robots.puma560()
 LINK = ROBOT.bodies[-1].joint.child
@@ -28,22 +31,14 @@ def run_of(robot: dynid.Robot = ROBOT, *, noise: float = 0.05, amplitude: float 
     time = np.arange(300) / 50.0
     q, dq, ddq = sum_of_sines(robot.dof, period_s=6.0, amplitude=amplitude)(time)
     wrench = wrench_regressor(ROBOT, LINK, q, dq, ddq) @ TRUTH.vector
-    fields: dict[str, Any] = {
-        "time": time,
-        "q": q,
-        "dq": dq,
-        "ddq": ddq,
-        "effort": inverse_dynamics(robot, q, dq, ddq),
-        "valid": np.ones(q.shape, dtype=bool),
-        "segment": np.zeros(len(time), dtype=np.int64),
-        "rate_hz": 50.0,
-        "wrench": wrench + np.random.default_rng(0).normal(size=wrench.shape) * np.repeat([noise, 0.05 * noise], 3),
-    }
-    return Experiment(**fields | changes)
+    noisy = wrench + np.random.default_rng(0).normal(size=wrench.shape) * np.repeat([noise, 0.05 * noise], 3)
+    signals = {"effort": inverse_dynamics(robot, q, dq, ddq), "wrench": noisy}
+    return exact_run(time, (q, dq, ddq), **signals | changes)
 
 
 def test_a_good_log_gets_all_ten_parameters() -> None:
-    study = study_load(ROBOT, run_of(), sensor_frame=LINK, library=[KnownObject(name="it", mass=TRUTH.mass)])
+    load = identify_load(ROBOT, run_of(), sensor_frame=LINK)
+    study = LoadStudy(robot=ROBOT, load=load, library=[KnownObject(name="it", mass=TRUTH.mass)])
     assert study.verdict == "all ten parameters"
     assert study.recognition is not None
     assert study.recognition.names[0] == "it"
@@ -55,30 +50,12 @@ def test_a_good_log_gets_all_ten_parameters() -> None:
     assert whole.mass == pytest.approx(ROBOT.bodies[-1].inertia.mass + study.load.mass)
 
 
-def test_a_log_at_rest_gets_mass_and_centre_of_mass_with_advice() -> None:
-    run = run_of()
-    still = np.zeros_like(run.q)
-    wrench = wrench_regressor(ROBOT, LINK, run.q, still, still) @ TRUTH.vector
-    wrench = wrench + 0.01 * np.random.default_rng(0).normal(size=wrench.shape)
-    study = study_load(ROBOT, run_of(ddq=still, dq=still, wrench=wrench), sensor_frame=LINK)
-    assert study.verdict == "mass and centre of mass"
-    assert [finding.code for finding in study.advice] == ["load-open"]
-    assert study.to_dict()["principal_moments_kg_m2"] == [None] * 3
-
-
-def test_a_wrong_log_is_doubtful() -> None:
-    run = run_of()
-    assert run.wrench is not None
-    study = study_load(ROBOT, run_of(wrench=-run.wrench), sensor_frame=LINK)
-    assert study.verdict == "doubtful"
-    assert study.problems[0].code == "wrench-frame"
-
-
 def test_an_uncertain_inertia_is_left_out() -> None:
     run = run_of(amplitude=0.6)
     assert run.wrench is not None
     noise = np.random.default_rng(0).normal(size=run.wrench.shape) * np.repeat([0.3, 0.8], 3)
-    study = study_load(ROBOT, run_of(amplitude=0.6, wrench=run.wrench + noise), sensor_frame=LINK)
+    load = identify_load(ROBOT, run_of(amplitude=0.6, wrench=run.wrench + noise), sensor_frame=LINK)
+    study = LoadStudy(robot=ROBOT, load=load)
     assert study.load.has_inertia
     assert study.verdict == "mass and centre of mass"
     assert "the inertia is not determined" in str(dynid.export.payload_dialogs(study.load)[0])
@@ -86,11 +63,12 @@ def test_an_uncertain_inertia_is_left_out() -> None:
 
 def test_an_arm_taken_as_known_is_named_and_questioned() -> None:
     heavy = ROBOT.with_body("box", parent=LINK, inertia=TRUTH)
-    fine = study_payload(ROBOT, loaded=run_of(heavy))
+    fine = LoadStudy(robot=ROBOT, load=identify_payload(ROBOT, loaded=run_of(heavy)))
     assert "arm-model" in {finding.code for finding in fine.load.findings}
     assert fine.verdict == "all ten parameters"
     run = run_of(heavy)
-    rough = study_payload(ROBOT, loaded=run_of(heavy, effort=run.effort + 6.0 * np.sign(run.dq)))
+    sticky = run_of(heavy, effort=run.effort + 6.0 * np.sign(run.dq))
+    rough = LoadStudy(robot=ROBOT, load=identify_payload(ROBOT, loaded=sticky))
     assert rough.verdict == "doubtful"
     assert "arm-model" in {finding.code for finding in rough.problems}
 
@@ -103,7 +81,7 @@ def test_wrist_motion_turns_one_joint_at_a_time() -> None:
     assert np.all((np.abs(dq) > 1e-9).sum(axis=1) <= 1)
     assert set(np.flatnonzero(np.abs(dq).max(axis=0))) == {3, 5}
     np.testing.assert_allclose(motion.q[-1], start)
-    with pytest.raises(ArgumentError, match="positions"):
+    with pytest.raises(ArgumentError, match="one per joint"):
         wrist_test_motion(ROBOT, np.zeros(3))
 
 
@@ -116,10 +94,10 @@ def test_wrist_motion_keeps_the_limits() -> None:
     assert np.all(np.abs(dq).max(axis=0) <= fastest * (1 + 1e-9))
     assert np.abs(dq).max() > 0.99 * fastest[-1]  # no slower than needed
     with pytest.raises(ArgumentError, match="outside"):
-        wrist_test_motion(robot, np.full(7, np.nan))
+        wrist_test_motion(robot, np.full(7, 9.0))
     with pytest.raises(ArgumentError, match="no joint"):
         wrist_test_motion(robot, start, joints=["jonit"])
-    with pytest.raises(ArgumentError, match="nothing moves"):
+    with pytest.raises(ArgumentError, match="no joint"):
         wrist_test_motion(robot, start, joints=[])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,6 +19,7 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 from dynid.spatial import skew
+from support.exact_runs import exact_run
 
 Floats = NDArray[np.float64]
 ARM, LINK, RATE_HZ = dynid.robots.puma560(), "link6", 1000.0
@@ -58,10 +58,7 @@ def swinging() -> tuple[Experiment, Floats]:
 
 
 def make_run(time: Floats, q: Floats, dq: Floats, ddq: Floats, wrench: Floats) -> Experiment:
-    return Experiment(
-        time=time, q=q, dq=dq, ddq=ddq, effort=np.zeros_like(q), valid=np.ones(q.shape, dtype=bool),
-        segment=np.zeros(len(time), dtype=np.int64), rate_hz=RATE_HZ, wrench=wrench,
-    )  # fmt: skip
+    return exact_run(time, (q, dq, ddq), wrench=wrench)
 
 
 def noisy(size: float) -> Experiment:
@@ -118,7 +115,7 @@ def test_a_search_that_fails_says_that_the_sensor_may_be_rigid_and_what_to_leave
     q, dq, ddq = sum_of_sines(ARM.dof, period_s=10.0, amplitude=0.3, seed=3)(time)
     noise = np.random.default_rng(0).normal(size=(len(time), 6)) * np.repeat([1.0, 0.1], 3)
     wrench = wrench_regressor(ARM, LINK, q, dq, ddq) @ BODY.vector + noise
-    run = replace(make_run(time, q, dq, ddq, wrench), rate_hz=100.0)
+    run = make_run(time, q, dq, ddq, wrench)
     with pytest.raises(EstimationError, match="the sensor may be rigid") as refused:
         identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
     assert "Leave find_compliance out" in (refused.value.remedy or "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ import pytest
 
 import dynid
 from dynid.kernels import wrench_regressor
-from dynid.load import OnlineLoad, read_load
+from dynid.load import read_load
 from dynid.load.load import NAMES, Load, make_possible
 from dynid.load.load_motions import wrist_test_motion
-from dynid.load.load_study import study_load
-from dynid.load.sensing import Sensing
-from dynid.load.wrist import identify_load, wrench_data
+from dynid.load.load_study import LoadStudy
+from dynid.load.wrist import identify_load
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
+from support.exact_runs import exact_run
 from support.single_axis_loads import RATE_HZ, arm_with_sensor, sensor_trial, torque_trial, turning_run
 
 BAR = Inertia.from_com(1.2, [0.0, 0.01, 0.04], np.diag([0.0244, 0.0007, 0.0242]))
@@ -33,8 +34,7 @@ def measured(run: Experiment, truth: Inertia, seed: int = 0, *, link: str = "sen
     arm = arm_with_sensor(2) if robot is None else robot
     wrench = wrench_regressor(arm, link, run.q, run.dq, run.ddq) @ truth.vector
     noisy = wrench + NOISE * np.random.default_rng(seed).normal(size=wrench.shape)
-    names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz")
-    return Experiment(**{name: getattr(run, name) for name in names}, wrench=noisy)
+    return replace(run, wrench=noisy)
 
 
 def bar_about_z(seed: int = 0) -> Experiment:
@@ -84,12 +84,7 @@ def special_motion(joints: list[str], posture: list[float], seed: int) -> Experi
     """Single joints turn one after the other, 2 s each move ([Atkeson1986] section 3.1.3)."""
     motion = wrist_test_motion(ARM, posture, joints=joints, sweep=1.5)
     time = np.arange(0.0, motion.duration, 1.0 / RATE_HZ)
-    q, dq, ddq = motion.evaluate(time)
-    run = Experiment(
-        time=time, q=q, dq=dq, ddq=ddq, effort=np.zeros_like(q), valid=np.ones(q.shape, dtype=bool),
-        segment=np.zeros(len(time), dtype=np.int64), rate_hz=RATE_HZ, wrench=np.zeros((len(time), 6)),
-    )  # fmt: skip
-    return measured(run, BAR, seed, link=LAST, robot=ARM)
+    return measured(exact_run(time, motion.evaluate(time)), BAR, seed, link=LAST, robot=ARM)
 
 
 def test_special_motions_of_the_paper() -> None:
@@ -106,21 +101,9 @@ def test_special_motions_of_the_paper() -> None:
     np.testing.assert_array_less(np.abs(whole.vector - BAR.vector), 4.0 * whole.stderr)
 
 
-def test_on_line_and_batch_judge_alike() -> None:
-    robot, run = arm_with_sensor(1), turning_run(arm_with_sensor(1), np.random.default_rng(5))
-    data = wrench_data(robot, measured(run, BAR, robot=robot), "sensor", Sensing())
-    online = OnlineLoad(frame="sensor", noise_std=NOISE)
-    for matrix, wrench in zip(data.matrix, data.wrench, strict=True):
-        online.update(matrix, wrench)
-    found = online.load()
-    assert found.open_moments == ("XX", "XZ", "ZZ")
-    batch = identify_load(robot, measured(run, BAR, robot=robot), sensor_frame="sensor", physical=False)
-    known = ~found.undetermined
-    np.testing.assert_allclose(found.vector[known], batch.vector[known], atol=float(batch.stderr[known].max()))
-
-
 def test_files_and_summaries_never_bound_an_open_moment(tmp_path: Path) -> None:
-    study = study_load(arm_with_sensor(2), bar_about_z(), sensor_frame="sensor")
+    robot = arm_with_sensor(2)
+    study = LoadStudy(robot=robot, load=identify_load(robot, bar_about_z(), sensor_frame="sensor"))
     written = json.loads(json.dumps(study.to_dict()))
     for k, name in enumerate(NAMES):
         is_open = name in ("XX", "XY", "YY")

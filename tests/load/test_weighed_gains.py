@@ -16,6 +16,7 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
+from support.exact_runs import exact_run
 
 GAINS = np.array([14.0, 13.5, 11.0, 8.0, 7.5, 7.2])
 STD = 0.07
@@ -39,10 +40,7 @@ def run_of(robot: Robot, seed: int, noise: float = 0.05) -> Experiment:
     torque = inverse_dynamics(robot, q, dq, ddq)
     white = np.random.default_rng(seed).normal(size=torque.shape)
     error = lfilter([np.sqrt(1.0 - 0.9**2)], [1.0, -0.9], white, axis=0) * noise * np.sqrt((torque**2).mean(axis=0))
-    return Experiment(
-        time=time, q=q, dq=dq, ddq=ddq, effort=(torque + error) / GAINS, valid=np.ones(q.shape, dtype=bool),
-        segment=np.zeros(len(time), dtype=np.int64), rate_hz=100.0,
-    )  # fmt: skip
+    return exact_run(time, (q, dq, ddq), effort=(torque + error) / GAINS)
 
 
 def stated_gains(seed: int) -> CurrentGains:
@@ -101,15 +99,6 @@ def test_a_load_that_says_nothing_leaves_the_stated_gains_and_says_so() -> None:
     [finding] = found.findings
     assert finding.code == "drive-gains"
     assert "--com" in finding.remedy
-
-
-def test_gains_that_count_as_exact_are_no_prior(pairs: list[tuple[Experiment, Experiment]]) -> None:
-    loaded, unloaded = pairs[0]
-    free, exact = (
-        identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, mass_kg=2.0, stated=stated)
-        for stated in (None, CurrentGains(1.2 * GAINS))
-    )
-    np.testing.assert_array_equal(free.gain, exact.gain)
 
 
 def test_a_stated_gain_that_is_far_off_is_contradicted(pairs: list[tuple[Experiment, Experiment]]) -> None:

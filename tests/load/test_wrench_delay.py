@@ -44,15 +44,6 @@ def test_a_late_wrench_is_named_and_taken_into_account() -> None:
     assert not check_wrench(ROBOT, run, sensor_frame=LINK, sensing=proposal.sensing)
 
 
-def test_moving_back_is_the_inverse_of_being_late() -> None:
-    run, moved = run_of(bias=BIAS), shift_wrench(late_run(0.03, noise=0.0), 0.03)
-    assert run.wrench is not None
-    assert moved.wrench is not None
-    inner = slice(20, -20)
-    np.testing.assert_allclose(moved.wrench[inner], run.wrench[inner], atol=2e-2)
-    assert np.isnan(moved.wrench[-1]).all()  # nothing was recorded for it yet
-
-
 def test_nothing_is_moved_out_of_a_hole() -> None:
     late = late_run(0.1, noise=0.0)
     assert late.wrench is not None

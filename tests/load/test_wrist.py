@@ -23,6 +23,7 @@ from dynid.load.wrist import identify_load, identify_load_from_poses, wrench_dat
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
+from support.exact_runs import exact_run
 
 Floats = NDArray[np.float64]
 ROBOT = dynid.robots.puma560()
@@ -49,17 +50,8 @@ def run_of(
     measured = true if wrench is None else wrench(true, q)
     measured = measured + bias + np.multiply.outer(time, np.broadcast_to(drift, (6,)))
     rng = np.random.default_rng(seed)
-    return Experiment(
-        time=time,
-        q=q,
-        dq=dq,
-        ddq=ddq,
-        effort=np.zeros_like(q),
-        valid=np.ones(q.shape, dtype=bool),
-        segment=np.zeros(len(time), dtype=np.int64),
-        rate_hz=rate,
-        wrench=measured + rng.normal(size=measured.shape) * np.repeat([noise, 0.05 * noise], 3),
-    )
+    noisy = measured + rng.normal(size=measured.shape) * np.repeat([noise, 0.05 * noise], 3)
+    return exact_run(time, (q, dq, ddq), wrench=noisy)
 
 
 def halves(wrench: Floats, turn: Floats) -> Floats:
@@ -82,21 +74,16 @@ def test_poses_at_rest_leave_the_inertia_open() -> None:
     run = run_of(bias=BIAS)
     still = np.zeros_like(run.q)
     at_rest = wrench_regressor(ROBOT, LINK, run.q, still, still) @ TRUTH.vector + BIAS
-    load = identify_load(ROBOT, Experiment(**fields(run, wrench=at_rest, ddq=still)), sensor_frame=LINK)
+    load = identify_load(ROBOT, replace(run, wrench=at_rest, ddq=still), sensor_frame=LINK)
     assert load.mass == pytest.approx(TRUTH.mass, abs=1e-8)
     np.testing.assert_allclose(load.com, TRUTH.com, atol=1e-8)
     assert np.isinf(load.stderr[:6]).all()
     assert load.findings[0].code == "load-open"
 
 
-def fields(run: Experiment, **changes: Any) -> dict[str, Any]:
-    names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz", "wrench")
-    return {name: getattr(run, name) for name in names} | changes
-
-
 def test_integral_form_needs_no_accelerations() -> None:
     run = run_of(bias=BIAS, rate=400.0)
-    blind = Experiment(**fields(run, ddq=np.zeros_like(run.q)))
+    blind = replace(run, ddq=np.zeros_like(run.q))
     load = identify_load(ROBOT, blind, sensor_frame=LINK, form="integral", interval_s=0.05)
     settled(load, 2e-5)
     np.testing.assert_allclose(load.bias, BIAS, atol=1e-4)
@@ -121,7 +108,7 @@ def test_no_interval_spans_samples_without_a_wrench() -> None:
     hole = slice(1000, 1180)
     wrench = run.wrench.copy()
     wrench[hole] = np.nan
-    data = robot_equations(ROBOT, Experiment(**fields(run, wrench=wrench)), LINK, form="integral", interval_s=0.05)
+    data = robot_equations(ROBOT, replace(run, wrench=wrench), LINK, form="integral", interval_s=0.05)
     np.testing.assert_allclose(data.matrix @ TRUTH.vector, data.wrench, atol=1e-3)
     begin, end = run.time[hole][[0, -1]]
     assert np.all((data.time < begin - 0.02) | (data.time > end + 0.02))
@@ -237,7 +224,7 @@ def test_gains_and_cross_talk_from_known_loads() -> None:
 def test_known_loads_at_rest_must_differ_in_their_centre_of_mass() -> None:
     run = run_of()
     still = np.zeros_like(run.q)
-    data = wrench_data(ROBOT, Experiment(**fields(run, ddq=still, dq=still)), LINK, Sensing())
+    data = wrench_data(ROBOT, replace(run, ddq=still, dq=still), LINK, Sensing())
     rng = np.random.default_rng(1)
     gain = np.eye(6) + 0.05 * rng.normal(size=(6, 6))
     loads = [Inertia.from_com(1.0 + k, com, np.zeros((3, 3))) for k, com in enumerate(0.1 * np.eye(4, 3))]
@@ -247,20 +234,6 @@ def test_known_loads_at_rest_must_differ_in_their_centre_of_mass() -> None:
     np.testing.assert_array_equal(np.isinf(alone.stderr[0]), [False, True, True, True, True, True])
 
 
-def test_tare_of_the_gripper() -> None:
-    gripper = Inertia.from_com(0.7, [0.0, 0.01, 0.03], np.diag([0.001, 0.001, 0.002]))
-
-    def on_both(wrench: Floats, q: Floats) -> Floats:
-        time = np.arange(len(q)) / 50.0
-        motion = sum_of_sines(ROBOT.dof, period_s=6.0, amplitude=1.5, seed=0)(time)
-        return np.asarray(wrench + wrench_regressor(ROBOT, LINK, *motion) @ gripper.vector)
-
-    tare = Load.of(gripper, LINK, stderr=1e-4)
-    load = identify_load(ROBOT, run_of(on_both, bias=BIAS), sensor_frame=LINK, tare=tare)
-    settled(load)
-    assert np.all(load.stderr >= 1e-4)
-
-
 def refused(runs: Sequence[Experiment]) -> None:
     identify_load(ROBOT, runs, sensor_frame=LINK)
 
@@ -268,9 +241,9 @@ def refused(runs: Sequence[Experiment]) -> None:
 def test_errors_say_what_is_missing() -> None:
     run = run_of()
     with pytest.raises(DataError, match="no wrench"):
-        refused([Experiment(**fields(run, wrench=None))])
+        refused([replace(run, wrench=None)])
     with pytest.raises(DataError, match="no experiment"):
         refused([])
-    one_pose = Experiment(**fields(run, q=np.tile(run.q[:1], (len(run.q), 1)), dq=0 * run.q, ddq=0 * run.q))
+    one_pose = replace(run, q=np.tile(run.q[:1], (len(run.q), 1)), dq=0 * run.q, ddq=0 * run.q)
     with pytest.raises(IdentifiabilityError, match="bias"):
         refused([one_pose])

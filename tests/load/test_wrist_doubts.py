@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.load.load import Load
 from dynid.load.load_solver import solve_minimum_norm
 from dynid.load.sensing import Sensing
 from dynid.load.sensor_calibration import calibrate_sensor
 from dynid.load.sensor_faults import check_wrench
 from dynid.load.wrist import identify_load, identify_load_from_poses, wrench_data
-from dynid.processing.experiment import Experiment
 from dynid.runs.load_run import LoadRecipe, _proposed_settings
-from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, fields, run_of
+from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, run_of
 
 
 def codes(load: Load) -> set[str]:
@@ -52,9 +51,8 @@ def test_fewer_equations_than_unknowns_leave_them_open() -> None:
     with pytest.raises(IdentifiabilityError):
         identify_load_from_poses(R, wrench)
     run = run_of(noise=0.1)
-    some = {name: getattr(run, name)[:1] for name in ("time", "q", "dq", "ddq", "effort", "valid", "segment", "wrench")}
     with pytest.raises(IdentifiabilityError):
-        identify_load(ROBOT, Experiment(rate_hz=50.0, **some), sensor_frame=LINK)
+        identify_load(ROBOT, run.rows(slice(0, 1)), sensor_frame=LINK)
     data = wrench_data(ROBOT, run, LINK, Sensing())
     with pytest.raises(IdentifiabilityError):
         calibrate_sensor([(data.rows(slice(0, 300, 100)), TRUTH)])
@@ -96,17 +94,3 @@ def test_poses_that_are_none_are_refused_and_strange_ones_named() -> None:
     for orientation, options in refused:
         with pytest.raises(ArgumentError):
             identify_load_from_poses(orientation, wrench, **options)
-
-
-def test_settings_without_meaning_are_refused() -> None:
-    run, blank = run_of(), {"sensor_frame": LINK}
-    settings: list[dict[str, Any]] = [
-        {"form": "dynamic"},
-        {"form": "integral", "interval_s": 0.0},
-    ]
-    for options in settings:
-        with pytest.raises(ArgumentError):
-            identify_load(ROBOT, run, **blank, **options)
-    assert run.wrench is not None
-    with pytest.raises(DataError, match="shape"):
-        identify_load(ROBOT, Experiment(**fields(run, wrench=run.wrench[:, :5])), sensor_frame=LINK)

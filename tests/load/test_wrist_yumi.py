@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
-from dynid.load.load_study import study_payload
-from dynid.load.payload import ArmUncertainty
+from dynid.load.load_study import LoadStudy
+from dynid.load.payload import ArmUncertainty, identify_payload
 from dynid.load.sensing import Sensing
 from dynid.load.sensor_faults import check_wrench
 from dynid.load.wrist import identify_load
@@ -41,9 +42,7 @@ def test_mass_within_two_percent_of_the_scales() -> None:
 def test_the_turned_sensor_is_proposed_and_so_are_newton_millimetres() -> None:
     log_in_newton_metres = run()
     assert log_in_newton_metres.wrench is not None
-    names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz")
-    fields = {name: getattr(log_in_newton_metres, name) for name in names}
-    wrong = Experiment(**fields, wrench=log_in_newton_metres.wrench * np.repeat([1.0, 1000.0], 3))
+    wrong = replace(run(), wrench=log_in_newton_metres.wrench * np.repeat([1.0, 1000.0], 3))
     proposals = check_wrench(yumi(), wrong, sensor_frame=FRAME)
     assert [proposal.finding.code for proposal in proposals][:2] == ["unit", "wrench-frame"]
     assert proposals[1].sensing.find_orientation
@@ -51,11 +50,12 @@ def test_the_turned_sensor_is_proposed_and_so_are_newton_millimetres() -> None:
 
 @pytest.mark.parametrize("along", [0.5, 1.0])
 def test_with_guessed_masses_the_interval_says_what_a_guess_is_worth(along: float) -> None:
-    study = study_payload(guessed_arm(along), loaded=run(), link=FRAME, arm=TRUSTED)
-    load = study.load
+    robot = guessed_arm(along)
+    load = identify_payload(robot, loaded=run(), link=FRAME, arm=TRUSTED)
+    study = LoadStudy(robot=robot, load=load)
     assert abs(load.mass - WEIGHED) < 1.96 * load.mass_stderr
     assert load.mass_stderr < 1.0
     assert study.verdict == "doubtful"
     assert any("with 95 %" in finding.message for finding in study.problems)
-    bold = study_payload(guessed_arm(along), loaded=run(), link=FRAME, arm=ArmUncertainty(mass=0.1, com=0.01))
-    assert "arm-model" in {finding.code for finding in bold.problems}
+    bold = identify_payload(robot, loaded=run(), link=FRAME, arm=ArmUncertainty(mass=0.1, com=0.01))
+    assert "arm-model" in {finding.code for finding in LoadStudy(robot=robot, load=bold).problems}

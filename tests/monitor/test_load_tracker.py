@@ -124,9 +124,3 @@ def test_a_sample_of_another_shape_or_beyond_all_robots_is_refused_and_leaves_no
     with pytest.raises(ArgumentError, match="torque"):
         tracker.update(np.zeros(6), np.zeros(6), np.zeros(6), torque)
     assert np.array_equal(before, tracker.triangle)
-
-
-@pytest.mark.parametrize("memory", [0.0, -5.0, np.nan])
-def test_memories_that_cannot_be_are_refused(memory: float) -> None:
-    with pytest.raises(ArgumentError, match="load_memory_s"):
-        LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE, load_memory_s=memory)

@@ -9,12 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 import dynid
-from dynid.dynamics.energy import total_energy
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import kernel
 from dynid.links.rich.models import Model
 from dynid.monitor.observer import MomentumObserver, ObserverModel, observe
-from dynid.tape import Tape, compile_tape, record, vjp
 from dynid.terms.memory import Hysteresis, LaggedSign
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric
 from support.random_robots import random_robot, random_states
@@ -40,22 +38,6 @@ def test_momentum_and_force_are_those_of_pinocchio(seed: int) -> None:
         inertia = symmetric(pin.crba(model, data, q[k]))
         assert relative_error(ours["momentum"][k], inertia @ dq[k]) < 1e-11
         assert relative_error(ours["force"][k], C.T @ dq[k] - gravity) < 1e-11
-
-
-def test_the_pass_back_is_the_adjoint_of_the_energy() -> None:
-    robot = random_robot(3, joints=4, terms=True)
-    q, dq, _ = random_states(robot, 1)
-    energy = kernel(robot, "energy").tape
-    by_adjoint, still = vjp(energy, "output"), vjp(record_at_rest(robot), "output", ["q"])
-    whole, weight = compile_tape(by_adjoint)(q[0], dq[0], [1.0]), compile_tape(still)(q[0], [1.0])
-    ours = kernel(robot, "momentum_balance")(q[0], dq[0])
-    np.testing.assert_allclose(ours["momentum"], whole["dq"], rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(ours["force"], whole["q"] - 2.0 * weight, rtol=1e-10, atol=1e-10)
-
-
-def record_at_rest(robot: dynid.Robot) -> Tape:
-    """The potential energy as a tape of q."""
-    return record(lambda q: total_energy(robot, robot.parameter_vector, q, np.zeros(robot.dof)), q=(robot.dof,))
 
 
 @cache

@@ -94,19 +94,6 @@ def test_the_map_of_a_watched_log_is_not_that_of_the_logs_of_the_result(folder: 
     assert [alarm.joint for alarm in one.watches[0].alarms] == [alarm.joint for alarm in other.watches[0].alarms]
 
 
-def test_gaps_are_bridged_as_in_the_logs_of_the_result(folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(folder / "result", tmp_path / "result")
-    recipe = dynid.Recipe.read(folder / "result" / "recipe.toml")
-    (tmp_path / "result" / "recipe.toml").write_text(replace(recipe, max_gap_s=0.06).to_toml())
-    (tmp_path / "result" / "run.json").unlink()  # it knows what the recipe was
-    lines = (folder / "pushed.csv").read_text().splitlines()
-    (tmp_path / "gaps.csv").write_text("\n".join(lines[:500] + lines[503:900] + lines[903:]))
-    words = {"clean": [folder / "clean.csv"], "channel_map": folder / "map.toml"}
-    apart, bridged = (dynid.watch(where / "result", tmp_path / "gaps.csv", **words) for where in (folder, tmp_path))
-    assert len(apart.watches[0].gaps) == 2
-    assert not bridged.watches[0].gaps
-
-
 def test_files_of_a_result_that_have_changed_do_not_calibrate_a_watch(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "result", tmp_path / "result")
     facts = json.loads((folder / "result" / "run.json").read_text())
@@ -191,14 +178,6 @@ def test_logs_that_were_fitted_are_told(folder: Path) -> None:
     assert "[watch-" not in watch(folder, "result", "clean.csv", *words).stderr
 
 
-def test_a_log_does_not_calibrate_its_own_watch_in_python_either(folder: Path) -> None:
-    fit = dynid.read_result(folder / "result").identification()
-    log = dynid.read_recording(folder / "clean.csv", fit.robot, channel_map=folder / "map.toml")
-    for one in (log, dynid.process(log, cutoff_hz=10)):
-        with pytest.raises(ArgumentError, match="nothing touched the robot"):
-            dynid.watch(folder / "result", [one], clean=[one])
-
-
 def test_pushes_in_clean_logs_are_told(folder: Path) -> None:
     def push(q: np.ndarray, effort: np.ndarray) -> None:
         for start in range(100, 1100, 200):
@@ -241,7 +220,7 @@ def test_a_live_watch_has_the_statistics_of_the_whole_log(stands: bool, differ: 
     if differ:
         run = replace(run, effort=run.effort + np.array([3.0, 0.0, -1.0]))
         known = replace(known, offsets=RunOffsets(np.array([9.0, 0.0, 2.0]), np.array([0.01, 1.0, 0.02])))
-    (stretch,) = watched_stretches(fit, run)
+    (stretch,) = watched_stretches(fit, run, known.rate_hz)
     constant = np.broadcast_to(known.typical_spread, stretch.spread.shape)
     changed = {"high_speed": np.full(3, 1e3), "dry_friction": np.full(3, 0.05)} if stands else {
         "dry_friction": np.zeros(3)
@@ -356,23 +335,6 @@ def _resting(fit: dynid.Identification, q: np.ndarray) -> dynid.Experiment:
         time=0.01 * np.arange(4), q=rows, dq=zeros, ddq=zeros, effort=zeros, valid=np.ones(rows.shape, dtype=bool),
         segment=np.zeros(4, dtype=np.int64), rate_hz=100.0, joint_names=fit.robot.joint_names,
     )  # fmt: skip
-
-
-def test_a_live_sample_of_another_shape_changes_nothing() -> None:
-    fit, run, known = calibrated()
-    guard = LiveWatch(fit, known)
-    for k in range(50):
-        guard.step(float(run.time[k]), run.q[k], run.dq[k], run.effort[k])
-    state = guard._observer.state.copy()
-    sample = (run.q[50], run.dq[50], run.effort[50])
-    for place, wrong in ((0, [0.1]), (2, 1.0), (1, np.zeros((3, 1))), (2, "x")):
-        given = [wrong if k == place else part for k, part in enumerate(sample)]
-        with pytest.raises(ArgumentError, match="numbers, one per joint"):
-            guard.step(float(run.time[50]), *given)
-    with pytest.raises(ArgumentError, match="seconds"):
-        guard.step(None, *sample)
-    np.testing.assert_array_equal(guard._observer.state, state)
-    guard.step(float(run.time[50]), *sample)  # the right one comes in time
 
 
 def test_motions_unlike_the_calibration_have_no_stated_rate_and_clean_logs_hardly_an_alarm(tmp_path: Path) -> None:

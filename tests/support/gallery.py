@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dynid.errors import DataError
 from dynid.links.recipe import Recipe
-from dynid.load.load_study import study_payload
+from dynid.load.load_study import LoadStudy
+from dynid.load.payload import identify_payload
 from dynid.logs.recording import Recording
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -71,7 +72,8 @@ def write_gallery(folder: Path) -> list[str]:
         run(Identify(ur10(), flipped, recipe, [log(1)]), folder / "refused")
     run(DesignMotion(ur10(), PlanRecipe(time_limit_s=5.0)), folder / "plan")
     loaded = process(log(2, LOAD_KG))
-    study = study_payload(arm(), loaded=[loaded], unloaded=[process(log(0))], link=arm().bodies[-1].joint.child)
+    load = identify_payload(arm(), loaded=[loaded], unloaded=[process(log(0))], link=arm().bodies[-1].joint.child)
+    study = LoadStudy(robot=arm(), load=load)
     (folder / "load").mkdir(parents=True)
     load_page(study, loaded).write(folder / "load" / "report.html")
     return ["identified", "failed", "refused", "plan", "load"]

@@ -17,7 +17,8 @@ from dynid.excitation.measured import Measured
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.export.c.c_package import generate_c
 from dynid.links.recipe import Recipe
-from dynid.load.load_study import LoadStudy, study_payload
+from dynid.load.load_study import LoadStudy
+from dynid.load.payload import identify_payload
 from dynid.logs.recording import Recording
 from dynid.parameters.base import base_parameters
 from dynid.processing.process import process
@@ -123,7 +124,7 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0, force: bool = False) ->
     loaded, unloaded = (
         process(one, effort_delay_s=TORQUE_DELAY_S) for one in (_simulate_log(holding, motions[0], seed + 2), log)
     )
-    study = study_payload(sheet, loaded=loaded, unloaded=unloaded)
+    study = LoadStudy(robot=sheet, load=identify_payload(sheet, loaded=loaded, unloaded=unloaded))
     tell(f"load identified from joint torques: {study.load.mass:.3f} kg (true value {OBJECT.mass} kg)")
     package = generate_c(found.fit.identified, functions=("inverse_dynamics", "gravity"))
     package.write(folder / "code", force=force)

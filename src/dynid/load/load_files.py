@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
+from msgspec import Meta, Struct
 
-from dynid.arrays import Floats
-from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DataError
 from dynid.files.records import Text, as_record
 from dynid.files.small_files import HAND_WRITTEN, read_json, read_toml
@@ -18,11 +16,8 @@ from dynid.files.transaction import check_listed
 from dynid.load.load import NAMES, Load
 from dynid.load.recognition import KnownObject
 
-ROUNDING = 1e-6
-"""Part of a correlation by which rounding may spoil a covariance that was written with its digits (convention)."""
 _Parameter = Annotated[float, Meta(ge=-1e12, le=1e12)]
 _Moment = Annotated[float, Meta(ge=-1e24, le=1e24)]
-_Positive = Annotated[float, Meta(ge=0.0, le=1e12)]
 _REMEDY_LOAD = "Give the load.json that `dynid load --out folder` writes."
 _REMEDY_LIBRARY = (
     'Write [[object]] tables with name = "...", mass = ... and optional principal_moments = [..., ..., ...].'
@@ -41,20 +36,10 @@ class _LoadFile(Struct):
     logs: dict[str, Text] = {}
 
 
-class _Object(Struct, forbid_unknown_fields=True):
-    """A known object; absent fields are those of `KnownObject`."""
-
-    name: Annotated[str, Meta(max_length=1000)]
-    mass: _Positive
-    principal_moments: tuple[_Positive, _Positive, _Positive] | None = None
-    mass_tolerance: _Positive | UnsetType = UNSET
-    moment_tolerance: _Positive | UnsetType = UNSET
-
-
 class _Library(Struct, forbid_unknown_fields=True):
     """Known objects."""
 
-    object: Annotated[list[_Object], Meta(min_length=1, max_length=1000)]
+    object: Annotated[list[KnownObject], Meta(min_length=1, max_length=1000)]
     description: Any = None
 
 
@@ -76,24 +61,11 @@ def read_load(path: str | PathLike[str]) -> Load:
     values = np.array([data.parameters[name] for name in NAMES], dtype=float)  # null becomes NaN
     is_open = np.isnan(values)
     covariance = np.where(is_open[:, None] | is_open, 0.0, np.array(data.covariance, dtype=float))
-    if not np.isfinite(covariance).all() or not _is_covariance(covariance):
-        raise DataError(
-            "no errors have this covariance: it is not symmetric, or a variance is negative", path=path,
-            place="covariance", remedy=_REMEDY_LOAD,
-        )  # fmt: skip
+    if not (np.isfinite(covariance).all() and np.all(np.diag(covariance) >= 0.0)):
+        reason = "no errors have this covariance: a number is missing, or a variance is negative"
+        raise DataError(reason, path=path, place="covariance", remedy=_REMEDY_LOAD)
     vector = np.where(is_open, 0.0, values)
     return Load(frame=data.frame, vector=vector, covariance=covariance, undetermined=is_open, method=data.method)
-
-
-def _is_covariance(matrix: Floats) -> bool:
-    """Whether a matrix is symmetric and has no negative eigenvalue, but for rounding."""
-    size = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
-    bound = np.outer(size, size)
-    if np.any(np.diagonal(matrix) < 0.0) or np.any(np.abs(matrix) > (1.0 + ROUNDING) * bound):
-        return False
-    correlation = np.divide(matrix, bound, out=np.zeros_like(matrix), where=bound > 0.0)
-    is_symmetric = bool(np.abs(correlation - correlation.T).max() <= ROUNDING)
-    return is_symmetric and bool(eigvalsh(correlation).min() >= -ROUNDING)
 
 
 def read_load_logs(path: str | PathLike[str]) -> dict[str, str]:
@@ -112,11 +84,8 @@ def read_library(path: str | PathLike[str]) -> tuple[KnownObject, ...]:
     Raises:
         DataError: The file cannot be read or has other content.
     """
-    library = as_record(read_toml(path, remedy=_REMEDY_LIBRARY), _Library, path=path, remedy=_REMEDY_LIBRARY)
-    found = []
-    for index, entry in enumerate(library.object):
-        try:
-            found.append(KnownObject(**to_builtins(entry)))
-        except ArgumentError as error:
-            raise DataError(error.reason, path=path, place=f"object[{index}]", remedy=_REMEDY_LIBRARY) from error
-    return tuple(found)
+    content = read_toml(path, remedy=_REMEDY_LIBRARY)
+    try:
+        return tuple(as_record(content, _Library, path=path, remedy=_REMEDY_LIBRARY).object)
+    except ArgumentError as error:
+        raise DataError(error.reason, path=path, remedy=_REMEDY_LIBRARY) from error

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynid.checks import as_number, as_row
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.robot.model import Robot
-from dynid.robot.parts import JointLimits
 
 
 def wrist_test_motion(
@@ -42,33 +42,24 @@ def wrist_test_motion(
         >>> dynid.load.wrist_test_motion(robot, q).duration > 0.0
         True
     """
-    q0 = np.asarray(start, dtype=float)
-    if q0.shape != (robot.dof,):
-        raise ArgumentError(f"expected {robot.dof} positions, got shape {q0.shape}")
-    if not (duration_s > 0.0 and 0.0 < sweep < np.inf):
-        raise ArgumentError(f"a sweep of {sweep} in {duration_s} s", remedy="Give positive numbers.")
-    names = tuple(robot.joint_names[-3:] if joints is None else joints)
-    if not names:
-        raise ArgumentError("joints is empty, so nothing moves", remedy=f"Name one of {', '.join(robot.joint_names)}.")
-    if unknown := sorted(set(names) - set(robot.joint_names)):
-        raise ArgumentError(f"robot '{robot.name}' has no joint '{unknown[0]}'", remedy=", ".join(robot.joint_names))
-    bounds = [joint.limits for joint in robot.moving_joints]
-    if not all(limit.lower <= x <= limit.upper for limit, x in zip(bounds, q0, strict=True)):
-        raise ArgumentError("the start is outside the joint limits, or not finite", place="start")
-    chosen = [robot.joint_names.index(name) for name in names]
+    q0, names = as_row("start", start, robot.dof), tuple(robot.joint_names[-3:] if joints is None else joints)
+    if not names or set(names) - set(robot.joint_names):
+        reason = f"robot '{robot.name}' has no joint of {list(names)} to move, or not all of them"
+        raise ArgumentError(reason, remedy=f"Name some of {', '.join(robot.joint_names)}.")
+    limits = [joint.limits for joint in robot.moving_joints]
+    if not all(own.lower <= x <= own.upper for own, x in zip(limits, q0, strict=True)):
+        raise ArgumentError("the start is outside the joint limits", place="start")
+    length, shortest = as_number("sweep", sweep, above=0.0), as_number("duration_s", duration_s, above=0.0)
     points, durations = [q0], list[float]()
-    for joint in chosen:
-        limits = bounds[joint]
-        up, down = limits.upper - q0[joint], q0[joint] - limits.lower
-        reach = min(sweep, max(up, down)) * (1.0 if up >= down else -1.0)
-        points += [q0 + reach * np.eye(robot.dof)[joint], q0]
-        durations += [max(duration_s, _slowest(abs(reach), limits))] * 2
+    for joint in map(robot.joint_names.index, names):
+        own = limits[joint]
+        up, down = own.upper - q0[joint], q0[joint] - own.lower
+        reach = min(length, max(up, down))
+        if not (own.velocity > 0.0 and own.acceleration > 0.0):
+            raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
+        points += [q0 + np.copysign(reach, up - down) * np.eye(robot.dof)[joint], q0]
+        # the peaks of a fifth-order move d from rest to rest are 15/8 d/T and 10/sqrt(3) d/T^2
+        peaks = 15 / 8 * reach / own.velocity, np.sqrt(10 / np.sqrt(3) * reach / own.acceleration)
+        durations += [max(shortest, *map(float, peaks))] * 2
     q = np.array(points)
     return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.array(durations))
-
-
-def _slowest(reach: float, limits: JointLimits) -> float:
-    """Time [s] of a fifth-order move d from rest to rest within limits: its peaks are 15/8 d/T and 10/sqrt(3) d/T^2."""
-    if not (limits.velocity > 0.0 and limits.acceleration > 0.0):
-        raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
-    return float(max(1.875 * reach / limits.velocity, np.sqrt(10.0 / np.sqrt(3.0) * reach / limits.acceleration)))

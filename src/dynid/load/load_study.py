@@ -9,18 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.log_check import check_and_process
 from dynid.findings import Finding, QualityReport
 from dynid.load.load import CHANNELS, NAMES, UPPER, Load, remark
-from dynid.load.payload import ArmUncertainty, Runs, identify_payload
 from dynid.load.recognition import KnownObject, Recognition, recognise
-from dynid.load.sensing import Sensing
-from dynid.load.sensor_faults import Proposal, check_wrench
-from dynid.load.wrench_equations import WrenchForm
-from dynid.load.wrist import identify_load
+from dynid.load.sensor_faults import Proposal
 from dynid.logs.recording import Recording
-from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
 from dynid.robot.model import Robot
 
@@ -84,10 +78,15 @@ class LoadStudy:
     """The robot without the load."""
     load: Load
     """The identified load."""
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[Proposal, ...] = ()
     """Settings of the sensor that explain the data better; none of them was applied."""
-    recognition: Recognition | None = None
-    """Probabilities of known objects; None without a library."""
+    library: Sequence[KnownObject] = ()
+    """Known objects, among which the load is recognised."""
+
+    @property
+    def recognition(self) -> Recognition | None:
+        """Probabilities of known objects; None without a library or a mass."""
+        return recognise(self.load, self.library) if self.library and self.load.mass > 0.0 else None
 
     @property
     def problems(self) -> tuple[Finding, ...]:
@@ -136,13 +135,13 @@ class LoadStudy:
             lines.append(
                 f"Files of the robot with this load hold assumed values for {', '.join(self.load.open_moments)}."
             )
-        if self.recognition is not None:
-            lines += ["", str(self.recognition)]
+        if known := self.recognition:
+            lines += ["", str(known)]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """All results, for other programs; None stands for values that are not known."""
-        load, principal = self.load, self.load.principal
+        load, principal, known = self.load, self.load.principal, self.recognition
         is_open = load.undetermined[:, None] | load.undetermined
         about_com_stderr = np.zeros((3, 3))
         about_com_stderr[UPPER] = load.about_com_stderr
@@ -171,9 +170,7 @@ class LoadStudy:
             "problems": [finding.to_dict() for finding in self.problems],
             "advice": [finding.to_dict() for finding in self.advice],
             "notes": [finding.to_dict() for finding in self.notes],
-            "recognition": None
-            if self.recognition is None
-            else dict(zip(self.recognition.names, _plain(self.recognition.probabilities), strict=True)),
+            "recognition": known and dict(zip(known.names, _plain(known.probabilities), strict=True)),
         }
 
     def __repr__(self) -> str:
@@ -183,59 +180,6 @@ class LoadStudy:
     def _repr_html_(self) -> str:
         """The load, for notebooks."""
         return self.load._repr_html_()
-
-
-@one_blas_thread()
-def study_load(
-    robot: Robot,
-    experiments: Experiment | Sequence[Experiment],
-    *,
-    sensor_frame: str,
-    sensing: Sensing | None = None,
-    form: WrenchForm | None = None,
-    tare: Load | None = None,
-    library: Sequence[KnownObject] = (),
-) -> LoadStudy:
-    """Identify a load by a force and torque sensor, check the settings of the sensor, and recognise the load.
-
-    Args:
-        robot: Geometry and gravity.
-        experiments: Experiments with a wrench channel.
-        sensor_frame: Link in whose frame the wrench is measured.
-        sensing: Settings of the sensor; by default a constant bias is estimated.
-        form: How equations are made, see `identify_load`.
-        tare: The gripper or tool alone.
-        library: Known objects, to recognise the load.
-    """
-    proposals = check_wrench(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form)
-    load = identify_load(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form, tare=tare)
-    return _study(robot, load, proposals, library)
-
-
-@one_blas_thread()
-def study_payload(
-    robot: Robot,
-    *,
-    loaded: Runs,
-    unloaded: Runs | None = None,
-    link: str | None = None,
-    arm: ArmUncertainty | None = None,
-    tare: Load | None = None,
-    library: Sequence[KnownObject] = (),
-) -> LoadStudy:
-    """Identify a load by joint torques, and recognise it.
-
-    Args:
-        robot: Geometry and terms.
-        loaded: Experiments with the load.
-        unloaded: Experiments without the load.
-        link: Link that carries the load; by default the link of the last body.
-        arm: Uncertainty of the arm's model, for use without an unloaded run; its model is right by default.
-        tare: A tool identified before.
-        library: Known objects, to recognise the load.
-    """
-    load = identify_payload(robot, loaded=loaded, unloaded=unloaded, link=link, arm=arm, tare=tare)
-    return _study(robot, load, (), library)
 
 
 def _mass_problems(load: Load) -> Iterator[Finding]:
@@ -273,16 +217,6 @@ def _advise(load: Load) -> Iterator[Finding]:
         if load.mass * float(load.com @ load.com) > DISTANT * largest:
             remedy += " Hold the load, or measure, nearer to its centre of mass."
         yield remark("load-uncertain", message, remedy, evidence={"relative std": worst, "factor": more})
-
-
-def _study(robot: Robot, load: Load, proposals: tuple[Proposal, ...], library: Sequence[KnownObject]) -> LoadStudy:
-    has_mass = not load.undetermined[9] and load.mass > 0.0
-    return LoadStudy(
-        robot=robot,
-        load=load,
-        proposals=proposals,
-        recognition=recognise(load, library) if library and has_mass else None,
-    )
 
 
 def _plain(values: float | Floats) -> Any:

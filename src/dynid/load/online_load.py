@@ -19,9 +19,6 @@ from dynid.load.load_solver import BlockEquations, solve_load_equations
 from dynid.load.sensing import Sensing
 from dynid.load.wrist import load_from_solution
 
-LARGEST_SCALE = 1e50
-"""Growth of the weights by forgetting after which all of them are made small again (convention)."""
-
 
 class OnlineLoad:
     """The load and the sensor's bias, from all samples so far.
@@ -33,7 +30,7 @@ class OnlineLoad:
         online.load().mass
     """
 
-    __slots__ = ("_blocks", "_growth", "_rows", "_scale", "_std", "frame", "samples", "sensing")
+    __slots__ = ("_blocks", "_keep", "_rows", "_std", "frame", "samples", "sensing")
 
     def __init__(self, *, frame: str, noise_std: ArrayLike = 1.0, bias: bool = True, forgetting: float = 1.0) -> None:
         """Start without any knowledge of the load.
@@ -50,7 +47,7 @@ class OnlineLoad:
         if not (np.isfinite(std).all() and (std > 0.0).all()):
             raise ArgumentError(f"standard deviations must be positive, not {std}")
         self.frame, self.sensing, self.samples = frame, Sensing(bias=bias), 0
-        self._std, self._growth, self._scale = std, forgetting**-0.5, 1.0
+        self._std, self._keep = std, forgetting**0.5
         self._rows = np.hstack([np.zeros((6, 10)), np.eye(6, 6 * bias), np.zeros((6, 1))])
         self._blocks = GrowingBlocks([self._rows.shape[1]])
 
@@ -62,12 +59,10 @@ class OnlineLoad:
             wrench: (6,) force [N] and moment [N m] on the load.
         """
         self._rows[:, :10], self._rows[:, -1] = matrix, wrench
-        self._blocks.append([self._rows * (self._scale / self._std)[:, None]], np.ones((6, 1), dtype=bool))
+        if self._keep < 1.0:
+            self._blocks.scale(self._keep)
+        self._blocks.append([self._rows / self._std[:, None]], np.ones((6, 1), dtype=bool))
         self.samples += 1
-        self._scale *= self._growth  # later samples count more instead of earlier ones less
-        if self._scale > LARGEST_SCALE:
-            self._blocks.scale(1.0 / self._scale)
-            self._scale = 1.0
 
     def load(self) -> Load:
         """The load according to the samples so far, with its uncertainty.
@@ -81,5 +76,5 @@ class OnlineLoad:
             raise DataError("there is no sample yet" if self.samples == 0 else "a sample was not finite")
         equations = BlockEquations(triangles, np.array([6.0 * self.samples]), np.zeros(1, dtype=np.int64))
         solution = solve_load_equations(equations)
-        found = replace(solution, noise_std=solution.noise_std[0] * self._std / self._scale)
+        found = replace(solution, noise_std=solution.noise_std[0] * self._std)
         return load_from_solution(found, self.frame, self.sensing, "force and torque sensor, on line")

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from dynid.arrays import Floats
-from dynid.decompositions import eigh
+from dynid.decompositions import eigh, one_blas_thread
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.information import reduce_samples
@@ -185,6 +185,7 @@ def payload_problem(
     )
 
 
+@one_blas_thread()
 def identify_payload(
     robot: Robot,
     *,

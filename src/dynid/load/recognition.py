@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
@@ -18,45 +20,42 @@ from scipy.stats import chi2, multivariate_normal
 from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
+from dynid.files.records import Text
 from dynid.findings import Finding
 from dynid.load.load import Load, remark
 from dynid.robot.inertia import Inertia
 from dynid.tables import Table
 
+Size = Annotated[float, Meta(ge=0.0, le=1e12)]
 NOBODY = "something else"
 """Name of the hypothesis that the load is none of the library's objects."""
 EQUAL = 1e-3
 """Principal moments of an expected body that differ by less than this share of the largest are equal; convention."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownObject:
+class KnownObject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An object of the library, with the tolerance of its numbers."""
 
-    name: str
+    name: Text
     """Name of the object, unique in its library."""
-    mass: float
+    mass: Size
     """[kg]"""
-    principal_moments: tuple[float, float, float] | None = None
+    principal_moments: tuple[Size, Size, Size] | None = None
     """(3,) in any order [kg m^2]; None where they are not known."""
-    mass_tolerance: float = 0.01
+    mass_tolerance: Size = 0.01
     """Relative standard deviation of the mass from piece to piece; convention."""
-    moment_tolerance: float = 0.03
+    moment_tolerance: Size = 0.03
     """Relative standard deviation of the moments from piece to piece; convention."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no body has."""
-        if not 0.0 < self.mass < np.inf or not (self.mass_tolerance >= 0.0 and self.moment_tolerance >= 0.0):
-            raise ArgumentError(f"object '{self.name}' needs a positive mass and tolerances from zero up")
-        if self.name == NOBODY:
-            raise ArgumentError(f"'{NOBODY}' stands for what is not in the library", remedy="Give another name.")
-        if self.principal_moments is not None:
-            moments = np.sort(np.array(self.principal_moments, dtype=float))
-            if moments.shape != (3,) or not moments[0] > 0.0 or not moments[2] <= 1.001 * (moments[0] + moments[1]):
-                raise ArgumentError(
-                    f"object '{self.name}' has principal moments {self.principal_moments} that no body has",
-                    remedy="Give three, positive, none above the sum of the others [kg m^2].",
-                )
+        moments = np.sort(self.principal_moments or (1.0, 1.0, 1.0))
+        # no moment exceeds the sum of the others, but for rounding
+        if not (0.0 < self.mass < np.inf and moments[0] > 0.0 and moments[2] <= 1.001 * (moments[0] + moments[1])):
+            raise ArgumentError(
+                f"no body has the numbers of object '{self.name}'",
+                remedy="Give a positive mass [kg] and principal moments [kg m^2], none above the sum of the others.",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,8 +92,8 @@ def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.
     """
     if not library or not 0.0 <= unknown < 1.0:
         raise ArgumentError("recognition needs a library, and a probability of the unknown in [0, 1)")
-    if len({thing.name for thing in library}) < len(library):
-        raise ArgumentError("two objects of the library have the same name", remedy="Give every object its own.")
+    if len({NOBODY, *(thing.name for thing in library)}) <= len(library):
+        raise ArgumentError(f"two objects have the same name, or one is '{NOBODY}'", remedy="Give each its own.")
     features, covariance = _features(load)
     # something else may have twice or half of every measured feature
     broad = covariance + np.diag(features**2)

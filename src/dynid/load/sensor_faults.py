@@ -16,6 +16,7 @@ import numpy as np
 from scipy import stats
 
 from dynid.arrays import Floats
+from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.evidence import MOST_ROWS, Evidence
 from dynid.diagnosis.log_changes import HALF
 from dynid.diagnosis.naming import MOST_NAMED
@@ -121,6 +122,7 @@ def _list_suspects(
         yield _Suspect("gain", message, wrench[:, [k], None] * own, KINDS["gain"].least, factor=100.0)
 
 
+@one_blas_thread()
 def check_wrench(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],

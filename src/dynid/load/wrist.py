@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from dynid.arrays import Bools, Floats
+from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.load.load import NAMES, SURE, Load, make_possible, remark
@@ -33,6 +34,7 @@ COMPLIANCE = ("compliance", "compliance_stderr", "damping_s", "damping_stderr_s"
 """What `Load.extras` holds of a sensor that yields."""
 
 
+@one_blas_thread()
 def identify_load(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],

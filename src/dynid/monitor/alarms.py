@@ -178,7 +178,7 @@ def watch_experiment(
         0
     """
     known = calibrate(fit) if calibration is None else calibration
-    found = [known.statistics(stretch) for stretch in watched_stretches(fit, run, known.rate_hz, log_hz=known.log_hz)]
+    found = [known.statistics(stretch) for stretch in watched_stretches(fit, run, known.rate_hz)]
     levels = known.levels(per_hour)
     alarms = sorted(
         (alarm for one in found for alarm in find_alarms(one, known.joint_names, levels)), key=lambda a: a.time_s

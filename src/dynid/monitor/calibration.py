@@ -28,7 +28,7 @@ from dynid.monitor.alarm_tails import Tail, fit_tail, usual_peaks
 from dynid.monitor.bands import Band, Learnt, RunOffsets, fit_band, fit_offsets
 from dynid.monitor.jumps import Whitening, fit_whitening, project_steps
 from dynid.monitor.observer import GAIN, follow
-from dynid.monitor.watched_signals import WatchedStretch, common_rate, slowest_rate, watched_stretches
+from dynid.monitor.watched_signals import WatchedStretch, common_rate, watched_stretches
 from dynid.processing.experiment import Experiment
 
 Kind = Literal["contact", "disturbance"]
@@ -189,8 +189,6 @@ class Calibration:
     hides, in the median of the instants [N m or N]."""
     gain: float = GAIN
     """Gain of the observer [1/s]."""
-    log_hz: float | None = None
-    """Samples per second of the logs that it is learnt from, the slowest [Hz]; None where this is not known."""
     is_smooth: bool = False
     """Whether it was learnt from motion that was smoothed, and not from samples as the robot recorded them."""
     reach: Floats | None = None
@@ -303,13 +301,12 @@ def calibrate(
     found = list(_left_out(fit, own, as_whole("folds", folds, least=2), seen=seen)) if runs is None else [
         (number, stretch)
         for number, run in enumerate(runs)
-        for stretch in watched_stretches(fit, run, common_rate(runs), log_hz=slowest_rate(runs))
+        for stretch in watched_stretches(fit, run, common_rate(runs))
     ]  # fmt: skip
     if runs is None and (differ := _find_offsets(found).differ).any():
         found = list(_left_out(fit, own, folds, without_offsets=differ, seen=seen))
     numbers, clean = [number for number, _ in found], [stretch for _, stretch in found]
-    shown = [run for run in (own if seen is None else seen) if run.samples] if runs is None else runs
-    return replace(calibrate_stretches(fit, clean, gain, numbers, of_fit=runs is None), log_hz=slowest_rate(shown))
+    return calibrate_stretches(fit, clean, gain, numbers, of_fit=runs is None)
 
 
 def calibrate_stretches(
@@ -457,9 +454,7 @@ def _left_out(
             if not np.isfinite(part.effort).any(axis=0).all():
                 continue  # its torques are held out
             # a watch computes the spread of the model from all data: the band must hold with this one
-            for stretch in watched_stretches(
-                refit, part, common_rate(shown), log_hz=slowest_rate(shown), spread_of=fit
-            ):
+            for stretch in watched_stretches(refit, part, common_rate(shown), spread_of=fit):
                 yield number, stretch
 
 

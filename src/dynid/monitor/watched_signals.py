@@ -1,7 +1,7 @@
 """What is watched along an experiment: the torque from outside in each period, and all that its size depends on.
 
-A watch runs at most at `FASTEST` samples a second. Of quicker logs each period holds several samples; the change of
-momentum over it still gives the mean torque from outside exactly.
+A watch runs at the rate of the slowest log of its calibration, at most at `FASTEST` samples a second; of a quicker log
+it takes every second sample, or every third, and so on.
 """
 
 from __future__ import annotations
@@ -81,80 +81,56 @@ def common_rate(runs: Sequence[Experiment]) -> float:
     return min(run.rate_hz / math.ceil(run.rate_hz / FASTEST / (1.0 + RATE_TOLERANCE)) for run in runs)
 
 
-def slowest_rate(runs: Sequence[Experiment]) -> float:
-    """Rate of the slowest of some experiments [Hz]."""
-    return min(run.rate_hz for run in runs)
-
-
 def watched_stretches(
-    fit: Identification,
-    run: Experiment,
-    rate_hz: float | None = None,
-    *,
-    log_hz: float | None = None,
-    spread_of: Identification | None = None,
+    fit: Identification, run: Experiment, rate_hz: float, *, spread_of: Identification | None = None
 ) -> Iterator[WatchedStretch]:
     """Iterate over the stretches of an experiment in which every joint has a torque; columns as the robot's joints.
 
     Args:
         fit: The model.
         run: The experiment.
-        rate_hz: Rate of the watch [Hz]; that of the experiment, at most `FASTEST`, if None.
-        log_hz: Rate of the logs that the watch is calibrated from [Hz]. Of a quicker one every second sample is taken,
-            or every third, and so on: the mean of several would have another noise than theirs.
+        rate_hz: Rate of the watch [Hz].
         spread_of: Identification whose uncertainty counts; that of the model if None.
 
     Raises:
         DataError: The rate of the experiment is no multiple of that of the watch.
     """
-    if log_hz is not None:
-        run = _thin_out(run, max(1, round(run.rate_hz / log_hz)))
-    matched = run.matched(fit.robot)
-    together = _samples_together(run, common_rate([run]) if rate_hz is None else rate_hz)
+    run = _thin_out(run.matched(fit.robot), rate_hz)
     # what changes its sign with the motion: no offset and no spring
-    forth, back = (friction_torque(as_model(fit), replace(matched, dq=sign * matched.dq)) for sign in (1.0, -1.0))
+    forth, back = (friction_torque(as_model(fit), replace(run, dq=sign * run.dq)) for sign in (1.0, -1.0))
     friction = 0.5 * (forth - back)
-    expected = expected_torque(as_model(fit), matched)
-    stale = find_stale(matched.effort, matched.dq)
-    for rows, raw in momentum_differences(fit, matched):
-        known = np.isfinite(matched.effort[rows]).all(axis=1)
-        for start, stop in true_runs(known):
-            count = (stop - start - 1) // together
-            if count < FEWEST:
+    expected = expected_torque(as_model(fit), run)
+    stale = find_stale(run.effort, run.dq)
+    for rows, raw in momentum_differences(fit, run):
+        for start, stop in true_runs(np.isfinite(run.effort[rows]).all(axis=1)):
+            if stop - start <= FEWEST:
                 continue
-            mean = raw[start : start + count * together].reshape(count, together, -1).mean(axis=1)
-            ends = rows.start + start + together * np.arange(1, count + 1)
-            part = matched.rows(slice(rows.start + start, rows.start + stop))
-            spread, beside = parameter_spread(spread_of or fit, part)[:, together * np.arange(1, count + 1)]
+            ends = slice(rows.start + start + 1, rows.start + stop)
+            spread = parameter_spread(spread_of or fit, run.rows(slice(ends.start - 1, ends.stop)))[:, 1:]
             yield WatchedStretch(
-                time=matched.time[ends],
-                rate_hz=run.rate_hz / together,
-                raw=mean,
-                dq=matched.dq[ends],
-                torque=matched.effort[ends],
-                spread=spread,
-                spread_beside=beside,
+                time=run.time[ends],
+                rate_hz=run.rate_hz,
+                raw=raw[start : stop - 1],
+                dq=run.dq[ends],
+                torque=run.effort[ends],
+                spread=spread[0],
+                spread_beside=spread[1],
                 friction=friction[ends],
                 expected=expected[ends],
-                stale=np.asarray(stale[ends[0] - together + 1 : ends[-1] + 1].reshape(count, together).any(axis=1)),
+                stale=stale[ends],
             )
 
 
-def _thin_out(run: Experiment, every: int) -> Experiment:
-    """Each so many samples of an experiment."""
-    return run if every == 1 else replace(run.rows(np.arange(0, run.samples, every)), rate_hz=run.rate_hz / every)
-
-
-def _samples_together(run: Experiment, rate_hz: float) -> int:
-    """Samples of an experiment in one period of a watch [1/rate_hz]."""
-    together = max(1, round(run.rate_hz / rate_hz))
-    if abs(run.rate_hz / together / rate_hz - 1.0) > RATE_TOLERANCE:
+def _thin_out(run: Experiment, rate_hz: float) -> Experiment:
+    """Each so many samples of an experiment that one is left for each period of a watch: a mean has another noise."""
+    every = max(1, round(run.rate_hz / rate_hz))
+    if abs(run.rate_hz / every / rate_hz - 1.0) > RATE_TOLERANCE:
         raise DataError(
             f"the log has {run.rate_hz:.4g} samples a second, and the watch was calibrated at {rate_hz:.4g} Hz",
             path=run.source,
             remedy="Calibrate it with clean logs of the same rate (clean=, --clean), or of a whole part of it.",
         )
-    return together
+    return run if every == 1 else replace(run.rows(np.arange(0, run.samples, every)), rate_hz=run.rate_hz / every)
 
 
 def find_stale(torque: Floats, dq: Floats) -> NDArray[np.bool_]:

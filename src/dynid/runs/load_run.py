@@ -17,10 +17,11 @@ from dynid.links.log_reader import LogReader, Notice
 from dynid.links.recipe import Recipe
 from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
-from dynid.load.load_study import LoadStudy, check_load_log, study_load, study_payload
-from dynid.load.payload import ArmUncertainty
+from dynid.load.load_study import LoadStudy, check_load_log
+from dynid.load.payload import ArmUncertainty, identify_payload
 from dynid.load.sensing import Sensing
-from dynid.load.sensor_faults import Proposal, find_wrench_delay
+from dynid.load.sensor_faults import Proposal, check_wrench, find_wrench_delay
+from dynid.load.wrist import identify_load
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -223,13 +224,14 @@ def _study(
     """The load by the sensor, or by the joint torques."""
     gripper, objects = known
     if recipe.sensor is None:
-        study = study_payload(model, loaded=held, unloaded=empty or None, link=recipe.link, arm=recipe.arm_knowledge(),
-                              tare=gripper, library=objects)  # fmt: skip
-        return study, Sensing()
+        runs: dict[str, Any] = {"loaded": held, "unloaded": empty or None}
+        load = identify_payload(model, **runs, link=recipe.link, arm=recipe.arm_knowledge(), tare=gripper)
+        return LoadStudy(robot=model, load=load, library=objects), Sensing()
     sensing = recipe.sensing(robot, held, notice)
-    study = study_load(robot, held, sensor_frame=recipe.sensor, sensing=sensing, form=recipe.form, tare=gripper,
-                       library=objects)  # fmt: skip
-    return study, sensing
+    settings: dict[str, Any] = {"sensor_frame": recipe.sensor, "sensing": sensing, "form": recipe.form}
+    proposals = check_wrench(robot, held, **settings)
+    load = identify_load(robot, held, tare=gripper, **settings)
+    return LoadStudy(robot=robot, load=load, proposals=proposals, library=objects), sensing
 
 
 def _dialogs(study: LoadStudy, recipe: LoadRecipe, robot: Robot) -> list[str]:
