@@ -94,7 +94,7 @@ def test_the_estimator_of_energy(bench: Path) -> None:
     result = identify(bench, *told)
     check = json.loads(result.stdout)["validation"]
     assert check["relative_error_percent"] < 5.0
-    assert check["far_off_joints"] == []
+    assert check["failed_joints"] == []
     assert result.exit_code == 0, result.output
     refused = identify(bench, "--estimator", "energy", "--set", "band_hz=5")
     assert refused.exit_code == 2

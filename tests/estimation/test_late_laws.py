@@ -24,16 +24,13 @@ def late(proportional: float, derivative: float) -> dynid.loop.UserLaw:
     )
 
 
-@pytest.mark.parametrize("cutoff_hz", [20.0, None])
 @pytest.mark.parametrize(
     ("factors", "part"),
-    [((1.0, 1.0), None), ((1.1, 1.1), "proportional"), ((1.0, 0.6), ""), ((1.0, 1.4), "")],
+    [((1.0, 1.0), None), ((1.1, 1.1), "proportional"), ((1.0, 0.6), "")],
 )
-def test_wrong_gains_of_a_late_law_are_said(
-    factors: tuple[float, float], part: str | None, cutoff_hz: float | None
-) -> None:
+def test_wrong_gains_of_a_late_law_are_said(factors: tuple[float, float], part: str | None) -> None:
     truth = dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=late(1.0, 1.0)), every=EVERY)
-    log = replace(CHOSEN, truth=truth).noisy(1, cutoff_hz=cutoff_hz)
+    log = replace(CHOSEN, truth=truth).noisy(1, cutoff_hz=20.0)
     told = replace(log, loop=replace(CHOSEN.loop, law=late(*factors)))
     messages = [finding.message for finding in check_controller(CHOSEN.equations(told), CHOSEN.values)]
     assert bool(messages) == (part is not None)

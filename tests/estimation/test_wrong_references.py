@@ -26,7 +26,7 @@ def changed(name: str) -> dynid.loop.ReferenceMotion:
     return replace(given, **arrays)
 
 
-@pytest.mark.parametrize("cutoff_hz", [20.0, 4.0, None])
+@pytest.mark.parametrize("cutoff_hz", [4.0, None])
 @pytest.mark.parametrize("name", ["right", "3 % too large", "10 ms late"])
 def test_a_reference_that_is_not_the_commanded_one_is_said(name: str, cutoff_hz: float | None) -> None:
     log = CHOSEN.noisy(2, cutoff_hz=cutoff_hz)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
+from dynid.estimation.equations import relative_errors
 from dynid.processing.experiment import Experiment
 
 Mask = NDArray[np.bool_]
@@ -29,14 +30,12 @@ class LogError:
     @property
     def per_joint(self) -> Floats:
         """(n,) relative error of each joint [%]."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(100.0 * np.sqrt(self.squares / self.total))
+        return relative_errors(self.squares, self.total)[:-1]
 
     def error(self, joints: Mask | None = None) -> float:
         """Relative error over some joints together, or over all [%]; NaN where nothing was measured."""
-        counted = np.ones(self.total.size, dtype=np.bool_) if joints is None else joints
-        total = float(self.total[counted].sum())
-        return 100.0 * float(np.sqrt(self.squares[counted].sum() / total)) if total > 0.0 else float("nan")
+        counted = slice(None) if joints is None else joints
+        return float(relative_errors(self.squares[counted], self.total[counted])[-1])
 
     def worst_joint(self, joints: Mask | None = None) -> int:
         """The one of some joints, or of all, that adds most to the error."""

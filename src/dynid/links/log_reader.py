@@ -227,10 +227,7 @@ class LogReader:
                 part, _ = split_recording(recording, rule)
                 # the split may blank the held-out torques of the training part: they do not count as missing data there
                 options = options.allowing_missing(max(0.0, _missing_share(part) - _missing_share(recording)))
-            options, note = resolve_delay(part, options, self.robot)
-            if note:
-                where = f"{_name(log)}: effort"
-                self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
+            options, note = self._resolve_delay(log, part, options)
             # of a log with a held-out part the gate sees the whole, by default options, which spare it a second chain
             judged = options if rule is None else Processing(effort_delay_s=options.effort_delay_s)
             findings, chain = self._judge(log, recording, judged)
@@ -261,11 +258,16 @@ class LogReader:
         with locate_errors(log):
             first = next(self._pieces(log))
             self._require_torques(first)
-            options, note = resolve_delay(first, self._options(), self.robot)
-            if note:
-                where = f"{_name(log)}: effort"
-                self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
+            options, note = self._resolve_delay(log, first, self._options())
             return Chain.start(first, options), note
+
+    def _resolve_delay(self, log: Log, recording: Recording, options: Processing) -> tuple[Processing, str]:
+        """The processing of a log with its delay, and a note where that was estimated."""
+        options, note = resolve_delay(recording, options, self.robot)
+        if note:
+            where = f"{_name(log)}: effort"
+            self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
+        return options, note
 
     # --- what is said about logs -----------------------------------------------------------------------------------
 

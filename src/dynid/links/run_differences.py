@@ -23,13 +23,12 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples, cut_blocks, merge_information, next_segment
+from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.rows import reduce_rows
 from dynid.findings import Finding
 from dynid.information import Information
 from dynid.processing.experiment import Experiment
 
-ROUNDS = 3
-"""Number of times that the weights of the joints are refined (convention, as in `WLS`)."""
 _SHAPES: dict[str, Callable[[Experiment, int], Floats]] = {
     "OFF": lambda run, joint: np.ones(run.samples),
     "FV": lambda run, joint: run.dq[:, joint],
@@ -134,14 +133,7 @@ def _solve(equations: Samples, columns: Sequence[_Column]) -> Floats:
             equations.robot, equations.base, equations.terms, run, cut_blocks(run, 1), equations.band_hz, further
         )
         parts.append(part.renumber(next_segment(parts)))
-    information = merge_information(parts)
-    counts = np.maximum(information.samples.sum(axis=0), 1.0)
-    weights = np.ones(equations.robot.dof)
-    for _ in range(ROUNDS):
-        beta = information.weight(weights).solve(minimum_norm=True)
-        squares = information.per_joint_residual(beta).sum(axis=0)
-        weights = counts / np.maximum(squares, 1e-12 * squares.max() + 1e-300)
-    beta = information.weight(weights).solve(minimum_norm=True)
+    beta = weighted_values(replace(equations, information=merge_information(parts)))
     return np.asarray(beta[len(beta) - len(columns) :])
 
 

@@ -144,8 +144,6 @@ def read_share(text: str) -> float:
 
 
 Mask = NDArray[np.bool_]
-SIGNIFICANT_SHARE = 0.01
-"""Share of a joint's largest measured torque from which on a parameter is significant ([Izaguirre1992] section 7)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -289,13 +287,13 @@ class Significance:
 
 
 def significant_parameters(
-    equations: Samples, *, threshold: float = SIGNIFICANT_SHARE, estimator: Estimator | None = None
+    equations: Samples, *, threshold: float = 0.01, estimator: Estimator | None = None
 ) -> Significance:
     """Keep the parameters whose torque matters ([Izaguirre1992] section 7), and fit them again.
 
     Args:
         equations: The equations of several experiments, the trajectories.
-        threshold: Part of a joint's largest measured torque that a parameter must reach somewhere.
+        threshold: Part of a joint's largest measured torque that a parameter must reach somewhere; that of the paper.
         estimator: How to fit; weighted least squares, as in the paper, by default.
 
     Raises:

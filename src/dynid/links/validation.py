@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, compress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors
+from dynid.estimation.equations import Factors, relative_errors
 from dynid.estimation.rows import WIDEST_BAND, stretches, torque_along, torque_of_terms
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics
@@ -41,11 +41,6 @@ NOISE_SHARE = 50.0
 FAR = 2.0
 """Error of a joint over the limit from which on it does not pass by itself, where the model is the reason (convention:
 the real logs have 24 % at most, at a limit of 15 %)."""
-NOTHING = 100.0
-"""Relative error of a prediction that is zero [%] (definition)."""
-BAND_ORDER = 4
-"""Order of the low-pass of the comparison, which runs forwards and backwards (as `filter_there_and_back` has it)."""
-
 
 BIASING = frozenset({"controller", "delay", "drift", "gain", "load", "inconsistent"})
 """Codes of findings about logs and estimates that mean a biased result."""
@@ -138,13 +133,9 @@ class Validation:
     def passed(self) -> bool:
         """Whether errors are within the limit and not larger than those of the prior model, and nothing is doubtful.
 
-        The turning joints and the slides are judged apart. A joint by itself does not pass if its error is above the
-        limit because of the model, and larger than that of the prior model, than that of predicting nothing, or than
-        twice the limit.
+        The turning joints and the slides are judged apart, and single joints by `failed_joints`.
         """
-        judged = (self._whole, *self.by_kind)
-        are_small = all(kind.error <= self.limit and kind.error <= ALIKE * kind.prior_error for kind in judged)
-        return bool(are_small and not self.worsened.any() and not self.far_off.any() and not self.doubts)
+        return not self._objection
 
     @property
     def of_model(self) -> Mask:
@@ -154,28 +145,23 @@ class Validation:
         return np.asarray(self.noise_percent < NOISE_SHARE)
 
     @property
-    def worsened(self) -> Mask:
-        """(n,) joints above the limit because of the model that the prior model, or zero, predicts better."""
-        is_worse = (self.per_joint > ALIKE * self.prior_per_joint) | (self.per_joint > NOTHING)
-        return np.asarray((self.per_joint > self.limit) & self.of_model & is_worse)
+    def failed_joints(self) -> Mask:
+        """(n,) joints above the limit because of the model, and above the prior model's error or twice the limit."""
+        bound = np.fmax(self.limit, np.fmin(ALIKE * self.prior_per_joint, FAR * self.limit))
+        return np.asarray((self.per_joint > bound) & self.of_model)
 
     @property
-    def far_off(self) -> Mask:
-        """(n,) joints whose error is more than twice the limit because of the model."""
-        return np.asarray((self.per_joint > FAR * self.limit) & self.of_model)
+    def _held_out(self) -> str:
+        return "on held-out data" + ("" if self.band_hz is None else f" below {self.band_hz:g} Hz")
 
     @property
-    def _whole(self) -> KindError:
-        return KindError("", self.relative_error, self.prior_error)
-
-    @property
-    def verdict(self) -> str:
-        """The verdict as one sentence."""
-        band = "" if self.band_hz is None else f" below {self.band_hz:g} Hz"
+    def _objection(self) -> str:
+        """Why the validation does not pass, as one sentence; empty where it passes."""
         if not np.isfinite(self.relative_error):
             return "failed: nothing could be compared"
-        for kind in sorted(self.by_kind or (self._whole,), key=lambda kind: -kind.error):
-            error = f"{kind.error:.2f} %{f' of the {kind.name}' if kind.name else ''} on held-out data{band}"
+        whole = KindError("", self.relative_error, self.prior_error)
+        for kind in sorted(self.by_kind or (whole,), key=lambda kind: -kind.error):
+            error = f"{kind.error:.2f} %{f' of the {kind.name}' if kind.name else ''} {self._held_out}"
             others = [f"{other.name} {other.error:.2f} %" for other in self.by_kind if other is not kind]
             aside = f" ({', '.join(others)}; both together {self.relative_error:.2f} %)" if others else ""
             aside += name_worst(self.by_log, self.joint_names, kind.joints)
@@ -183,20 +169,24 @@ class Validation:
                 return f"failed: {error} exceeds the limit of {self.limit:g} %{aside}"
             if kind.error > ALIKE * kind.prior_error:
                 return f"failed: {error} is worse than the prior model ({kind.prior_error:.2f} %){aside}"
-        error = f"{self.relative_error:.2f} % on held-out data{band}"
-        if self.relative_error > ALIKE * self.prior_error:
-            worst = name_worst(self.by_log, self.joint_names)
-            return f"failed: {error} is worse than the prior model ({self.prior_error:.2f} %){worst}"
-        if self.worsened.any():
-            worst = name_worst(self.by_log, self.joint_names, self.worsened)
-            return f"failed: {error} is within the limit, but {self._name_worsened()}{worst}"
-        doubts = (*self._name_far_off(), *self.doubts)
-        if doubts:
-            return f"not passed: {error} is within the limit, but {'; '.join(doubts)}{self._name_unjudged()}"
+        error = f"{self.relative_error:.2f} % {self._held_out}"
+        rows = zip(self.joint_names, self.per_joint, self.prior_per_joint, self.failed_joints, strict=True)
+        if named := [f"{name} ({error:.3g} %, prior model {prior:.3g} %)" for name, error, prior, bad in rows if bad]:
+            worst = name_worst(self.by_log, self.joint_names, self.failed_joints)
+            reason = f"worse than by the prior model or beyond {FAR:g} times the limit because of the model"
+            return f"failed: {error} is within the limit, but joints are predicted {reason}: {', '.join(named)}{worst}"
+        if self.doubts:
+            return f"not passed: {error} is within the limit, but {'; '.join(self.doubts)}{self._name_unjudged()}"
+        return ""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict as one sentence."""
+        error = f"{self.relative_error:.2f} % {self._held_out}"
         training = f"training {self.training_error:.2f} %, " if np.isfinite(self.training_error) else ""
         kinds = "".join(f"{kind.name} {kind.error:.2f} %, " for kind in self.by_kind)
-        plain = f"plain model {self.plain_error:.2f} %, "
-        return f"passed: {error} ({kinds}{plain}{training}prior model {self.prior_error:.2f} %){self._name_unjudged()}"
+        models = f"plain model {self.plain_error:.2f} %, {training}prior model {self.prior_error:.2f} %"
+        return self._objection or f"passed: {error} ({kinds}{models}){self._name_unjudged()}"
 
     def _name_unjudged(self) -> str:
         """A clause that names the joints of which nothing could be compared; empty where there are none."""
@@ -205,21 +195,6 @@ class Validation:
         return (
             f"; not judged, because the held-out data hold no torque of a moving joint there: {named}" if named else ""
         )
-
-    def _name_worsened(self) -> str:
-        """A clause that names the joints which the prior model, or zero, predicts better."""
-        rows = zip(self.joint_names, self.per_joint, self.prior_per_joint, self.worsened, strict=True)
-        named = ", ".join(
-            f"{name} ({error:.3g} %, prior model {prior:.3g} %)" for name, error, prior, bad in rows if bad
-        )
-        return f"these joints are predicted worse than by the prior model or than by nothing: {named}"
-
-    def _name_far_off(self) -> Iterator[str]:
-        """A clause that names the joints whose errors are more than twice the limit, where there are some."""
-        rows = zip(self.joint_names, self.per_joint, self.far_off, strict=True)
-        if named := [f"{name} ({error:.3g} %)" for name, error, bad in rows if bad]:
-            worst = name_worst(self.by_log, self.joint_names, self.far_off)
-            yield f"these joints are beyond {FAR:g} times the limit because of the model: {', '.join(named)}{worst}"
 
     @property
     def joints_above_limit(self) -> str:
@@ -288,8 +263,7 @@ class Validation:
                 }
                 for log in self.by_log
             ],
-            "worsened_joints": [name for name, bad in zip(self.joint_names, self.worsened, strict=True) if bad],
-            "far_off_joints": [name for name, bad in zip(self.joint_names, self.far_off, strict=True) if bad],
+            "failed_joints": list(compress(self.joint_names, self.failed_joints)),
             "causes": [cause.to_dict() for cause in self.causes],
             "band_hz": self.band_hz,
             "per_joint_percent": self._by_joint(self.per_joint),
@@ -380,16 +354,17 @@ def validate(
         prior += (prior_residual**2).sum(axis=0)
         counts += counted.sum(axis=0)
     squares, total = np.sum([log.squares for log in logs], axis=0), np.sum([log.total for log in logs], axis=0)
+    errors, plain_errors, prior_errors = (relative_errors(part, total) for part in (squares, plain, prior))
     with np.errstate(divide="ignore", invalid="ignore"):
         rms = np.sqrt(squares / counts)
         return Validation(
             joint_names=fit.robot.joint_names,
-            per_joint=100.0 * np.sqrt(squares / total),
-            relative_error=float(100.0 * np.sqrt(squares.sum() / total.sum())),
-            plain_per_joint=100.0 * np.sqrt(plain / total),
-            plain_error=float(100.0 * np.sqrt(plain.sum() / total.sum())),
-            prior_per_joint=100.0 * np.sqrt(prior / total),
-            prior_error=float(100.0 * np.sqrt(prior.sum() / total.sum())),
+            per_joint=errors[:-1],
+            relative_error=float(errors[-1]),
+            plain_per_joint=plain_errors[:-1],
+            plain_error=float(plain_errors[-1]),
+            prior_per_joint=prior_errors[:-1],
+            prior_error=float(prior_errors[-1]),
             training_error=_training_error(fit, comparison),
             rms=rms,
             whiteness=np.sum([(r[1:] * r[:-1]).sum(axis=0) for r in residuals], axis=0) / squares,
@@ -414,20 +389,21 @@ def _errors_by_kind(robot: Robot, squares: Floats, prior: Floats, total: Floats)
         return ()
 
     def error(part: Floats, of: Mask) -> float:
-        return float(100.0 * np.sqrt(part[of].sum() / total[of].sum()))
+        return float(relative_errors(part[of], total[of])[-1])
 
     return tuple(KindError(name, error(squares, of), error(prior, of), of) for name, of in kinds)
 
 
 def _noise_percent(runs: Sequence[Experiment], rms: Floats, band_hz: float | None) -> Floats:
     """(n,) share of noise in the power of residuals with an rms (n,) in a band [%], by the longest run."""
+    longest = max(runs, key=lambda run: run.samples)
 
     def gain(frequency: Floats) -> Floats:
         if band_hz is None:
             return np.ones_like(frequency)
-        return np.asarray(1.0 / (1.0 + (frequency / band_hz) ** (2 * BAND_ORDER)))
+        return Butterworth().gains(frequency, longest.rate_hz, np.array([band_hz]))[0]
 
-    noise = noise_through(max(runs, key=lambda run: run.samples), band_hz, gain)
+    noise = noise_through(longest, band_hz, gain)
     known = np.isfinite(rms) & (rms > 0.0)
     return np.where(known, 100.0 * np.minimum(1.0, (noise / np.where(known, rms, 1.0)) ** 2), 100.0)
 
@@ -466,7 +442,7 @@ def robot_error(
         (measured, residual), _ = comparison.torques(run, run.effort, run.effort - gains * torque)
         squares += (residual**2).sum(axis=0)
         total += (measured**2).sum(axis=0)
-    whole = 100.0 * float(np.sqrt(squares.sum() / total.sum())) if total.any() else float("nan")
+    whole = float(relative_errors(squares, total)[-1]) if total.any() else float("nan")
     return RobotError(whole, {kind.name: kind.error for kind in _errors_by_kind(robot, squares, squares, total)})
 
 
@@ -542,12 +518,12 @@ def _training_error(fit: Fitted, comparison: _Comparison) -> float:
     """Relative error on the data of the identification [%], in the same band as the held-out data."""
     if comparison.band_hz is None:
         return float(fit.training_error[-1])
-    squares = total = 0.0
+    squares, total = np.zeros((2, fit.robot.dof))
     for run in fit.equations.excerpts:
         (measured, residual), _ = comparison.torques(run, run.effort, run.effort - fit.torque(run))
-        squares += float(np.sum(residual**2))
-        total += float(np.sum(measured**2))
-    return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")
+        squares += (residual**2).sum(axis=0)
+        total += (measured**2).sum(axis=0)
+    return float(relative_errors(squares, total)[-1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -283,7 +283,7 @@ def assumed_law(robot: Robot, bandwidth_hz: float = 5.0) -> PD:
         >>> type(dynid.loop.assumed_law(robot)).__name__
         'PD'
     """
-    w = _angular(bandwidth_hz)
+    w = 2.0 * np.pi * as_number("bandwidth_hz", bandwidth_hz, above=0.0)
     poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSES, robot.dof))
     inertia = np.diagonal(inertia_matrix(robot, poses), axis1=1, axis2=2).mean(axis=0)
     if not (inertia > 0.0).all():
@@ -291,25 +291,6 @@ def assumed_law(robot: Robot, bandwidth_hz: float = 5.0) -> PD:
             f"the prior of robot '{robot.name}' has no inertia about some joint", remedy="Give prior values, or gains."
         )
     return PD(kp=inertia * w**2, kd=inertia * 2.0 * w)
-
-
-def following_law(model: Robot, bandwidth_hz: float = 5.0) -> ComputedTorqueLaw:
-    """Computed torque, critically damped, for a loop whose law and commanded motion are both unknown.
-
-    The measured motion then stands in for the commanded motion, so there is no tracking error from which a PD law could
-    make torques: simulated, a PD law would lag behind the robot by torque over stiffness.
-
-    Args:
-        model: The robot with parameters that fit the data roughly.
-        bandwidth_hz: Bandwidth of each joint's position loop [Hz].
-    """
-    w = _angular(bandwidth_hz)
-    return ComputedTorqueLaw(model, kp=w**2, kd=2.0 * w)
-
-
-def _angular(bandwidth_hz: float) -> float:
-    """A bandwidth in rad/s."""
-    return 2.0 * np.pi * as_number("bandwidth_hz", bandwidth_hz, above=0.0)
 
 
 _KINDS: dict[str, Any] = {"pd": PD, "pid": PID, "cascade": Cascade, "computed_torque": ComputedTorqueLaw}

@@ -29,7 +29,7 @@ from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
-from dynid.loop.laws import PD, PID, Cascade, ControlLaw, check_law, following_law
+from dynid.loop.laws import PD, PID, Cascade, ComputedTorqueLaw, ControlLaw, check_law
 from dynid.loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
@@ -42,12 +42,9 @@ ASSUMED_LAW_HZ, GIVEN_LAW_HZ = 4000.0, 1000.0
 """Least rates that are assumed for an assumed law, and for a given one of unknown rate [Hz]. Conventions."""
 RATE_TOLERANCE = 0.02
 """Largest deviation of a control rate from a multiple of a log's rate, as a share of it: clocks are that inexact."""
-SHORTEST_S = 1.0
-"""Stretches that are shorter after the loop has settled are left out [s]. Convention."""
 SETTLING_S = 1.0
-"""Time after which a loop has forgotten that it started from noisy measurements [s]. Convention."""
-LOOKED_S = 1.0
-"""Length of a log's beginning from which the law's memory is estimated [s]. Convention."""
+"""Time after which a loop has forgotten that it started from noisy measurements [s]: the law's memory is estimated from
+as much, and stretches that are shorter afterwards are left out. Convention."""
 MOVED = 0.25
 """Periods of its cutoff by which a low-pass may move a reversal. Convention."""
 LEFT = 0.25
@@ -140,7 +137,7 @@ def with_loop(
         part = run.rows(slice(start, stop))
         # the simulation is low-passed as the log was, and its low-pass needs time to settle as well
         kept = slice(int(np.ceil(max(settling_s, filter_s) * run.rate_hz - 1e-6)), None)
-        if part.rows(kept).samples <= SHORTEST_S * run.rate_hz:
+        if part.rows(kept).samples <= SETTLING_S * run.rate_hz:
             continue
         reference = _reference(motion, part, rate, filter_s)
         memory = _starting_memory(part, law, reference)
@@ -196,7 +193,7 @@ def _starting_memory(part: Experiment, law: ControlLaw, reference: ReferenceMoti
     if not m:
         return None
     factor = round(reference.rate_hz / part.rate_hz)
-    seen = part.rows(slice(0, 2 + round(LOOKED_S * part.rate_hz)))
+    seen = part.rows(slice(0, 2 + round(SETTLING_S * part.rate_hz)))
     ticks = factor * np.arange(seen.samples)
     wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[: ticks[-1] + 1]
     held = follow_law(law, seen.q, seen.dq, ticks, wanted, np.zeros(m), 1.0 / reference.rate_hz)
@@ -262,7 +259,8 @@ class InLoop(Estimator):
         # a feasible robot near the data gives an assumed law its model
         fitted = FeasibleWLS(prior_weight=1.0).solve(equations).standard
         assert fitted is not None, "feasible has standard parameters"
-        law = self.law or following_law(equations.robot.with_parameters(fitted), BANDWIDTH_HZ)
+        angular = 2.0 * np.pi * BANDWIDTH_HZ
+        law = self.law or ComputedTorqueLaw(equations.robot.with_parameters(fitted), angular**2, 2.0 * angular)
         law.check_joints(equations.robot.joint_names)
         estimate = self.estimator.solve(self._add_loops(equations, law))
         # a doubted law is to be corrected; nobody can correct an assumed one
@@ -283,7 +281,7 @@ class InLoop(Estimator):
         each = zip(equations.experiments, self._motions(equations), self._control_rates_hz(equations), strict=True)
         runs = [part for run, motion, rate_hz in each for part in with_loop(run, motion, law=law, rate_hz=rate_hz)]
         if not runs:
-            reason = f"no gap-free stretch is longer than {SHORTEST_S:g} s and the settling time"
+            reason = f"no gap-free stretch is longer than {SETTLING_S:g} s and the settling time"
             remedy = "Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares."
             raise ArgumentError(f"{reason}: nothing can be simulated", remedy=remedy)
         if self._simulates_commanded:

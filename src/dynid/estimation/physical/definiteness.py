@@ -23,8 +23,6 @@ POSES = 1000
 """Random poses, and most poses of the data, at which the matrix is looked at (convention)."""
 UNLIMITED = np.pi
 """Largest position of a joint without limits at random poses [rad or m] (convention: one turn)."""
-SEED = 1000
-"""Start of the random poses (convention): the same poses every time."""
 ROUNDING = 1e-10
 """Smallest eigenvalue of a definite matrix, over the product of its diagonal's roots (convention: above rounding)."""
 
@@ -69,7 +67,7 @@ def random_poses(robot: Robot, count: int = POSES) -> Floats:
     limits = np.array([[joint.limits.lower, joint.limits.upper] for joint in robot.moving_joints]).reshape(-1, 2)
     low = np.where(np.isfinite(limits[:, 0]), limits[:, 0], -UNLIMITED)
     high = np.where(np.isfinite(limits[:, 1]), limits[:, 1], UNLIMITED)
-    return np.random.default_rng(SEED).uniform(low, np.maximum(low, high), size=(count, robot.dof))
+    return np.random.default_rng(0).uniform(low, np.maximum(low, high), size=(count, robot.dof))
 
 
 def inertia_matrices(equations: Factors, theta: Floats, values: Floats, poses: Floats) -> Floats:

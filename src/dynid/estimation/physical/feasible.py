@@ -22,7 +22,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.physical.bounds import Bounds
-from dynid.estimation.physical.conic import ConeProgram, Constraint, solve_cone_program, svec, unsvec
+from dynid.estimation.physical.conic import ACCEPTED, ConeProgram, Constraint, solve_cone_program, svec, unsvec
 from dynid.estimation.physical.passivity import Passivity, all_terms
 from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.estimation.score_covariance import Draw, drawn_estimate
@@ -31,8 +31,6 @@ from dynid.information import Factor
 
 HELD = 1e-3
 """Distance from a constraint, in units of the prior, at which it holds a parameter (convention)."""
-ON_EDGE = 1e-5
-"""Distance from a bound, relative to its terms, at which it is met: the accuracy of the solver."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,4 +154,4 @@ def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWL
 def _holds(bound: Constraint, theta: Floats) -> bool:
     """Whether standard parameters lie on the edge of an inequality."""
     size = np.abs(bound.rows) @ np.abs(theta) + np.abs(bound.side)
-    return bound.kind == "at most" and bool(np.any(bound.side - bound.rows @ theta <= ON_EDGE * size))
+    return bound.kind == "at most" and bool(np.any(bound.side - bound.rows @ theta <= ACCEPTED * size))

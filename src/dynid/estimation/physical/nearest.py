@@ -28,20 +28,14 @@ from dynid.robot.model import Robot
 
 TIE = 1e-3
 """Weight of the prior (convention): it decides what the estimate leaves open and hardly moves anything else."""
-SMALLEST = 1e-6
-"""Smallest standard deviation relative to the value (convention): exact fits are not infinitely sure."""
 STRONGEST = 1e8
 """Squared signal-to-noise ratio beyond which data do not count as better: the cone solver's own accuracy."""
-RESOLUTION = 1e-14
-"""Eigenvalues of a scaled information matrix below this part of the largest are rounding (double precision)."""
 RANGE = 1e-12
-"""Eigenvalues of a scaled covariance below this part of the largest are zero: the direction is exactly known."""
+"""Variances below this part of the largest are rounding: a direction, a parameter or a joint is exactly known."""
 BALL_RADIUS = 0.05
 """Radius of the ball that stands in for what the data about a single body leave open [m]; convention."""
 BALL_PULL = 1e-9
 """Weight of that ball against data in units of their standard deviation: it decides only what the data leave open."""
-BODY_MARGIN = 1e-4
-"""Smallest eigenvalue of the pseudo-inertia of a single body, relative to that of the ball; convention."""
 
 
 def nearest_possible_body(
@@ -72,7 +66,7 @@ def nearest_possible_body(
         target=rows @ vector,
         centre=IDENTITY,
         pull=np.full(10, BALL_PULL),
-        constraints=[Constraint("matrix", -np.eye(10), -BODY_MARGIN * IDENTITY)],
+        constraints=[Constraint("matrix", -np.eye(10), -FeasibleWLS().margin * IDENTITY)],
     )
     try:
         nearest = np.asarray(body.from_whitened @ solve_cone_program(program))
@@ -84,7 +78,7 @@ def nearest_possible_body(
 def _information_root(covariance: Floats) -> Floats:
     """(r, k) rows F with ``F^T F`` the inverse of a covariance (k, k) within its range."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    scale = np.where(scale > 0.0, scale, np.max(scale, initial=0.0) * SMALLEST + 1e-300)
+    scale = np.where(scale > 0.0, scale, np.max(scale, initial=0.0) * np.sqrt(RANGE) + 1e-300)
     values, vectors = eigh(covariance / np.outer(scale, scale))
     good = values > RANGE * values[-1]
     return np.asarray((vectors[:, good] / np.sqrt(values[good])).T / scale)
@@ -119,7 +113,7 @@ def _equation_rows(equations: Factors, estimate: Estimate) -> Floats:
     """
     known = ~estimate.undetermined
     noise = estimate.noise_std**2 * estimate.inflation
-    noise = np.maximum(noise, max(RESOLUTION * float(np.max(noise, initial=0.0)), 1e-280))
+    noise = np.maximum(noise, max(RANGE * float(np.max(noise, initial=0.0)), 1e-280))
     R = equations.information.weight(1.0 / noise).R
     U, size, _ = svd(R[:, ~known], full_matrices=False)
     U = U[:, size > 1e-9 * max(float(size.max(initial=0.0)), 1e-300)]
