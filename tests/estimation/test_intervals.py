@@ -7,8 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.linalg import toeplitz
 from scipy.signal import lfilter
@@ -18,7 +16,7 @@ from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.linear.robust import Huber
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.score_sums import WAVES, ScoreSums, make_waves, student_factor, wave_number
+from dynid.estimation.score_sums import WAVES, ScoreSums, student_factor, wave_number
 from dynid.information import Information
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
@@ -72,7 +70,7 @@ def test_each_parameter_has_intervals_by_its_own_degrees_of_freedom() -> None:
 
 
 @pytest.mark.parametrize("alike", [True, False])
-@pytest.mark.parametrize("blocks", [11, 40, 80])
+@pytest.mark.parametrize("blocks", [11, 40])
 def test_degrees_of_freedom_are_those_of_the_covariances_themselves(blocks: int, alike: bool) -> None:
     """Against C_kl formed block by block: ``sum_s (k_s - A_k) B_s (l_s - A_l)'``."""
     rng = np.random.default_rng(4)
@@ -112,28 +110,6 @@ def test_variances_are_right_on_average_in_every_direction(pole: float) -> None:
     found = np.mean([np.diag(claimed(X, e)) for e in noise], axis=0) / student_factor(WAVES) ** 2
     np.testing.assert_allclose(found / exact, 1.0, atol=0.2)
     assert np.ptp(np.log(exact)) > 1.0 or pole == 0.0, "one factor for all directions cannot be right"
-
-
-@settings(max_examples=8, deadline=None)
-@given(st.lists(st.floats(-2.0, 2.0), min_size=9, max_size=9))
-def test_parameters_may_be_chosen_in_any_way(entries: list[float]) -> None:
-    """Other parameters, that is ``T beta``, get the covariance ``T C T'``: combinations are as certain as they are."""
-    T = np.array(entries).reshape(3, 3) + 5.0 * np.eye(3)
-    X, e = regressors(), np.random.default_rng(2).normal(size=SAMPLES)
-    other = claimed(X @ np.linalg.inv(T), e)
-    np.testing.assert_allclose(other, T @ claimed(X, e) @ T.T, rtol=0.15, atol=0.02 * np.abs(other).max())
-
-
-def test_waves_pass_no_constant() -> None:
-    one = make_waves(np.full(24, 50.0), np.zeros(24, int))
-    assert one.shape == (WAVES, 24)
-    np.testing.assert_allclose(one.sum(axis=1), 0.0, atol=1e-12)
-    few = make_waves(np.full(24, 50.0), np.repeat([0, 1, 2], 8))
-    for run in range(3):
-        np.testing.assert_allclose(few[:, 8 * run : 8 * run + 8].sum(axis=1), 0.0, atol=1e-12)
-    many = make_waves(np.full(24, 50.0), np.repeat(np.arange(12), 2))
-    np.testing.assert_array_equal(many[:, 0::2], many[:, 1::2])
-    assert make_waves(np.array([5.0]), np.zeros(1, int)).shape == (0, 1)
 
 
 def test_short_logs_have_fewer_waves() -> None:
@@ -194,8 +170,8 @@ def shifted_runs(size: float, count: int) -> list[Experiment]:
     return [replace(run, effort=run.effort + size * rng.normal(size=3)) for run in runs]
 
 
-@pytest.mark.parametrize("count", [3, 10])
-def test_differences_between_runs_widen_the_intervals_of_what_differs(count: int) -> None:
+def test_differences_between_runs_widen_the_intervals_of_what_differs() -> None:
+    count = 3
     alike, other = (WLS().solve(build_equations(arm(), shifted_runs(size, count))) for size in (0.0, 0.5))
     growth = other.stderr / alike.stderr
     offsets = np.array([name.startswith("OFF") for name in alike.names])
@@ -205,13 +181,12 @@ def test_differences_between_runs_widen_the_intervals_of_what_differs(count: int
     assert 0.4 < np.median(other.stderr[offsets]) / (0.5 / np.sqrt(count)) < 4.0
 
 
-@pytest.mark.parametrize("still", [1, 2])
-def test_joints_that_stand_still_in_all_runs_are_left_open(still: int) -> None:
+def test_joints_that_stand_still_in_all_runs_are_left_open() -> None:
     """Their own parameters have no equations; the others have intervals that differences between runs may widen."""
     robot = ur10().with_terms(RotorInertia(), Viscous(1.0), Coulomb(1.0), Offset())
 
     def motion(t: Floats, wave: TimeFunction) -> tuple[Floats, ...]:
-        moves = np.arange(robot.dof) >= still
+        moves = np.arange(robot.dof) >= 2
         return tuple(values * moves for values in wave(t))
 
     runs = [

@@ -27,7 +27,7 @@ from estimation.planted import arm, coverage, planted_run
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 BASE = base_parameters(ROBOT)
 TRUTH = BASE.project(ROBOT.parameter_vector)
-RUNS = 60
+RUNS = 30
 
 
 def covered(interval: np.ndarray) -> np.ndarray:
@@ -44,37 +44,26 @@ def test_white_torque_noise(band_hz: float | None) -> None:
     assert 0.90 < np.mean(hits) < 0.985
 
 
-def test_coloured_torque_noise_widens_the_intervals() -> None:
-    hits, inflation = [], []
-    clean = planted_run(ROBOT, samples=4000)
-    for seed in range(RUNS):
-        white = np.random.default_rng(seed).normal(size=(4200, ROBOT.dof))
-        noise = lfilter([0.2], [1.0, -0.8], white, axis=0)[200:]
-        run = replace(clean, effort=clean.effort + 0.1 * noise)
-        estimate = WLS().solve(build_equations(ROBOT, run, base=BASE))
-        hits.append(covered(estimate.interval()))
-        inflation.append(estimate.inflation.mean())
-    assert np.mean(inflation) > 3.0  # (1 + 0.8) / (1 - 0.8) = 9 for constant columns
-    assert 0.88 < np.mean(hits) < 0.985
-
-
-@pytest.mark.parametrize("estimator", [Huber(), Energy()], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", [WLS(), Huber(), Energy()], ids=lambda e: type(e).__name__)
 def test_coloured_torque_noise_of_every_estimator(estimator: Estimator) -> None:
     """AR(1) noise of 0.9: intervals hold about as often as those of least squares."""
     robot = arm()
-    hits = []
+    hits, inflation = [], []
     for seed in range(10):
         white = np.random.default_rng(seed).normal(size=(2200, robot.dof))
         noise = lfilter([np.sqrt(1.0 - 0.9**2)], [1.0, -0.9], white, axis=0)[200:]
         clean = planted_run(robot, samples=2000, rate_hz=200.0, period_s=10.0, motion=seed)
         equations = build_equations(robot, replace(clean, effort=clean.effort + 0.3 * noise))
-        hits.append(coverage(equations, estimator.solve(equations)))
+        estimate = estimator.solve(equations)
+        hits.append(coverage(equations, estimate))
+        inflation.append(estimate.inflation.mean())
+    assert np.mean(inflation) > 3.0 or isinstance(estimator, Energy)  # (1 + 0.9) / (1 - 0.9) = 19 for constant columns
     assert 0.86 < np.mean(hits) < 0.99
 
 
 def test_position_noise() -> None:
     hits = []
-    for seed in range(30):
+    for seed in range(15):
         log = simulate_experiment(
             ROBOT,
             sum_of_sines(ROBOT.dof, amplitude=0.6, seed=1),

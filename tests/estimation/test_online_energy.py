@@ -10,7 +10,7 @@ import pytest
 from scipy.interpolate import make_interp_spline
 
 import dynid
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.energy_differences import Energy
 from dynid.estimation.online.online_energy import OnlineEnergy
@@ -21,7 +21,7 @@ from dynid.robot.model import Robot
 from dynid.terms.base import StateTerm
 from dynid.terms.springs import AngleHarmonic
 
-from .planted import Floats, arm, experiment, planted_run, with_friction
+from .planted import Floats, arm, planted_run, with_friction
 
 ROBOTS = [arm(), with_friction(zoo.stanford()), with_friction(zoo.puma560()), with_friction(zoo.scara()), zoo.ur10()]
 
@@ -78,21 +78,6 @@ def test_after_the_last_sample_it_is_the_batch_estimate(robot: Robot) -> None:
     assert np.abs(online.values - np.linalg.lstsq(W, Y, rcond=None)[0]).max() < 1e-9
 
 
-def test_an_interval_of_one_sample_is_the_trapezoid() -> None:
-    robot = zoo.scara()
-    run = planted_run(robot, samples=1500, rate_hz=250.0)
-    tracker = OnlineEnergy(robot, rate_hz=250.0, interval_s=0.004)
-    tracker.update(run.q, run.dq, run.effort)
-    columns = list(tracker.base.columns)
-    W = np.diff(dynid.energy_regressor(robot, run.q, run.dq), axis=0)[:, columns]
-    power = (run.effort * run.dq).sum(axis=1)
-    Y = (power[1:] + power[:-1]) / 2.0 / 250.0
-    assert (tracker.interval_s, tracker.equation_count) == (0.004, 1499)
-    assert np.abs(tracker.estimate().values - np.linalg.lstsq(W, Y, rcond=None)[0]).max() < 1e-9
-    batch = Energy(interval_s=0.004).solve(build_equations(robot, run))
-    assert np.abs(tracker.estimate().values - batch.values).max() < 1e-9
-
-
 def test_an_interval_shorter_than_the_sampling_time_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"interval_s is 0\.001 s, and samples are 0\.004 s apart"):
         OnlineEnergy(arm(), rate_hz=250.0, interval_s=0.001)
@@ -117,31 +102,6 @@ def test_gaps_masks_and_portions() -> None:
                 tracker.update(broken.q[here], broken.dq[here], broken.effort[here], valid=valid[here])
         assert tracker.samples == 3000
         assert np.abs(tracker.estimate().values - batch.values).max() < 1e-9
-
-
-@pytest.mark.parametrize("still", [[1], [0, 1, 2]], ids=str)
-def test_what_the_motion_cannot_show_never_gets_a_finite_interval(still: list[int]) -> None:
-    robot = arm()
-    run = planted_run(robot, samples=1500, rate_hz=240.0)
-    states = [run.q.copy(), run.dq.copy(), run.ddq.copy()]
-    for state, value in zip(states, (0.3, 0.0, 0.0), strict=True):
-        state[:, still] = value
-    effort = inverse_dynamics(robot, *states)
-    run = experiment(*states, effort + 0.1 * np.random.default_rng(0).normal(size=effort.shape), 240.0)
-    tracker = OnlineEnergy(robot, rate_hz=240.0)
-    W, _ = energy_by_hand(robot, run, tracker.base.columns, 12)
-    length = np.linalg.norm(W, axis=0)
-    _, s, Vt = np.linalg.svd(W / np.where(length > 1e-10, length, np.inf))
-    free = Vt[np.append(s, np.zeros(len(Vt) - len(s))) < 1e-9]
-    hidden = (np.abs(free) > 1e-6).any(axis=0)
-    assert hidden.any()
-    for start in range(0, 1500, 25):
-        here = slice(start, start + 25)
-        tracker.update(run.q[here], run.dq[here], run.effort[here])
-        estimate = tracker.estimate()
-        assert np.isinf(estimate.stderr[hidden]).all()
-    if len(still) == 1:
-        assert np.isfinite(estimate.stderr[~hidden]).any()
 
 
 def test_noise_of_a_motion_never_gives_a_finite_interval_if_it_is_stated() -> None:
@@ -191,20 +151,6 @@ def test_few_equations_and_silence_claim_nothing() -> None:
     quiet = OnlineEnergy(robot, rate_hz=240.0)
     quiet.update(run.q, run.dq, np.zeros_like(run.q))
     assert quiet.estimate().undetermined.all()
-
-
-@pytest.mark.parametrize("channel", range(3))
-@pytest.mark.parametrize("value", [np.nan, 1e40])
-def test_numbers_that_are_not_finite_are_refused_and_leave_no_trace(channel: int, value: float) -> None:
-    run = planted_run(arm(), samples=63)
-    tracker = fed(arm(), run, portion=63)
-    before = tracker.estimate().values
-    sample = [np.array(x[0]) for x in (run.q, run.dq, run.effort)]
-    sample[channel][2] = value
-    with pytest.raises(DataError, match=r"sample 63, joint joint3: .*Leave the sample out"):
-        tracker.update(*sample)
-    assert (tracker.samples, tracker.equation_count) == (63, 12)
-    assert np.array_equal(tracker.estimate().values, before)
 
 
 def test_settings_without_meaning_are_refused() -> None:

@@ -140,15 +140,6 @@ def test_no_torque_error_of_that_size_moves_an_estimate_further(seed: int) -> No
     assert found.overall.condition == pytest.approx(np.linalg.cond(W / scaled), rel=1e-6)
 
 
-def test_the_diagnosis_of_an_identification() -> None:
-    equations = equations_of(arm(), noise=(1.0, 0.5, 0.2))
-    found = estimate_bounds(equations, WLS().solve(equations))
-    assert 0.0 < found.overall.target_error < 1.0
-    assert np.isfinite(found.overall.bound)
-    assert found.overall.bound <= found.overall.target_bound * (1.0 + 1e-9)
-    assert "Worst case" in found.sentence
-
-
 def test_open_parameters_have_no_bound() -> None:
     equations = still(arm(), [2])
     estimate = WLS().solve(equations)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import ArgumentError
 from dynid.links.recipe import Recipe
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.term_names import add_terms
@@ -165,16 +165,3 @@ def test_library_and_command_agree_on_a_simulated_log(tmp_path: Path) -> None:
         dynid.identify(arm, [recording, dynid.process(recording)])
     with pytest.raises(ArgumentError, match="splits logs before"):
         dynid.identify(arm, dynid.process(recording), Recipe(hold_out="30%"))
-
-
-@pytest.mark.skipif(not (DATASETS / "tx40").is_dir(), reason="the data sets are not here")
-def test_library_and_command_agree_on_the_tx40(tmp_path: Path) -> None:
-    chart, logs = ROOT / "channel_maps" / "tx40.toml", tmp_path / "tx40"
-    logs.mkdir()
-    for path in (DATASETS / "tx40").glob("*.csv"):  # the first 3 of 9 s
-        (logs / path.name).write_text("".join(path.read_text().splitlines(keepends=True)[:15001]))
-    by_command = values_of_command("tx40", logs, "--map", chart, "--out", tmp_path / "out")
-    fit = dynid.identify(dynid.robots.get("tx40"), logs, channel_map=chart)
-    assert values_of(fit) == by_command
-    with pytest.raises(DataError, match="identified from that log"):
-        dynid.runs.run(dynid.runs.Validate(tmp_path / "out", [logs], channel_map=chart))
