@@ -18,44 +18,13 @@ from click.testing import CliRunner, Result
 from dynid.cli import main
 from dynid.export.result_file import read_result
 from dynid.files import file_digest
-from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.robot.formats.urdf import write_urdf
-from dynid.robot.zoo import cylindrical
-from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset, RotorInertia
 
-MAP = """[time]
-column = "t"
-unit = "s"
-[position]
-columns = ["q1", "q2", "q3"]
-unit = ["rad", "m", "m"]
-[effort]
-columns = ["tau1", "tau2", "tau3"]
-unit = ["N m", "N", "N"]
-"""
+from .conftest import Desk
 
 
-def write_log(path: Path, seed: int) -> None:
-    robot = cylindrical().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
-    run = simulate_experiment(
-        robot, sum_of_sines(3, seed=seed), rate_hz=100, duration_s=8, noise=Noise(effort=0.05), seed=seed
-    )
-    names = ["t", *(f"q{j + 1}" for j in range(3)), *(f"tau{j + 1}" for j in range(3))]
-    rows = np.column_stack([run.time, run.q, run.effort])  # type: ignore[list-item]
-    np.savetxt(path, rows, delimiter=",", header=",".join(names), comments="")
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A robot, three logs, a map and a finished identification."""
-    folder = tmp_path_factory.mktemp("bench")
-    write_urdf(cylindrical(), folder / "arm.urdf")
-    for seed in (1, 2, 3):
-        write_log(folder / f"run{seed}.csv", seed)
-    (folder / "map.toml").write_text(MAP)
-    assert identify(folder, "res").exit_code == 0
-    return folder
+@pytest.fixture(scope="session")
+def bench(desk: Desk) -> Path:
+    return desk.folder
 
 
 def run(*arguments: str | Path) -> Result:
