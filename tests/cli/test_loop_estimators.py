@@ -83,12 +83,7 @@ def test_a_law_without_what_it_was_to_follow_is_refused(bench: Path) -> None:
     [
         (("--estimator", "iv", "--set", "law=other.toml"), "has 3 moving joints"),
         (("--estimator", "iv", "--set", "law=none.toml"), "none.toml"),
-        (("--estimator", "iv", "--set", "band_hz=5"), "without band_hz"),
-        (("--estimator", "iv", "--set", "springs=joint1"), "no springs"),
         (("--estimator", "iv", "--set", "law=odd.toml"), "no multiple of the log's 100 Hz"),
-        (("--estimator", "wls", "--set", "law=law.toml"), "the law has no effect"),
-        (("--estimator", "iv", "--engine", "pieces"), "whole log in memory"),
-        (("--estimator", "kalman"), "Known names: feasible"),
     ],
 )
 def test_what_does_not_go_together_is_refused(bench: Path, options: tuple[str, ...], reason: str) -> None:

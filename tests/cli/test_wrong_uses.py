@@ -49,6 +49,13 @@ TEXTS = {
     "pd.toml": 'kind = "pd"\nkp = [1, 1, 1]\nkd = [1, 1, 1]\n',
     "broken.toml": "kind = \n",
     "empty.toml": "",
+    "empty.json": "{}",
+    "cut.json": "[1, 2",
+    "list.json": "[]",
+    "light.toml": "[[object]]\nname = 'x'\nmass = -1.0",
+    "weight.toml": "[[object]]\nname = 'x'\nweight = 1.0",
+    "moments.toml": "[[object]]\nname = 'x'\nmass = 1.0\nprincipal_moments = [1.0]",
+    "rock.urdf": '<robot name="rock"><link name="stone"/></robot>',
     "arm.sdf": '<sdf version="1.7"><model name="arm"/></sdf>',
     "log.json": '{"entries": [{"t": 0.0, "q": [0.1, 0.2, 0.3]}, {"t": 0.01, "q": [0.1, 0.2, 0.3]}]}',
     "massless.urdf": PLAIN_URDF.format(name="r", inertial=""),
@@ -198,6 +205,17 @@ identify arm.urdf run1.csv --map map.toml --out new --delay 0.01 -> 2: Write --s
 identify arm.urdf run1.csv --map map.toml --out new --recipe map.toml -> 2: this is a channel map, not a recipe
 identify arm.urdf run1.csv run2.csv --map map.toml --validate run2.csv --out new -> 2: Hold out another run
 identify arm.urdf run1.csv --map map.toml --out new --hold-out 30 -> 2: Write 40% for the last 40 %
+identify arm.urdf run1.csv --map map.toml --out new --hold-out 30% --validate run2.csv -> 2: mutually exclusive
+identify arm.urdf run1.csv --map map.toml --out new --hold-out some -> 2: some
+identify arm.urdf run1.csv --map map.toml --out new --estimator energy --set band_hz=5 -> 2: without band_hz
+identify arm.urdf run1.csv --map map.toml --out new --estimator iv --set band_hz=5 -> 2: without band_hz
+identify arm.urdf run1.csv --map map.toml --out new --estimator iv --set springs=joint1 -> 2: no springs
+identify arm.urdf run1.csv --map map.toml --out new --estimator iv --engine pieces -> 2: whole log in memory
+identify arm.urdf run1.csv --map map.toml --out new --estimator huber --engine pieces -> 2: whole log in memory
+identify arm.urdf run1.csv --map map.toml --out new --set band_hz=5 --engine pieces -> 2: whole log in memory
+identify arm.urdf run1.csv --map map.toml --out new --set springs=joint1 --engine pieces -> 2: in memory
+identify arm.urdf run1.csv --map map.toml --out new --hold-out 30% --engine pieces -> 2: whole log in memory
+identify arm.urdf run1.csv --map map.toml --out new --estimator wls --set law=pd.toml -> 2: the law has no effect
 identify arm.urdf run1.csv --map map.toml --out new --hold-out 130% -> 2: '130%' leaves nothing
 identify arm.urdf run1.csv --map map.toml --out new --hold-out 100:200 -> 3: run1.csv: none of the log's 8 s
 identify arm.urdf run1.csv --map map.toml --out new --hold-out every:1:1 -> 2: leaves nothing to identify from
@@ -228,6 +246,20 @@ validate res run1.csv --map map.toml -> 2: has not seen
 validate arm.urdf run2.csv --map map.toml -> 3: logs come after it
 validate run2.csv res --map map.toml -> 3: this is no result of an identification
 load arm.urdf run1.csv --map map.toml --set sign=-1 -> 2: --sensor
+load arm.urdf run1.csv --map map.toml --set find=drift -> 2: --sensor
+load arm.urdf run1.csv --map map.toml --sensor link3 --set link=link3 -> 2: link is for joint torques
+load arm.urdf run1.csv --map map.toml --sensor link3 --arm 0.1,0.01 -> 2: --arm
+load arm.urdf run1.csv --map map.toml --arm unknown -> 2: MASS,COM
+load arm.urdf run1.csv --map map.toml --arm -1,0.1 -> 2: from 0 up
+load arm.urdf run1.csv --map map.toml --arm 0.1,0.1 --unloaded run2.csv -> 2: does not matter
+load arm.urdf run1.csv --map map.toml --unloaded copy.csv -> 2: which holds the load
+load arm.urdf run1.csv --map map.toml --tare empty.json -> 3: missing required field `parameters`
+load arm.urdf run1.csv --map map.toml --tare cut.json -> 3: no JSON
+load arm.urdf run1.csv --map map.toml --tare list.json -> 3: got `array`
+load arm.urdf run1.csv --map map.toml --set library=empty.toml -> 3: missing required field `object`
+load arm.urdf run1.csv --map map.toml --set library=light.toml -> 3: object[0].mass: expected
+load arm.urdf run1.csv --map map.toml --set library=weight.toml -> 3: unknown field `weight`
+load arm.urdf run1.csv --map map.toml --set library=moments.toml -> 3: object[0].principal_moments
 load arm.urdf run1.csv --map map.toml --sensor link3 --unloaded run2.csv -> 2: --unloaded
 load arm.urdf run1.csv --map map.toml --sensor link3 -> 3: wrench
 load arm.urdf run1.csv --map map.toml --unloaded run1.csv -> 2: Give a run of the robot without
@@ -243,6 +275,14 @@ excite arm.urdf --set scale=nan --out new -> 2: does not fit. Give
 excite arm.urdf --period 0 --out new -> 2: --period
 excite arm.urdf --floor 0 --out new -> 2: Write --set floor=VALUE.
 excite arm.urdf --set points=5 --out new -> 2: choose --method energy-points
+excite arm.urdf --set velocity=1 --set rate_hz=0.01 --out new -> 2: a rate of 0.01 Hz does not fit this motion
+excite arm.urdf --set velocity=1 --set rate_hz=1e9 --out new -> 2: a rate of 1e+09 Hz does not fit this motion
+excite arm.urdf --set velocity=1 --set jerk=1,2 --out new -> 2: one for each of the 3 joints
+excite arm.urdf --set velocity=1 --set box=1,2 --out new -> 2: box: three ranges
+excite arm.urdf --set velocity=1 --method energy-points --out new -> 2: needs a limit of acceleration
+excite arm.urdf --set velocity=1 --method energy-points --set points=3 --acceleration 5 --out new -> 2: cannot reveal
+excite rock.urdf --out new -> 2: no moving joint
+excite ur10 --set clearance=0.01 --out new -> 2: clearance: the robot was not read from a URDF
 excite arm.urdf --acceleration fast --out new -> 2: does not fit
 excite arm.urdf --acceleration 1,2 --out new -> 2: one for each of the 3 joints
 excite arm.urdf --set box=1:0,:,: --out new -> 2: not below its upper end
@@ -252,6 +292,9 @@ actuate arm.urdf run1.csv --map commands.toml --law lew.toml -> 3: lew.toml: the
 actuate arm.urdf run1.csv --map commands.toml --law broken.toml -> 2: the file is not TOML
 actuate arm.urdf run1.csv --map commands.toml --law empty.toml -> 2: field `kind`. Kinds are position, motor
 actuate arm.urdf run1.csv --map commands.toml --law pd.toml -> 2: kind: invalid enum value 'pd'
+actuate arm.urdf run1.csv --map commands.toml --law map.toml -> 2: this is a channel map, not the law of drives
+actuate arm.urdf run1.csv run1.csv --map commands.toml --law pd.toml -> 2: is given twice
+actuate arm.urdf run1.csv --map commands.toml --law pd.toml --held-out run1.csv -> 2: is a log that is trained on
 actuate arm.urdf --law pd.toml -> 2: Missing argument 'LOGS...'
 actuate arm.urdf run1.csv --map commands.toml --law pd.toml --out res -> 5: holds a finished run
 actuate run1.csv arm.urdf --law pd.toml -> 2: The robot comes first, then the logs

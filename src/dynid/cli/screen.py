@@ -28,8 +28,6 @@ Advance = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""
 LINE = 80
 """Widest line that is printed, in characters (convention: the usual width of a terminal)."""
-ONE_LINE = 240
-"""Longest finding that is printed, in characters (convention: three lines of a usual terminal)."""
 MOST_FINDINGS = 5
 """Most findings on a screen; --verbose shows all (convention)."""
 MOST_ROWS = 12
@@ -66,11 +64,12 @@ def progress(task: str) -> Iterator[Advance]:
 
 
 def show_finding(finding: Finding, *, brief: bool = False) -> None:
-    """Print a finding on the error stream: within the width of the terminal, or as one line where it is to be brief."""
+    """Print a finding on the error stream: whole, or as much of it as one line of the terminal holds (brief)."""
     place = (finding.log or finding.where) if finding.joint is None else finding.joint
     message = finding.message if finding.severity == "note" else finding.sentence.removeprefix(f"{place}: ")
     text = f"{finding.severity} [{finding.code}]: {place}: {message}"
-    lines = textwrap.shorten(text, ONE_LINE, placeholder=" ...") if brief else wrap_lines(text)
+    width = shutil.get_terminal_size().columns
+    lines = textwrap.shorten(text, width, placeholder=" ...") if brief else wrap_lines(text)
     colour = {"error": "red", "warning": "yellow", "note": None}[finding.severity]
     head, _, rest = visible_text(lines).partition(" ")
     click.echo(f"{click.style(head, fg=colour, bold=colour is not None)} {rest}", err=True)
@@ -169,8 +168,8 @@ def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, v
         echo("")
     for finding in shown:
         show_finding(finding, brief=not verbose)
-    if len(findings) > len(shown):
-        echo(f"{len(findings) - len(shown)} more findings: --verbose{' or the report' if out else ''}.")
+    if shown and not verbose:
+        echo(f"{len(findings)} finding{'s' * (len(findings) > 1)} in full: --verbose{' or the report' if out else ''}.")
     if verbose and screen.details:
         echo(f"\n{wrap_lines(screen.details)}")
     page = "" if out is None or not (out / "report.html").exists() else f"; open {out / 'report.html'} in a browser"

@@ -18,8 +18,6 @@ from dynid.arrays import Floats
 from dynid.safe_text import markdown_text
 from dynid.tables import Cell, Table
 
-BAR_HALF = 80.0
-"""Half width of the drawing of an interval [px]."""
 FAR_START = 100.0
 """Start of an axis, in lengths of the axis, beyond which it is subtracted.
 
@@ -65,14 +63,12 @@ class Notices(Struct, frozen=True, tag=True):
 
 
 class Rows(Struct, frozen=True, tag=True):
-    """A table; with ``bars`` each row has a drawing of prior, data alone and result with its interval."""
+    """A table."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     folded: str = ""
     """If not empty, the table is folded away behind this text."""
-    bars: tuple[tuple[float | None, ...], ...] = ()
-    """For each row (prior, data alone, its half interval, result, its half interval); None where unknown."""
 
 
 class Curve(Struct, frozen=True):
@@ -228,41 +224,8 @@ def _finite(cell: Cell) -> Cell:
 
 def _rows_html(block: Rows) -> str:
     text = _table(block).to_html()
-    if block.bars:
-        head, *lines = text.split("<tr>")[1:]
-        drawings = ["<th>prior | data alone &#9675; result &#9679;</th>"]
-        drawings += [f'<td class="bar">{_bar(bar)}</td>' for bar in block.bars]
-        rows = []
-        for line, drawing, end in zip([head, *lines], drawings, ["</th>", *["</td>"] * len(lines)], strict=True):
-            first, rest = line.split(end, 1)
-            rows.append(f"{first}{end}{drawing}{rest}")
-        text = "<table><thead><tr>" + "<tr>".join(rows)
     text = f'<div class="scroll" tabindex="0" role="region" aria-label="table">{text}</div>'
     return f"<details><summary>{escape(block.folded)}</summary>{text}</details>" if block.folded else text
-
-
-def _bar(bar: Sequence[float | None]) -> str:
-    """An SVG with zero in the middle; the largest magnitude of the three values is three quarters of the half width."""
-    prior, data, data_half, result, half = (None if x is None or not math.isfinite(x) else x for x in bar)
-    largest = max((abs(x) for x in (prior, data, result) if x is not None), default=0.0) or 1.0
-
-    def at(value: float) -> float:
-        return BAR_HALF * (1.0 + min(max(0.75 * value / largest, -1.0), 1.0))
-
-    parts = [f'<line class="zero" x1="{BAR_HALF:g}" x2="{BAR_HALF:g}" y1="0" y2="18"/>']
-    words = [] if prior is None else [f"prior {prior:.4g}"]
-    for value, width, y, kind in ((data, data_half, 5, "data"), (result, half, 12, "result")):
-        if value is None:
-            continue
-        if width is not None:
-            ends = f'x1="{at(value - width):.1f}" x2="{at(value + width):.1f}" y1="{y}" y2="{y}"'
-            parts.append(f'<line class="{kind}" {ends}/>')
-        parts.append(f'<circle class="{kind}" cx="{at(value):.1f}" cy="{y}" r="3"/>')
-        words.append(f"{kind} {value:.4g}" + ("" if width is None else f" ± {width:.2g}"))
-    if prior is not None:
-        parts.append(f'<line class="prior" x1="{at(prior):.1f}" x2="{at(prior):.1f}" y1="1" y2="17"/>')
-    title = f"<title>{escape('; '.join(words))}</title>"
-    return f'<svg width="{2 * BAR_HALF:g}" height="18" role="img">{title}{"".join(parts)}</svg>'
 
 
 def _widget(kind: str, label: str, data: Mapping[str, Any], height: int) -> str:

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
-from dynid.estimation.estimate import TWO_SIDED_95, Source, convert_estimate
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.estimate import Source
 from dynid.links.identification_view import shared_friction
 from dynid.links.identify import Identification
 from dynid.links.significance import PruningCost
@@ -63,16 +61,6 @@ SOURCES: dict[Source, tuple[str, str]] = {
     "open": ("Left open", "This motion does not reveal these parameters."),
 }
 """Heading and note of the base parameters from each source."""
-
-
-BARS = (
-    "The drawing of each row has zero in the middle and its own scale: the grey line is the prior, the green circle "
-    "with its 95 % interval is what the data alone say (weighted least squares without prior and constraints), the "
-    "blue dot is the result. Point at a drawing to read the numbers; click a heading to sort."
-)
-"""How to read the drawings."""
-
-
 NAMES = (
     "XX3 to ZZ3 are moments and products of inertia of the third moving link about the origin of its frame, MX3, MY3 "
     "and MZ3 its first moments (mass times centre of mass), M3 its mass; the R of ZZR3 marks a sum with parameters of "
@@ -87,23 +75,6 @@ def _names(fit: Identification) -> str:
     words = {term.symbol.strip("*@"): term_words([term]) for term in terms}
     named = [f"{symbol}: {word}" for symbol, word in words.items() if symbol]
     return f"Names: {NAMES}{'; ' if named else ''}{', '.join(named)}."
-
-
-def _data_alone(fit: Identification) -> tuple[Floats, Floats]:
-    """(b,) values and half 95 % intervals by the data without prior and constraints; NaN where there are no data."""
-    if not fit.equations.information.parts:
-        return (np.full(len(fit.estimate.names), np.nan),) * 2
-    found = convert_estimate(WLS().solve(fit.equations), fit.equations.base, fit.base)
-    known = ~found.undetermined
-    half = TWO_SIDED_95 * found.stderr
-    return np.where(known, found.values, np.nan), np.where(known, half, np.nan)
-
-
-def _with_half(value: float, half: float) -> str | None:
-    """A value with the half width of its 95 % interval, as text."""
-    if not np.isfinite(value):
-        return None
-    return f"{value:.4g}\u00a0±\u00a0{half:.2g}" if np.isfinite(half) else f"{value:.4g}"
 
 
 def base_marks(fit: Identification) -> tuple[str, ...]:
@@ -143,7 +114,6 @@ def parameters_chapter(fit: Identification) -> Chapter:
     marks = base_marks(fit)
     blocks: list[Block] = [
         Text(_names(fit), "hint"),
-        Text(BARS, "hint"),
         *_base_tables(fit, marks),
         Heading("What the marks mean"),
         Bullets(WORDS),
@@ -158,23 +128,17 @@ def _base_tables(fit: Identification, marks: Sequence[str]) -> list[Block]:
     """The parameters with their intervals; parts of a friction that several terms share are folded away."""
     estimate, base = fit.estimate, fit.base
     prior = base.project(fit.robot.parameter_vector).tolist() + [None] * len(fit.terms)
-    data, data_half = _data_alone(fit)
     shared = shared_friction(fit.equations)
     rows: dict[str, list[tuple[Cell, ...]]] = {source: [] for source in ("shared", *SOURCES)}
-    bars: dict[str, list[tuple[float | None, ...]]] = {source: [] for source in ("shared", *SOURCES)}
-    for k, ((low, high), source) in enumerate(zip(estimate.interval(), estimate.sources, strict=True)):
-        name, value, half = estimate.names[k], float(estimate.values[k]), 0.5 * float(high - low)
-        alone = (float(data[k]), float(data_half[k]))
-        place = "shared" if name in shared else source
-        figures = (_with_half(value, half), _with_half(*alone), prior[k])
-        rows[place].append((name, *figures, estimate.units[k], marks[k]))
-        bars[place].append((prior[k], *alone, value, half))
-    header = ("base parameter", "result", "data alone", "prior", "unit", "mark")
+    columns = (estimate.names, estimate.values, 0.5 * np.ptp(estimate.interval(), axis=1), prior, estimate.units, marks)
+    for source, name, value, half, *others in zip(estimate.sources, *columns, strict=True):
+        result = f"{value:.4g}\u00a0±\u00a0{half:.2g}" if np.isfinite(half) else f"{value:.4g}"
+        rows["shared" if name in shared else source].append((name, result, *others))
+    header = ("base parameter", "result, with its 95 % interval", "prior", "unit", "mark")
     blocks: list[Block] = []
     for source, (heading, note) in SOURCES.items():
         if rows[source]:
-            table = Rows(header, tuple(rows[source]), bars=tuple(bars[source]))
-            blocks += [Heading(heading), Text(note, "hint"), table]
+            blocks += [Heading(heading), Text(note, "hint"), Rows(header, tuple(rows[source]))]
     if parts := rows["shared"]:
         folded = f"{len(parts)} coefficients of friction that several terms share: each is only a part of it"
         blocks.append(Rows(header, tuple(parts), folded))

@@ -203,6 +203,7 @@ def actuate(run: ActuatorRun) -> Screen:
     The exit code is 1 if the model is of no use: motions that it was not fitted to are off by more than half of what
     the commands are off by.
     """
+    from dynid.findings import Finding
     from dynid.report.sections.servo_sections import open_sentences, servo_table
 
     (robot, logs, law, chart, out), rows = _given("robot", "logs", "law", "channel_map", "out"), servo_table(run.found)
@@ -213,11 +214,10 @@ def actuate(run: ActuatorRun) -> Screen:
         verdict=run.verdict,
         good=run.is_usable,
         tables=[Table.of(rows.header, rows.rows)],
-        findings=run.findings,
-        files=[*([] if choice is None else [f"Taken up by predicting parts of the logs: {choice.sentence}."]),
-               *(f"Open: {line}" for line in is_open[:2])],
+        findings=[*run.findings, *(Finding(code="open-parameters", severity="warning", where="values", message=line)
+                                   for line in is_open)],
+        files=[] if choice is None else [f"Taken up by predicting parts of the logs: {choice.sentence}."],
         commands=[*([better] if is_open or not run.is_usable else []), *([] if out or not run.is_usable else [keep])],
-        details="\n".join(is_open),
     )  # fmt: skip
 
 
