@@ -86,7 +86,7 @@ def main(runs: int = 200, first: int = 0) -> None:
             errors["arm known"].append(load_errors(identify_payload(ARM, loaded=loaded, physical=False)))
             one = noisy(another_arm(held, rng), rng, cutoff)
             errors["arm uncertain"].append(load_errors(identify_payload(ARM, loaded=one, arm=STATED, physical=False)))
-            gains = identify_drive_gains(ARM, loaded=loaded, unloaded=unloaded, known=TRUTH)
+            gains = identify_drive_gains(ARM, loaded=loaded, unloaded=unloaded, mass_kg=TRUTH.mass, com=TRUTH.com)
             errors["drive gains"].append((gains.gain - 1.0) / gains.stderr)
         name = "white" if cutoff is None else f"filtered at {cutoff:g} Hz"
         for what, found in errors.items():

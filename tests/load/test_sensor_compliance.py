@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
 import dynid
-from dynid.errors import ArgumentError, DataError, EstimationError
+from dynid.errors import EstimationError
 from dynid.kernels import wrench_regressor
 from dynid.load.sensing import Sensing
 from dynid.load.wrist import identify_load
@@ -120,13 +120,3 @@ def test_a_search_that_fails_says_that_the_sensor_may_be_rigid_and_what_to_leave
         identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
     assert "Leave find_compliance out" in (refused.value.remedy or "")
     assert identify_load(ARM, run, sensor_frame=LINK, physical=False).mass == pytest.approx(BODY.mass, abs=0.05)
-
-
-def test_what_excludes_each_other_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="find_compliance"):
-        Sensing(find_compliance=True, find_gravity=True)
-    run, _ = swinging()
-    assert run.wrench is not None
-    short = make_run(*(array[:6] for array in (run.time, run.q, run.dq, run.ddq, run.wrench)))
-    with pytest.raises(DataError, match="long enough"):
-        identify_load(ARM, short, sensor_frame=LINK, sensing=Sensing(find_compliance=True))

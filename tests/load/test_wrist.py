@@ -15,8 +15,7 @@ import dynid
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.kernels import energy_regressor, wrench_regressor
 from dynid.load.load import Load
-from dynid.load.sensing import Sensing
-from dynid.load.sensor_calibration import calibrate_sensor
+from dynid.load.sensing import Sensing, calibrate_sensor
 from dynid.load.sensor_faults import check_wrench
 from dynid.load.wrench_equations import frame_axes, robot_equations
 from dynid.load.wrist import identify_load, identify_load_from_poses, wrench_data
@@ -145,11 +144,6 @@ def test_tilted_base(turned: bool) -> None:
     assert np.all(np.abs(load.vector - TRUTH.vector) < 4 * load.stderr)
     (tilt,) = [finding for finding in load.findings if finding.code == "gravity"]
     assert tilt.evidence["angle [deg]"] == pytest.approx(8.0, abs=0.999)
-
-
-def test_wrench_in_base_axes() -> None:
-    run = run_of(lambda w, q: halves(w, np.swapaxes(frame_axes(ROBOT, LINK, q), 1, 2)))
-    settled(identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(axes="base")))
 
 
 FAULTS = {

@@ -11,8 +11,7 @@ from scipy.spatial.transform import Rotation
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.load.load import Load
 from dynid.load.load_solver import solve_minimum_norm
-from dynid.load.sensing import Sensing
-from dynid.load.sensor_calibration import calibrate_sensor
+from dynid.load.sensing import Sensing, calibrate_sensor
 from dynid.load.sensor_faults import check_wrench
 from dynid.load.wrist import identify_load, identify_load_from_poses, wrench_data
 from dynid.runs.load_run import LoadRecipe, _proposed_settings

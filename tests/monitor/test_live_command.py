@@ -69,9 +69,9 @@ def test_the_stated_rate_holds_for_the_robots_own_velocities(folder: Path) -> No
     fit = dynid.read_result(folder / "result").identification()
     known = calibrate_live(folder / "result", fit)
     guard = LiveWatch(fit, known, per_hour=360.0)
-    found = [alarm for row in table(3, 120.0) for alarm in guard.step(row[0], row[1:4], row[4:7], row[7:])]
-    assert len(found) <= 24  # 12 are expected; calibrated from smoothed motion, 171 came
-    assert abs(guard.judged_s - 119.7) < 0.1
+    found = [alarm for row in table(3, 60.0) for alarm in guard.step(row[0], row[1:4], row[4:7], row[7:])]
+    assert len(found) <= 14  # 6 are expected; calibrated from smoothed motion, 85 came
+    assert abs(guard.judged_s - 59.7) < 0.1
     clean = folder / "clean.csv"
     np.savetxt(clean, table(2), delimiter=",", header=HEADER, comments="")
     other = calibrate_live(folder / "result", fit, clean=[clean], channel_map=folder / "map.toml")
@@ -86,12 +86,6 @@ def test_a_calibration_without_velocities_says_so(folder: Path) -> None:
     said: list[dynid.Finding] = []
     calibrate_live(folder / "result", fit, clean=[clean], channel_map=folder / "bare.toml", notice=said.append)
     assert [finding.code for finding in said] == ["watch-smooth"]
-
-
-def test_a_quick_stream_may_take_many_lines_to_begin(folder: Path) -> None:
-    done = watch(folder, lines(table(1, 0.4, rate_hz=8000.0)))  # it begins after 0.2 s, 1600 lines
-    assert done.exit_code == 0
-    assert "no alarm in 0.2 s" in done.stderr
 
 
 @pytest.mark.parametrize("learn", [(), ("--learn", "5")])

@@ -319,15 +319,6 @@ def test_a_clock_that_is_set_back_begins_a_watch_anew() -> None:
         guard.step(499 / run.rate_hz, run.q[0], run.dq[0], run.effort[0])
 
 
-def test_help_and_errors_name_the_header_of_a_live_stream(folder: Path) -> None:
-    shown = " ".join(CliRunner().invoke(main, ["watch", "--help"]).stdout.split())
-    assert "CSV must begin with a header: time [s], then q1" in shown
-    done = watch(folder, "result", "--live", "--clean", "clean.csv", "--map", "map.toml", stdin="0.0,1,2,3,4,5,6,7,8,9")
-    assert done.exit_code == 3
-    shown = " ".join(done.stderr.split())
-    assert shown.count("Begin CSV with this header: time,q1,q2,q3,dq1,dq2,dq3,tau1,tau2,tau3") == 2
-
-
 def _resting(fit: dynid.Identification, q: np.ndarray) -> dynid.Experiment:
     rows = np.tile(q, (4, 1))
     zeros = np.zeros_like(rows)

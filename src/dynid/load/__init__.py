@@ -12,8 +12,7 @@ NAMES = {
     "online_load": ["OnlineLoad"],
     "payload": ["ArmUncertainty", "identify_payload"],
     "recognition": ["KnownObject", "recognise", "verify_grasp"],
-    "sensing": ["Sensing"],
-    "sensor_calibration": ["calibrate_sensor"],
+    "sensing": ["Sensing", "calibrate_sensor"],
     "sensor_faults": ["check_wrench"],
     "wrist": ["identify_load", "identify_load_from_poses", "wrench_data"],
 }

@@ -57,8 +57,8 @@ class DriveGains:
     """(n,) [N m/A or N/A]; NaN for a joint on which the known load does not act"""
     stderr: Floats
     """(n,) [N m/A or N/A]; infinite for such a joint"""
-    joint_names: tuple[str, ...] = ()
-    """(n,) names of the joints; empty where the calibration does not know them"""
+    joint_names: tuple[str, ...]
+    """(n,)"""
     unit: str = "N m/A"
     """Unit of the gains: N m/A, N/A for slides; 1 where measured torques, and not currents, were scaled."""
     findings: tuple[Finding, ...] = ()
@@ -81,8 +81,7 @@ class DriveGains:
 
     def __str__(self) -> str:
         """A table of the gains."""
-        names = self.joint_names or tuple(f"joint {k + 1}" for k in range(len(self.gain)))
-        rows = list(zip(names, self.gain.tolist(), self.stderr.tolist(), strict=True))
+        rows = list(zip(self.joint_names, self.gain.tolist(), self.stderr.tolist(), strict=True))
         return Table.of(["joint", f"gain [{self.unit}]", "std"], rows).to_text()
 
 
@@ -91,13 +90,12 @@ def identify_drive_gains(
     *,
     loaded: Runs,
     unloaded: Runs,
-    known: Inertia | None = None,
-    mass_kg: float | None = None,
+    mass_kg: float,
     com: ArrayLike | None = None,
     link: str | None = None,
     stated: CurrentGains | None = None,
 ) -> DriveGains:
-    """Calibrate drives with a load of known mass properties, or one of which only the mass is known.
+    """Calibrate drives with a load that was weighed.
 
     Moments of inertia, and the centre of mass where it is not given, are estimated with the gains: all joints share
     them, and the mass sets the common scale.
@@ -106,7 +104,6 @@ def identify_drive_gains(
         robot: Geometry and terms; its parameter values do not matter.
         loaded: Experiments with the load; `effort` holds currents [A], or torques of doubtful scale.
         unloaded: Experiments without the load; the motion may be another one.
-        known: Mass properties of the load in the link's frame; or give its mass.
         mass_kg: Mass of the load [kg].
         com: (3,) its centre of mass in the link's frame [m].
         link: Link that carries the load; by default the link of the last body.
@@ -116,26 +113,23 @@ def identify_drive_gains(
         DataError: The motion does not separate the mass from the rest of the load in any joint.
 
     Example:
-        >>> gains = dynid.load.identify_drive_gains(robot, loaded=loaded, unloaded=run, known=load.inertia)
+        >>> gains = dynid.load.identify_drive_gains(robot, loaded=loaded, unloaded=run, mass_kg=2.0, com=load.com)
         >>> gains.gain.shape
         (3,)
     """
-    mass = known.mass if known is not None else mass_kg
-    if mass is None or not 0.0 < mass < HEAVIEST_KG:
-        grams = f": {mass / 1000.0:g}." if mass and mass > 0.0 else "."
-        raise ArgumentError(f"the load has a mass of {mass} kg", remedy=f"Weigh the load, and give kilograms{grams}")
+    if not 0.0 < mass_kg < HEAVIEST_KG:
+        grams = f": {mass_kg / 1000.0:g}." if mass_kg > 0.0 else "."
+        raise ArgumentError(f"the load has a mass of {mass_kg} kg", remedy=f"Weigh the load, and give kilograms{grams}")
     if unloaded is None or unloaded == []:
         raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
     problem = payload_problem(robot, loaded, unloaded, link=link)
     equations = problem.equations()
     joints = [_joint_equations(equations, joint) for joint in range(robot.dof)]
     remedy = "Use a heavier load, or more motion."
-    if known is not None:
-        starts, free = [known.vector], 0
-    elif com is not None:
-        starts, free = [Inertia.from_com(mass, com, np.zeros((3, 3))).vector], MOMENTS
+    if com is not None:
+        starts, free = [Inertia.from_com(mass_kg, com, np.zeros((3, 3))).vector], MOMENTS
     else:  # a gain without end in some joints is a minimum, too
-        starts, free = _start_loads(joints, mass, stated), ALL_BUT_MASS
+        starts, free = _start_loads(joints, mass_kg, stated), ALL_BUT_MASS
         remedy = "Give the centre of mass as well (--com), or use a heavier load or more motion."
     fits = [_fit_inverse_gains(joints, load, stated, free) for load in starts]
     return _turn_over(min(fits, key=lambda fit: fit.cost), robot.joint_names, stated, remedy)
@@ -204,7 +198,7 @@ def _fit_inverse_gains(
     alone = [float((A @ load) @ b) / max(float((A @ load) @ (A @ load)), 1e-300) for A, b in joints]
     x = np.append(np.where(trust > 0.0, expected, alone), load[:free])
     centre = np.append(expected, load[:free] if free == MOMENTS else np.zeros(free))
-    for _ in range(PRIOR_ROUNDS if free else 1):
+    for _ in range(PRIOR_ROUNDS):
         before = np.concatenate([trust, inertia_prior(np.append(x[n:], load[free:]))[:free]])
 
         def residual(x: Floats, before: Floats = before) -> Floats:

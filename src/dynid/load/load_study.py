@@ -23,8 +23,6 @@ UNCERTAIN_COM = 0.05
 UNCERTAIN = 0.1
 """Relative standard deviation of the mass above which a load is doubtful, and of the moments of inertia above which
 there is advice; convention."""
-DISTANT = 5.0
-"""Mass times distance squared over the largest moment above which the load counts as distant; convention."""
 Verdict = Literal["all ten parameters", "mass, centre of mass and some moments", "mass and centre of mass", "doubtful"]
 
 
@@ -213,9 +211,8 @@ def _advise(load: Load) -> Iterator[Finding]:
     if worst > UNCERTAIN:
         more = worst / UNCERTAIN
         message = f"the moments of inertia are uncertain by {100 * worst:.0f} % of the largest"
-        remedy = f"Use {more:.1f} times the angular accelerations, or {more**2:.0f} times the data."
-        if load.mass * float(load.com @ load.com) > DISTANT * largest:
-            remedy += " Hold the load, or measure, nearer to its centre of mass."
+        remedy = f"Use {more:.1f} times the angular accelerations, or {more**2:.0f} times the data, or hold the load "
+        remedy += "nearer to its centre of mass."
         yield remark("load-uncertain", message, remedy, evidence={"relative std": worst, "factor": more})
 
 

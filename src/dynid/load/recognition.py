@@ -49,9 +49,10 @@ class KnownObject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def __post_init__(self) -> None:
         """Refuse numbers that no body has."""
-        moments = np.sort(self.principal_moments or (1.0, 1.0, 1.0))
+        *smaller, largest = np.sort(self.principal_moments or (1.0, 1.0, 1.0))
         # no moment exceeds the sum of the others, but for rounding
-        if not (0.0 < self.mass < np.inf and moments[0] > 0.0 and moments[2] <= 1.001 * (moments[0] + moments[1])):
+        is_tensor = len(smaller) == 2 and min(smaller) > 0.0 and largest <= 1.001 * sum(smaller)
+        if not (0.0 < self.mass < np.inf and is_tensor and min(self.mass_tolerance, self.moment_tolerance) >= 0.0):
             raise ArgumentError(
                 f"no body has the numbers of object '{self.name}'",
                 remedy="Give a positive mass [kg] and principal moments [kg m^2], none above the sum of the others.",
