@@ -48,13 +48,13 @@ def position_cutoff(data: DataSet, log: Recording, band: float) -> float:
     return chosen
 
 
-def commanded_motions(data: DataSet) -> tuple[Callable[[], SplinedMotion], ...]:
+def commanded_motions(data: DataSet) -> tuple[SplinedMotion, ...]:
     """Commanded motions in the training files of kuka_kr300."""
 
-    def started(file: str) -> Callable[[], SplinedMotion]:
+    def started(file: str) -> SplinedMotion:
         content = loadmat(DATA / data.name / file, squeeze_me=True, struct_as_record=False)
         clock, q = content["rec"].time_cont, np.asarray(content["ref_kin"].phi_r_all, dtype=float)
-        return lambda: SplinedMotion([(clock, q + KUKA_OFFSET)])
+        return SplinedMotion([(clock, q + KUKA_OFFSET)])
 
     return tuple(started(file) for file in data.files[:-1])
 

@@ -71,7 +71,7 @@ def test_reversals_that_a_low_pass_moves_are_left_out() -> None:
 def test_without_the_law_torques_are_compared_along_the_measured_motion() -> None:
     equations, motion = quiet(0), CHOSEN.loop.reference
     time = np.arange(len(motion.q)) / motion.rate_hz
-    commanded = (lambda: SplinedMotion([(time, motion.q)]),)
+    commanded = (SplinedMotion([(time, motion.q)]),)
     found = dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM(), motions=commanded).solve(equations)
     np.testing.assert_array_equal(
         found.values, dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM()).solve(equations).values
@@ -86,7 +86,7 @@ def test_a_commanded_motion_of_another_unit_sign_order_or_zero_is_refused(wrong:
     motion = CHOSEN.loop.reference
     time = np.arange(len(motion.q)) / motion.rate_hz
     estimator = dynid.estimation.InLoop(
-        estimator=dynid.estimation.InstrumentalVariables(), motions=(lambda: SplinedMotion([(time, wrong(motion.q))]),)
+        estimator=dynid.estimation.InstrumentalVariables(), motions=(SplinedMotion([(time, wrong(motion.q))]),)
     )
     with pytest.raises(
         dynid.errors.ArgumentError, match=r"commanded positions of 'joint\d' are .* rad from the measured ones"

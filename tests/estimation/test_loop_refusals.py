@@ -26,7 +26,10 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
             lambda: InLoop(estimator=dynid.estimation.DIDIM(), rate_hz=float("nan")),
             "^rate_hz is nan. Give a rate above zero",
         ),
-        (lambda: InLoop(estimator=dynid.estimation.DIDIM(), motions=3), "^motions is 3. Give one for each log"),  # type: ignore[arg-type]
+        (
+            lambda: InLoop(estimator=dynid.estimation.DIDIM(), motions=3),
+            "^motions is 3. Give a function of time for each log",
+        ),  # type: ignore[arg-type]
         (
             lambda: InLoop(estimator=dynid.estimation.DIDIM(), law=LAW),
             "a PD law makes its torques from commanded minus measured",
@@ -56,7 +59,7 @@ def test_settings_without_meaning_are_refused(make: Callable[[], object], reason
 def test_laws_that_no_robot_follows_are_refused(law: dynid.loop.laws.ControlLaw, error: str, reason: str) -> None:
     equations = CHOSEN.equations(CHOSEN.noisy(0))
     with pytest.raises(getattr(dynid.errors, error), match=reason):
-        InLoop(estimator=dynid.estimation.DIDIM(), law=law, rate_hz=500.0, motions=(lambda: MOTION,)).solve(equations)
+        InLoop(estimator=dynid.estimation.DIDIM(), law=law, rate_hz=500.0, motions=(MOTION,)).solve(equations)
 
 
 @pytest.mark.parametrize(

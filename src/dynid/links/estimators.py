@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,17 +99,17 @@ def read_robot_law(path: str, robot: Robot) -> ControlLaw:
 
 def _commanded_motions(
     robot: Robot, logs: Sequence[object], channel_map: ChannelMap | Mapping[str, Any] | str | Path | None
-) -> tuple[Callable[[], TimeFunction], ...]:
-    """For every log a function that starts its commanded motion; none where the map names no such columns."""
+) -> tuple[TimeFunction, ...]:
+    """The commanded motion of every log; none where the map names no such columns."""
     commanded = None if channel_map is None else read_channel_map(channel_map).commanded
     if commanded is None or not all(isinstance(log, str | Path) for log in logs):
         return ()
     from dynid.estimation.closed_loop.in_loop import SplinedMotion
 
-    def motion_of(log: object) -> Callable[[], TimeFunction]:
-        return lambda: SplinedMotion((part.time, part.q) for part in _read_commanded(robot, Path(str(log)), commanded))
-
-    return tuple(motion_of(log) for log in logs)
+    files = (Path(str(log)) for log in logs)
+    return tuple(
+        SplinedMotion((part.time, part.q) for part in _read_commanded(robot, file, commanded)) for file in files
+    )
 
 
 def _read_commanded(robot: Robot, log: Path, commanded: ChannelMap) -> Iterator[Recording]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
 from dynid.decompositions import one_blas_thread
+from dynid.diagnosis.runs import explain_residuals
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, relative_errors
 from dynid.estimation.rows import WIDEST_BAND, stretches, torque_along, torque_of_terms
@@ -280,6 +281,21 @@ class Validation:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def explain_failure(fit: Fitted, check: Validation, runs: Sequence[Experiment]) -> tuple[Finding, ...]:
+    """Name the cause of errors above the limit; nothing where there are none, or noise is the reason.
+
+    Args:
+        fit: The identification.
+        check: Its validation.
+        runs: The runs of the validation.
+    """
+    is_beyond = not check.passed or bool(np.any(check.per_joint > check.limit))
+    used = [run.matched(fit.robot) for run in runs if run.samples]
+    if not (is_beyond and check.of_model.any() and used):
+        return ()
+    return explain_residuals(fit.robot, used, [fit.torque(run) for run in used], check.of_model)
 
 
 def name_doubts(findings: Iterable[Finding]) -> tuple[str, ...]:

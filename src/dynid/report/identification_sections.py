@@ -11,10 +11,9 @@ from dynid.errors import DynidError
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding, QualityReport
-from dynid.links.held_out_causes import HELD_OUT, explain_failure
 from dynid.links.identify import Identification
 from dynid.links.rich.joint_friction import JointFriction, friction_table
-from dynid.links.validation import NOISE_SHARE, Validation
+from dynid.links.validation import NOISE_SHARE, Validation, explain_failure
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Notices, Plot, Rows, Text
 from dynid.report.page import Chapter
@@ -123,14 +122,14 @@ def _judgements(
         names = ", ".join(f"{name} ({error:.3g} %)" for name, error, beyond in errors if beyond)
         if names and held_out:
             message = f"the held-out error of {names} exceeds the limit of {check.limit:g} %; the reason is {reason}"
-            tell("joint-error", "warning", HELD_OUT, message, remedy)
+            tell("joint-error", "warning", "held-out residuals", message, remedy)
     slow = [
         f"{name} ({share:.0f} %)" for name, share in zip(check.joint_names, noise, strict=True) if share < NOISE_SHARE
     ]
     if slow and held_out:
         message = "residuals are correlated with the motion, so that the model and not noise limits the accuracy of "
         message += f"these joints (share of noise in the residual): {', '.join(slow)}"
-        tell("correlated-residuals", "note", HELD_OUT, message)
+        tell("correlated-residuals", "note", "held-out residuals", message)
     for file in files:
         if not file.is_near:
             remedy = "Use result.json where these terms matter: dynid codegen and dynid.read_result read it."

@@ -16,13 +16,12 @@ from dynid.export.robot_files import RobotFile, describe_files, write_robot_file
 from dynid.findings import Finding, QualityReport
 from dynid.links.estimators import make_estimator
 from dynid.links.given_data import check_copies
-from dynid.links.held_out_causes import explain_failure
 from dynid.links.identify import Identification, identify_logs, prepare_robot
 from dynid.links.log_part import check_part
 from dynid.links.log_reader import Check, Log, LogReader, refuse_in_pieces
 from dynid.links.recipe import Recipe
 from dynid.links.significance import PruningCost, read_share
-from dynid.links.validation import Validation, name_doubts, validate
+from dynid.links.validation import Validation, explain_failure, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.parameters.base import Method, base_parameters

@@ -12,12 +12,11 @@ from dynid.export.result_file import SavedResult, read_result
 from dynid.files import file_digest
 from dynid.findings import Finding
 from dynid.links.given_data import SeenSamples, check_copies
-from dynid.links.held_out_causes import explain_failure
 from dynid.links.identify import Identification
 from dynid.links.log_part import check_part
 from dynid.links.log_reader import LogReader, Notice
 from dynid.links.recipe import Recipe
-from dynid.links.validation import ALIKE, Validation, name_doubts, validate
+from dynid.links.validation import ALIKE, Validation, explain_failure, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment

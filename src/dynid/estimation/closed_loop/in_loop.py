@@ -9,7 +9,7 @@ uncertain. The findings of the estimate say what was assumed, and what the test 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -34,8 +34,6 @@ from dynid.loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-MotionMaker = Callable[[], TimeFunction]
-"""Returns a motion: a function from times (N,) in order to (q, dq, ddq)."""
 BANDWIDTH_HZ = 8.0
 """Bandwidth of the assumed law's position loops [Hz]. Convention."""
 ASSUMED_LAW_HZ, GIVEN_LAW_HZ = 4000.0, 1000.0
@@ -222,20 +220,19 @@ class InLoop(Estimator):
     """The control law; computed torque by a robot near the data by default, which a finding says."""
     rate_hz: float | None = None
     """Rate of the law [Hz], a multiple of the log's rate; assumed to be high by default, which a finding says."""
-    motions: Sequence[MotionMaker] = ()
-    """The commanded motion of each experiment: a function without arguments that returns a motion, itself a function
-    from times (N,) in order to (q, dq, ddq). By default the measured motion, low-passed, is assumed, which a finding
-    says. PD, PID and cascade laws need the commanded motion; without a law only `InstrumentalVariables` uses it."""
+    motions: Sequence[TimeFunction] = ()
+    """The commanded motion of each experiment: a function from times (N,) in order to (q, dq, ddq). By default the
+    measured motion, low-passed, is assumed, which a finding says. PD, PID and cascade laws need the commanded motion;
+    without a law only `InstrumentalVariables` uses it."""
 
     def __post_init__(self) -> None:
         """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
         if self.law is not None:
             check_law(self.law)
         check_number("rate_hz", self.rate_hz, "a rate above zero [Hz], or None")
-        if not isinstance(self.motions, Sequence):
-            raise ArgumentError(
-                f"motions is {self.motions!r}", remedy="Give one for each log: motions=(lambda: motion,)."
-            )
+        if not isinstance(self.motions, Sequence) or not all(map(callable, self.motions)):
+            remedy = "Give a function of time for each log: motions=(motion,) with motion(times) -> (q, dq, ddq)."
+            raise ArgumentError(f"motions is {self.motions!r}", remedy=remedy)
         if not isinstance(self.estimator, LoopEstimator):
             raise ArgumentError(
                 f"{type(self.estimator).__name__} simulates no control loop",
@@ -304,7 +301,7 @@ class InLoop(Estimator):
             )
         if not self._simulates_commanded:
             return [None] * logs
-        return [_make_motion(make, number) for number, make in enumerate(self.motions)]
+        return list(self.motions)
 
     def _control_rates_hz(self, equations: Samples) -> list[float]:
         """For every log the rate of the law [Hz]: the given one; otherwise the assumed one, a multiple of the log's."""
@@ -330,18 +327,6 @@ class InLoop(Estimator):
             rates = " and ".join(f"{rate_hz:g}" for rate_hz in sorted(set(self._control_rates_hz(equations))))
             found.append(f"the control rate is unknown; {rates} Hz are assumed")
         return tuple(Finding(code="assumed-loop", severity="note", where="law", message=message) for message in found)
-
-
-def _make_motion(make: MotionMaker, number: int) -> TimeFunction:
-    remedy = "Give a function that returns a motion: motions=(lambda: motion,) with motion(times) -> (q, dq, ddq)."
-    try:
-        motion = make()
-    except TypeError as error:
-        reason = f"motions[{number}] cannot be called without arguments: {error}"
-        raise ArgumentError(reason, remedy=remedy) from error
-    if not callable(motion):
-        raise ArgumentError(f"motions[{number}] gives a {type(motion).__name__}, not a function of time", remedy=remedy)
-    return motion
 
 
 def exclude_reversals(run: Experiment, robot: Robot) -> Experiment:

@@ -19,9 +19,9 @@ from scipy.interpolate import make_interp_spline
 from dynid.arrays import Bools, Floats, Ints
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.equations import Factors, Samples
+from dynid.estimation.equations import EQUATION_SAMPLES, Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.link_by_link import resolve_columns
+from dynid.estimation.linear.link_by_link import SPARE, resolve_columns
 from dynid.estimation.noise import check_data
 from dynid.estimation.online.triangle import RESOLUTION, GrowingBlocks, block_covariance
 from dynid.estimation.rows import stretches, term_columns
@@ -30,19 +30,12 @@ from dynid.kernels import kernel, regressor
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 
-PORTION_SAMPLES = 2048
-"""Number of samples whose equations are in memory at a time, about (convention: some megabytes)."""
-LINK_PARAMETERS = 10
-"""Number of inertial parameters of a link: six of inertia, three of first moments, and the mass."""
 OTHER_POSITION = 0.37
 """Shift of all positions [rad or m] at which a term's momentum is computed again (convention). Any value works unless
 it is a simple fraction of a turn."""
 ROUNDING = 1e-14
 """Difference of two energies over the largest energy of a unit parameter there, below which it is rounding (derivation:
 a few dozen roundings of double precision); otherwise a motion of constant energy would seem to show something."""
-SPARE = 10
-"""Number of equations beyond the determined parameters from which on residuals tell the noise (derivation: with ten,
-the 97.5 % point of Student's distribution is 14 % above that of the normal one)."""
 
 
 class Model(Protocol):
@@ -122,7 +115,7 @@ def interval_steps(interval_s: float, rate_hz: float) -> int:
 
 def energy_rows(model: Model, part: Intervals) -> Floats:
     """(m, b + 1) the equations of intervals whose samples all count; the work of the joints is the last column [J]."""
-    border = LINK_PARAMETERS * model.robot.dof
+    border = 10 * model.robot.dof
     links = [column for column in model.base.columns if column < border]
     own_terms = [column for column in model.base.columns if column >= border]
     q_ab, dq_ab = part.instants(part.q), part.instants(part.dq)
@@ -208,15 +201,7 @@ class EnergySums:
     @property
     def factor(self) -> Factor:
         """All equations, W and Y of [GautierKhalil1992] eq. (10), as a triangle."""
-        R, b = self._blocks.total(0), len(self.names)
-        return Factor(
-            columns=tuple(range(b)),
-            R=R[:-1, :-1].copy(),
-            z=R[:-1, -1].copy(),
-            residual=float(R[-1, -1] ** 2),
-            samples=int(self.counts[0]),
-            resolution=RESOLUTION,
-        )
+        return self._blocks.total(0).factor(range(len(self.names)), int(self.counts[0]))
 
     def estimate(self, errors: Floats | None = None) -> Estimate:
         """The estimate from all equations so far; what they do not determine has an infinite deviation.
@@ -290,10 +275,10 @@ class Energy(Estimator):
 
 
 def _cut_intervals(equations: Samples, interval_s: float) -> Iterator[Intervals]:
-    """The intervals of every gap-free stretch, in portions of about PORTION_SAMPLES samples."""
+    """The intervals of every gap-free stretch, in portions of about EQUATION_SAMPLES samples."""
     for run in equations.experiments:
         length = interval_steps(interval_s, run.rate_hz)
-        portion = max(1, PORTION_SAMPLES // length) * length
+        portion = max(1, EQUATION_SAMPLES // length) * length
         for rows, motion in stretches(run):
             # over the whole stretch, as terms with memory need it
             further_terms = term_columns(equations.robot, equations.terms, motion)

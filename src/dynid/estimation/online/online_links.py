@@ -258,7 +258,7 @@ class OnlineLinkByLink:
         own, turn = self._own[joint], self._turns[joint]
         names = tuple(self.base.names[place] for place in self._members[joint])
         triangle = RowTriangle(len(own))
-        triangle.update(self._blocks.total(joint)[:, own])  # square root of M_i, [Lin1995] eq. (117)
+        triangle.update(self._blocks.total(joint).R[:, own])  # square root of M_i, [Lin1995] eq. (117)
         errors = None if self._shake is None else self._errors[joint].R[:, own] @ turn
         longest = float(np.sqrt(self._square.max(initial=0.0)))
         _, clear, condition = resolve_columns(triangle.R @ turn, RESOLUTION, longest, errors)

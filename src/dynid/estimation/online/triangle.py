@@ -102,12 +102,12 @@ class GrowingBlocks:
         """(blocks, groups) number of equations."""
         return np.array(self._counts)
 
-    def total(self, group: int) -> Floats:
-        """(w, w) triangle of all blocks of a group."""
+    def total(self, group: int) -> RowTriangle:
+        """The triangle of all blocks of a group."""
         total = RowTriangle(len(self._triangles[0][group].R))
         for block in self._triangles:
             total.update(block[group].R)
-        return total.R
+        return total
 
     def append(self, rows: Sequence[Floats], valid: Bools) -> None:
         """Add the equations of consecutive instants.
