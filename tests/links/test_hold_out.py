@@ -11,8 +11,7 @@ from scipy import signal
 
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.couplings import with_coupled_motors
-from dynid.links.identify import identify
+from dynid.links.identify import identify, with_coupled_motors
 from dynid.links.log_part import HoldOut, read_hold_out, split_recording
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe

@@ -26,7 +26,6 @@ from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import lift_parameters
 from dynid.findings import Finding
 from dynid.lazy import cached_property
-from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
 from dynid.links.given_data import list_data
 from dynid.links.identification_view import identification_card, identification_line, parameter_tables
@@ -39,7 +38,7 @@ from dynid.links.rich.models import Model, refit_friction, valued
 from dynid.links.rich.selection import Selection, select_mechanisms
 from dynid.links.run_differences import settle_runs
 from dynid.links.significance import Significance, read_share, significant_parameters
-from dynid.logs.channel_map import ChannelMapSource
+from dynid.logs.channel_map import ChannelMapSource, read_channel_map
 from dynid.logs.recording import Recording
 from dynid.parameters.base import Method as BaseMethod
 from dynid.parameters.base import base_parameters, choose_base
@@ -49,6 +48,7 @@ from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
 from dynid.tables import Table, plain_number
 from dynid.terms.base import Reference, Term
+from dynid.terms.coupling import Coupling
 from dynid.terms.load_dependent import LoadFriction, horizontal_axes
 
 Data = Experiment | Recording | str | Path | Any
@@ -352,6 +352,26 @@ def prepare_robot(robot: Robot, recipe: Recipe, channel_map: ChannelMapSource | 
     return with_coupled_motors(model, channel_map) if recipe.terms and channel_map is not None else model
 
 
+def with_coupled_motors(robot: Robot, channel_map: ChannelMapSource) -> Robot:
+    """The robot with a `Coupling` for every motor that the map's gear matrix lets turn with several joints.
+
+    Row i of the matrix of positions (of velocities, where they have none) is motor i's speed per speed of each joint.
+    Couplings that the robot has already stay as they are.
+    """
+    signals = read_channel_map(channel_map).signals
+    gears = [signals[name].gear for name in ("position", "velocity") if name in signals]
+    gear = next((matrix for matrix in gears if matrix is not None and matrix.shape == (robot.dof,) * 2), None)
+    if robot.couplings or gear is None:
+        return robot
+    couplings = []
+    for motor, row in enumerate(gear):
+        joints = np.flatnonzero(row)
+        own = row[motor] if row[motor] else row[joints[-1]] if joints.size else 1.0
+        if joints.size > 1 and not any(robot.bodies[j].is_prismatic for j in joints):
+            couplings.append(Coupling({robot.joint_names[j]: float(row[j] / own) for j in joints}))
+    return robot.with_couplings(*couplings) if couplings else robot
+
+
 @one_blas_thread()
 def identify_logs(
     reader: LogReader,
@@ -452,8 +472,9 @@ def fit_rich(equations: Samples, estimator: FeasibleWLS, *, tilt: bool = True) -
             runs, stated = equations.experiments, equations.terms
             equations = build_equations(turned, runs, terms=stated, band_hz=equations.band_hz)
         return fit_rich(equations, estimator, tilt=False)
-    wide, selection = _better_loads(wide, selection, estimator)
-    wide, selection = _without_idle(wide, selection, estimator.solve(wide))
+    stated = equations.terms  # they stand before those that were chosen
+    wide, selection = _better_loads(wide, stated, selection, estimator)
+    wide, selection = _without_idle(wide, stated, selection, estimator.solve(wide))
     return conclude(wide, estimator.solve(wide), equations, selection)
 
 
@@ -472,7 +493,9 @@ def _turn_gravity(robot: Robot, estimate: Estimate) -> Robot | None:
     return robot.with_gravity(turned * np.linalg.norm(robot.gravity) / np.linalg.norm(turned))
 
 
-def _better_loads(wide: Samples, selection: Selection, estimator: FeasibleWLS) -> tuple[Samples, Selection]:
+def _better_loads(
+    wide: Samples, stated: tuple[Term, ...], selection: Selection, estimator: FeasibleWLS
+) -> tuple[Samples, Selection]:
     """Let friction with the load take it from links that were fitted together with this friction.
 
     The fit without it, which selection starts from, puts a part of the friction into the links.
@@ -484,21 +507,18 @@ def _better_loads(wide: Samples, selection: Selection, estimator: FeasibleWLS) -
     widths = np.reshape([term.friction.scale for term in loaded], (-1, wide.robot.dof))  # type: ignore[attr-defined]
     better = load_friction(wide.robot, runs, _links_of(estimator.solve(wide)), widths)
     mine = {term: term for term in selection.terms} | dict(zip(loaded, better, strict=True))
-    terms = (*_stated(wide, selection), *mine.values())
+    terms = (*stated, *mine.values())
     selection = replace(selection, terms=tuple(mine.values()))
     return build_equations(wide.robot, runs, base=wide.base, terms=terms, band_hz=wide.band_hz), selection
 
 
-def _without_idle(wide: Samples, selection: Selection, estimate: Estimate) -> tuple[Samples, Selection]:
+def _without_idle(
+    wide: Samples, stated: tuple[Term, ...], selection: Selection, estimate: Estimate
+) -> tuple[Samples, Selection]:
     """Leave out the shapes of friction that the data hold at zero."""
     idle = set(estimate.at_bound)
     acting = tuple(term for term in selection.terms if not (term.is_non_negative and term.name in idle))
-    return wide.keep((*_stated(wide, selection), *acting)), replace(selection, terms=acting)
-
-
-def _stated(wide: Samples, selection: Selection) -> tuple[Term, ...]:
-    """The terms that the user stated, which stand before those that were chosen."""
-    return wide.terms[: len(wide.terms) - len(selection.terms)]
+    return wide.keep((*stated, *acting)), replace(selection, terms=acting)
 
 
 def identify_equations(equations: Factors, estimator: Estimator | None = None) -> Identification:

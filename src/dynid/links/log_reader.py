@@ -227,10 +227,19 @@ class LogReader:
                 part, _ = split_recording(recording, rule)
                 # the split may blank the held-out torques of the training part: they do not count as missing data there
                 options = options.allowing_missing(max(0.0, _missing_share(part) - _missing_share(recording)))
-            options, note = self._resolve_delay(log, part, options)
+            options, note = resolve_delay(part, options, self.robot)
+            if note:
+                where = f"{_name(log)}: effort"
+                self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
             # of a log with a held-out part the gate sees the whole, by default options, which spare it a second chain
             judged = options if rule is None else Processing(effort_delay_s=options.effort_delay_s)
-            findings, chain = self._judge(log, recording, judged)
+            findings, chain = tuple[Finding, ...](), None
+            if self.recipe.gate:
+                quality, chain = self.check(recording, judged, self.robot)
+                findings = tuple(quality.findings)
+                self.refuse_or_warn(log, findings)
+            else:
+                self._warn(log, recording.findings)  # what the reader found; nothing is judged
             if (chain is None or rule is not None) and not part.isolated:
                 chain = Chain.start(part, options)
         return _OpenLog(
@@ -258,31 +267,17 @@ class LogReader:
         with locate_errors(log):
             first = next(self._pieces(log))
             self._require_torques(first)
-            options, note = self._resolve_delay(log, first, self._options())
+            options, note = resolve_delay(first, self._options(), self.robot)
+            if note:
+                where = f"{_name(log)}: effort"
+                self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
             return Chain.start(first, options), note
-
-    def _resolve_delay(self, log: Log, recording: Recording, options: Processing) -> tuple[Processing, str]:
-        """The processing of a log with its delay, and a note where that was estimated."""
-        options, note = resolve_delay(recording, options, self.robot)
-        if note:
-            where = f"{_name(log)}: effort"
-            self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
-        return options, note
 
     # --- what is said about logs -----------------------------------------------------------------------------------
 
     def _report(self, share: float, step: str) -> None:
         if self.progress is not None:
             self.progress(share, step)
-
-    def _judge(self, log: Log, recording: Recording, options: Processing) -> tuple[tuple[Finding, ...], Chain | None]:
-        """Check a log by the gate, which also processes it; no chain if the gate is off or did not process."""
-        if not self.recipe.gate:
-            self._warn(log, recording.findings)  # what the reader found; nothing is judged
-            return (), None
-        quality, chain = self.check(recording, options, self.robot)
-        self.refuse_or_warn(log, quality.findings)
-        return tuple(quality.findings), chain
 
     def _judge_together(self, logs: Sequence[Log], opened: Sequence[_OpenLog]) -> None:
         """Report what only all logs together show."""

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
-from dynid.estimation.estimate import Estimate, convert_estimate
+from dynid.estimation.estimate import ROUNDING, Estimate, convert_estimate
 from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps, resolve_columns
 from dynid.estimation.online.arriving_samples import StatedNoise, check_samples
 from dynid.estimation.online.triangle import RESOLUTION, GrowingBlocks, RowTriangle
@@ -33,8 +33,6 @@ from dynid.tables import Table
 
 GENERIC_SAMPLES = 4
 """Random samples per parameter with which the columns of each link are found (convention: plenty)."""
-MEMBER = 1e-12
-"""Part of a member's largest coefficient that is rounding (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +118,7 @@ def link_members(matrix: Floats, own: tuple[tuple[int, ...], ...]) -> tuple[tupl
     found: list[tuple[int, ...]] = []
     left = np.ones(len(matrix), dtype=bool)
     for places in own:
-        rows = np.abs(matrix[:, list(places)]) > MEMBER * np.abs(matrix).max(axis=1, keepdims=True)
+        rows = np.abs(matrix[:, list(places)]) > ROUNDING * np.abs(matrix).max(axis=1, keepdims=True)
         mine = left & rows.any(axis=1)
         left &= ~mine
         found.append(tuple(np.flatnonzero(mine).tolist()))
