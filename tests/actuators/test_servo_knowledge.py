@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
 import dynid
 from dynid.actuators import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
 from dynid.actuators.servo_equations import ServoEquations
-from dynid.actuators.servo_knowledge import OpenDirection, _split_directions, find_open_directions, left_out_variances
+from dynid.actuators.servo_knowledge import OpenDirection, find_open_directions, left_out_variances
 from dynid.report.sections.servo_sections import servo_table
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum, pendulum
@@ -85,12 +84,7 @@ def test_torque_off_tells_friction_from_back_emf() -> None:
 TIED = [
     # a body's inertia about the axis of the joint, and the armature
     (POSITION, (*GRAVITY, "delay", "link_yy"), [0.012, 0.08, 0.1, 0.007, 0.0]),
-    # both gains and damping, whose first guess is far too small
-    (
-        PositionLaw(kp=60.0, kd=3.0),
-        (ServoParameter("viscous", start=1e-3), "coulomb", "gain_scale", "kp_scale"),
-        [1.2, 0.1, 1.0, 1.0],
-    ),
+    # damping, whose first guess is far too small
     (PositionLaw(kp=60.0, kd=3.0), ("armature", ServoParameter("viscous", start=1e-3), "kd_scale"), [0.01, 1.2, 1.0]),
 ]
 
@@ -110,19 +104,9 @@ def test_no_partner_of_an_open_combination_has_an_interval(
     assert (np.abs(found.values - truth)[known] <= 4.0 * found.std[known]).all()
 
 
-def test_equal_effects_are_partners_in_any_unit() -> None:
-    """Two columns that differ by a factor of a million, beside a third one: numerical rank by singular values."""
-    rng = np.random.default_rng(0)
-    J = rng.normal(size=(200, 3)) * [1.0, 30.0, 1e-3]
-    J[:, 2] = 1e-6 * J[:, 1]
-    assert np.linalg.matrix_rank(J / np.linalg.norm(J, axis=0)) == 2
-    assert (np.abs(_split_directions(J.T @ J)[1]) > 1e-4).tolist() == [[False, True, True]]
-
-
-@pytest.mark.parametrize("bound", [0.05, 0.1])
-def test_a_value_at_a_bound_does_not_make_its_partner_known(bound: float) -> None:
+def test_a_value_at_a_bound_does_not_make_its_partner_known() -> None:
     """The zero is planted beyond its bound; the constant torque, which looks alike, must not be known wrongly."""
-    parameters = ("viscous", "coulomb", ServoParameter("zero", lower=-bound, upper=bound), "offset")
+    parameters = ("viscous", "coulomb", ServoParameter("zero", lower=-0.1, upper=0.1), "offset")
     wide = ServoModel(pendulum(), POSITION, ("viscous", "coulomb", "zero", "offset"))
     truth = [0.08, 0.1, 0.15, 0.0]
     log = planted(wide, truth, chirp(pendulum(), amplitude=0.3), 2e-4, seed=0)
@@ -150,20 +134,6 @@ def _variances(slopes: list[np.ndarray], readings: list[np.ndarray]) -> tuple[np
     return left_out_variances(J.T @ J, [j.T @ j for j in slopes], scores), solution
 
 
-def test_variances_are_the_spread_of_fits_without_each_motion() -> None:
-    slopes, readings = _linear_motions(0, 0.3)
-    M = len(slopes)
-    without = np.array([
-        np.linalg.lstsq(
-            np.vstack(slopes[:m] + slopes[m + 1 :]), np.concatenate(readings[:m] + readings[m + 1 :]), rcond=None
-        )[0]
-        for m in range(M)
-    ])  # fmt: skip
-    expected = (M - 1) / M * np.sum((without - without.mean(axis=0)) ** 2, axis=0)
-    expected *= (student.ppf(0.975, M - 1) / 1.959964) ** 2
-    assert _variances(slopes, readings)[0] == pytest.approx(expected, rel=1e-3)
-
-
 @pytest.mark.parametrize("spread", [0.0, 0.5])
 def test_intervals_cover_values_that_differ_from_motion_to_motion(spread: float) -> None:
     """200 planted cases: 95 % or somewhat more, with and without differences between motions."""
@@ -186,8 +156,7 @@ def _steps(seed: int, limit: float | None) -> dynid.actuators.CommandedMotion:
     return planted(ServoModel(pendulum(), POSITION, kinds), truth, motion, 2e-4, seed=seed)
 
 
-@pytest.mark.parametrize("start", [5.0, 10.0, 20.0])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("start", "seed"), [(5.0, 0), (20.0, 1)])
 def test_a_limit_that_was_not_reached_has_no_interval(start: float, seed: int) -> None:
     """From a first guess below, the search ends just above what the motion asks for, with a curvature there."""
     motion = _steps(seed, None)
@@ -203,9 +172,8 @@ def test_a_limit_that_was_not_reached_has_no_interval(start: float, seed: int) -
     assert servo_table(found).rows[-1][-1] == f"open: at least {direction.at_least:.3g}"
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_limit_that_was_reached_is_found(seed: int) -> None:
+def test_a_limit_that_was_reached_is_found() -> None:
     parameters = (*GRAVITY, "delay", ServoParameter("effort_limit", start=5.0))
-    found = dynid.identify_actuators(pendulum(), [_steps(seed, 3.0)], law=POSITION, parameters=parameters)
+    found = dynid.identify_actuators(pendulum(), [_steps(0, 3.0)], law=POSITION, parameters=parameters)
     assert found.open_directions == ()
     assert abs(found.values[-1] - 3.0) <= 3.0 * found.std[-1]

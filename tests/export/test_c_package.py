@@ -6,7 +6,6 @@ import dataclasses
 import os
 import shutil
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -34,8 +33,7 @@ def run(command, cwd=None, **options):
 
 
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("name", ["stanford", "scara"])
-@pytest.mark.parametrize("precision", ["double", "float"])
+@pytest.mark.parametrize(("name", "precision"), [("stanford", "double"), ("scara", "float")])
 def test_zoo_robots_agree_with_python(name, precision):
     package = generate_c(zoo.get(name), precision=precision)
     errors = package.check(200)
@@ -44,30 +42,20 @@ def test_zoo_robots_agree_with_python(name, precision):
 
 
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize(
-    "options", [{"load": "struct"}, {"parameters": "struct"}, {"load": "struct", "parameters": "struct"}]
-)
-def test_parameters_and_loads_change_at_run_time(options):
+def test_parameters_and_loads_change_at_run_time():
     robot = zoo.ddarm().with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(0.5), Offset(0.2))
-    package = generate_c(robot, base=base_parameters(robot), **options)
+    package = generate_c(robot, base=base_parameters(robot), load="struct", parameters="struct")
     assert max(package.check(200).values()) <= 1e-12
 
 
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("row", [DH(alpha=1e-4, d=0.3), DH(alpha=1e-6, d=0.3), DH(alpha=1.5, d=1e5)], ids=str)
+@pytest.mark.parametrize("row", [DH(alpha=1e-4, d=0.3), DH(alpha=1.5, d=1e5)], ids=str)
 def test_regrouping_that_loses_digits_is_refused_with_loads_too(row):
     """Axes nearly parallel, or far apart: with regrouped parameters the torques would be off by 1e-8 to 3e-12."""
     theta = zoo.ddarm().parameter_vector[:30]
     robot = from_dh([DH(), row, DH(alpha=row.alpha, d=0.4)], name="arm").with_parameters(theta)
     package = generate_c(robot, ["inverse_dynamics", "gravity"], load="struct", two_rate=False)
     assert max(package.check(100).values()) <= 1e-13
-
-
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("seed", range(2))
-def test_random_robots_agree_with_python(seed):
-    robot = random_robot(seed, joints=3, tree=seed % 2 == 0, terms=True)
-    assert max(generate_c(robot, SMALL).check(200).values()) <= 1e-12
 
 
 @pytest.mark.usefixtures("compiler")
@@ -89,19 +77,6 @@ def test_a_missing_compiler_is_said(monkeypatch):
         generate_c(zoo.scara(), ["gravity"]).check(5)
 
 
-def test_the_text_does_not_depend_on_the_process():
-    program = (
-        "from dynid.export.c.c_package import generate_c; from dynid.robot import zoo; "
-        "print(sorted(generate_c(zoo.scara(), ['inverse_dynamics'], load='struct').files.items()))"
-    )
-    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    there = run([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed, "DYNID_CACHE": "0"})
-    files = generate_c(zoo.scara(), ["inverse_dynamics"], load="struct").files
-    assert all(text.isascii() and "\r" not in text for text in files.values())
-    here = sorted(files.items())
-    assert there.strip() == str(here)
-
-
 @pytest.mark.usefixtures("compiler")
 def test_package_builds_and_tests_itself(tmp_path, compiler):
     robot = zoo.scara()
@@ -109,17 +84,8 @@ def test_package_builds_and_tests_itself(tmp_path, compiler):
     with pytest.raises(ExportError, match="force=True"):
         generate_c(robot, name="arm").write(folder)
     if shutil.which("cmake"):
-        run(
-            [
-                "cmake",
-                "-DCMAKE_BUILD_TYPE=Debug",
-                "-S",
-                folder,
-                "-B",
-                tmp_path / "build",
-                f"-DCMAKE_C_COMPILER={compiler}",
-            ]
-        )
+        chosen = ["-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_C_COMPILER={compiler}"]
+        run(["cmake", *chosen, "-S", folder, "-B", tmp_path / "build"])
         run(["cmake", "--build", tmp_path / "build"])
         out = run([tmp_path / "build" / "arm_selftest"])
     else:
@@ -200,12 +166,18 @@ def test_header_says_what_the_model_is():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"functions": ["magic"]}, {"functions": []}, {"precision": "half"}, {"parameters": "maybe"}, {"load": "yes"}],
+    ("options", "named"),
+    [
+        ({"functions": ["magic"]}, "no function 'magic'"),
+        ({"functions": []}, "no function is requested"),
+        ({"precision": "half"}, "precision is 'half'"),
+        ({"load": True}, "load is True. Choose 'struct' or None"),
+    ],
 )
-def test_wrong_options_are_refused(options):
-    with pytest.raises(ArgumentError):
+def test_wrong_options_are_refused_by_name(options, named):
+    with pytest.raises(ArgumentError, match=named) as refused:
         generate_c(zoo.scara(), **options)
+    assert refused.value.remedy
 
 
 def test_base_parameters_of_another_robot_are_refused():
@@ -213,13 +185,7 @@ def test_base_parameters_of_another_robot_are_refused():
         generate_c(zoo.scara(), base=base_parameters(zoo.puma560()))
 
 
-def test_a_singular_robot_has_no_forward_dynamics():
-    robot = zoo.scara().with_parameters(np.zeros(40))
-    with pytest.raises(DescriptionError, match="RotorInertia"):
-        generate_c(robot, ["forward_dynamics"])
-
-
-@pytest.mark.parametrize("options", [{}, {"load": "struct"}, {"parameters": "struct"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"load": "struct"}], ids=str)
 def test_a_last_link_without_mass_has_no_forward_dynamics_but_everything_else(options):
     arm = zoo.puma560()
     theta = arm.parameter_vector.copy()
@@ -228,19 +194,6 @@ def test_a_last_link_without_mass_has_no_forward_dynamics_but_everything_else(op
     with pytest.raises(DescriptionError, match="'joint6' moves nothing"):
         generate_c(bare, ["forward_dynamics"], **options)
     assert generate_c(bare, ["gravity"], two_rate=False, **options)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        (lambda arm: generate_c(arm, ["gravity"], load=True), "load is True. Choose 'struct' or None"),
-        (lambda arm: generate_c(arm, ["gravity"], two_rate=False).check(0), "samples"),
-    ],
-)  # fmt: skip
-def test_wrong_options_are_refused_by_name(wrong, named):
-    with pytest.raises(ArgumentError, match=named) as refused:
-        wrong(zoo.puma260())
-    assert refused.value.remedy
 
 
 @pytest.mark.usefixtures("compiler")

@@ -40,8 +40,9 @@ def operators(text: str) -> tuple[int, int, int, int]:
     return text.count(" * "), len(sums), text.count(" / "), len(re.findall(r"(?<![\w)] )-\w", text))
 
 
-@pytest.mark.parametrize("options", [{}, {"load": "struct"}, {"precision": "float"}])
-@pytest.mark.parametrize("name", ["panda", "puma260", "scara"])
+@pytest.mark.parametrize(
+    ("name", "options"), [("panda", {}), ("puma260", {"load": "struct"}), ("scara", {"precision": "float"})]
+)
 def test_the_counts_are_those_of_the_text(name, options):
     functions = ["inverse_dynamics", "inertia_matrix", "velocity_torque", "forward_dynamics", "regressor"]
     package = generate_c(zoo.get(name), functions, name="arm", **options)

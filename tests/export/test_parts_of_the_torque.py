@@ -35,7 +35,14 @@ ROBOTS = {
     "a tree": random_robot(9, joints=3, tree=True, terms=True),
 }
 BASE = {"parameters": "struct", "base": True}
-OPTIONS = [{}, {"load": "struct"}, {"parameters": "struct"}, {"precision": "float"}, BASE, {**BASE, "load": "struct"}]
+CASES = [
+    ("scara", {}),
+    ("a sliding joint on the base", {"load": "struct"}),
+    ("a tree", {"parameters": "struct"}),
+    ("a tree", {"precision": "float"}),
+    ("a sliding joint on the base", BASE),
+    ("scara", {**BASE, "load": "struct"}),
+]
 
 
 def answers_of_the_code(package, program, samples=20):
@@ -48,8 +55,7 @@ def answers_of_the_code(package, program, samples=20):
 
 
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("name", ROBOTS)
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
 def test_every_part_agrees(name, options, tmp_path):
     robot = ROBOTS[name]
     given = {**options, "base": base_parameters(robot)} if "base" in options else options
@@ -77,14 +83,6 @@ def test_every_part_agrees(name, options, tmp_path):
     for part, values in expected.items():
         error = relative_error(found[part], values)
         assert error <= (1e-11 if package.text.precision == "double" else 1e-3), (part, error)
-
-
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("options", [{}, {"load": "struct"}], ids=str)
-def test_base_parameters_of_a_lift(options):
-    robot = ROBOTS["scara"]
-    package = generate_c(robot, PARTS, base=base_parameters(robot), **options)
-    assert max(package.check(100).values()) <= package.tolerance
 
 
 def test_a_pruned_lift_keeps_its_weight_and_offset():

