@@ -77,7 +77,6 @@ CODES: Mapping[str, str] = MappingProxyType(
         # designed motions, from excitation/
         "absurd-deviation": "A predicted standard deviation is so large that the motion does not show the parameter.",
         "slow-joint": "A joint stays far below its speed limit, so its friction and inertia will be uncertain.",
-        "small-box": "Points use a small share of the ranges and speeds, which their condition number does not show.",
         "unbounded-acceleration": "Neither an acceleration nor a torque limit bounds the acceleration of a joint.",
         # recipes and run folders, from links/ and runs/
         "assumed-limits": "The robot file lacks limits, and usual ones are assumed.",

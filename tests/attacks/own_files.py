@@ -17,9 +17,6 @@ from typing import Any
 import numpy as np
 
 import dynid
-from dynid.errors import DataError
-from dynid.excitation.plan_files import read_coefficients
-from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.export.result_file import _digest, read_result
 from dynid.information import Information, reduce_samples
 from dynid.information.storage import _LENGTH, _PREFIX, MAGIC, VERSION
@@ -262,19 +259,6 @@ def _use_load(path: Path) -> None:
     str(load.minus(Load.of(dynid.Inertia.from_com(0.1, [0, 0, 0], 1e-3 * np.eye(3)), "tool")))
 
 
-def _make_plan(folder: Path) -> None:
-    content = {"robot": "arm", "joint_names": ["a", "b"], "recorded_s": [1.0, 6.0]}
-    (folder / "plan.json").write_text(json.dumps(content | {"coefficients": np.ones((5, 2)).tolist()}))
-
-
-def _use_plan(path: Path) -> None:
-    family = FourierTrajectory(coefficients=np.zeros((5, 2)), period_s=5.0)
-    motion = read_coefficients(path, family)
-    if motion is None:
-        raise DataError(f"{path} holds no motion")
-    motion.evaluate(np.linspace(0.0, 1.0, 5))
-
-
 def _make_information(folder: Path) -> None:
     robot = ddarm()
     run = process(simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=20, duration_s=2, seed=1))
@@ -305,7 +289,6 @@ KINDS: dict[str, Kind] = {
     "law": Kind("law.toml", _write("law.toml", LAW), read_law, break_toml),
     "library": Kind("objects.toml", _write("objects.toml", LIBRARY), read_library, break_toml),
     "load": Kind("load.json", _make_load, _use_load, break_json),
-    "plan": Kind("plan.json", _make_plan, _use_plan, break_json),
     "information": Kind("a.info", _make_information, Information.load, break_information),
     "urdf": Kind("arm.urdf", _write("arm.urdf", ARM), lambda path: _motion(read_robot(path)), break_xml),
     "mjcf": Kind("arm.xml", _write("arm.xml", MJCF), lambda path: _motion(read_robot(path)), break_xml),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.excitation.collision.hulls import skeleton_hulls
+from dynid.excitation.hulls import skeleton_hulls
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dynid.dynamics.kinematics import link_poses
-from dynid.excitation.collision.hulls import Hull, split_pairs
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
+from dynid.excitation.hulls import Hull, split_pairs
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, puma560
 from support.pinocchio_oracle import pinocchio_model
@@ -76,14 +76,3 @@ def test_torque_limit_is_active_and_kept() -> None:
     share = np.abs(torque).max(axis=0) / limits.torque
     assert share.max() < 1 + 1e-4
     assert share.max() > 0.98
-
-
-def test_self_collision_limit_is_active_and_kept() -> None:
-    robot = panda()
-    limits = MotionLimits.from_robot(robot, acceleration=10.0).with_hulls(*PANDA_CAPSULES, clearance=0.05)
-    settings = SearchSettings(starts=1, iterations=40, outer=6)
-    plan = design_excitation(robot, limits, seed=1, goal=DesignGoal(criterion="d-optimality"), settings=settings)
-    times, _ = plan.trajectory.grid(250)
-    pairs, _ = split_pairs(robot, PANDA_CAPSULES, 0.0)
-    nearest = coal_distances(robot, PANDA_CAPSULES, pairs, plan.trajectory.evaluate(times)[0]).min()
-    assert 0.05 - 1e-4 < nearest < 0.07

@@ -10,12 +10,12 @@ from scipy.optimize import nnls
 
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
-from dynid.excitation.collision.hulls import Hull, hull_distances, segment_distances, skeleton_hulls, split_pairs
 from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
+from dynid.excitation.hulls import Hull, hull_distances, segment_distances, skeleton_hulls, split_pairs
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda
 
@@ -36,7 +36,7 @@ def at_rest(q: np.ndarray) -> Motion:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_closest_points_of_segments(seed: int) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(2, 1, 2, 3))
@@ -51,16 +51,6 @@ def test_closest_points_of_segments(seed: int) -> None:
     assert near.distance[0] <= sampled + 1e-12
     assert near.distance[0] >= sampled - 0.03 * (1 + np.ptp(a, axis=1).sum() + np.ptp(b, axis=1).sum())
     assert near.first - near.second == pytest.approx(near.distance[:, None] * near.direction)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_cover_contains_its_hull(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    corners = BOX if seed == 0 else rng.normal(size=(2 + 6 * seed, 3)) * [0.3, 0.1, 0.05]
-    ends, radius = Hull(link="link", corners=corners, radius=0.01).cover()
-    inside = np.vstack([corners, rng.dirichlet(np.full(len(corners), 0.2), size=3000) @ corners])
-    points = np.repeat(inside[:, None], 2, axis=1)
-    assert segment_distances(points, np.tile(ends, (len(points), 1, 1))).distance.max() + 0.01 <= radius + 1e-8
 
 
 def random_poses(rng: np.random.Generator, count: int, spread: float) -> np.ndarray:
@@ -168,17 +158,13 @@ def test_bodies_that_cannot_be_meant(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot)
     with pytest.raises(ArgumentError, match="finite points"):
         Hull(link="link", corners=[[np.nan, 0, 0]])
-    with pytest.raises(ArgumentError, match="radius"):
-        Hull(link="link", corners=BOX, radius=-1.0)
     with pytest.raises(ArgumentError, match="needs a floor"):
         Workspace()
     with pytest.raises(ArgumentError, match="wherever its joints are"):
         build_constraints(robot, limits.with_workspace(Workspace.floor(50.0)))
     with pytest.raises(ArgumentError, match="does not move"):
         build_constraints(robot, limits.with_workspace(Workspace.box([-1, -1, -1], [1, 1, 1], link=robot.root)))
-    for lower in ([1, -1, -1], [np.nan, -1, -1], [-1, -1]):
-        with pytest.raises(ArgumentError, match="box"):
-            Workspace.box(lower, [0.5, 1, 1], link="tool")
-    for wrong in ({"normal": np.zeros(3), "offset": 1.0}, {"normal": np.eye(3)[0], "offset": np.nan}):
-        with pytest.raises(ArgumentError, match="half-space"):
-            HalfSpace(**wrong)
+    with pytest.raises(ArgumentError, match="box"):
+        Workspace.box([1, -1, -1], [0.5, 1, 1], link="tool")
+    with pytest.raises(ArgumentError, match="half-space"):
+        HalfSpace(normal=np.zeros(3), offset=1.0)

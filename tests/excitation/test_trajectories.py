@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
-from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.excitation.trajectories.quintic import (
+from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.quintic import (
     QuinticTrajectory,
     minimum_jerk,
     quintic_coefficients,
     segment_peaks,
     shortest_segment,
 )
-from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.excitation.trajectory import Trajectory
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -43,7 +43,7 @@ def at_rest(trajectory: Trajectory, tolerance: float = 1e-9) -> bool:
 
 
 @given(seeds)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_derivatives_agree_with_differences(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for trajectory in (fourier(seed), sequence(seed)):
@@ -61,7 +61,7 @@ def test_derivatives_agree_with_differences(seed: int) -> None:
 
 
 @given(seeds)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_rest_to_rest(seed: int) -> None:
     series = fourier(seed)
     assert at_rest(series)
@@ -74,7 +74,7 @@ def test_rest_to_rest(seed: int) -> None:
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_quintic_segments_meet_their_points_without_acceleration(seed: int) -> None:
     path = sequence(seed)
     ends = np.concatenate([[0.0], np.cumsum(path.durations)])
@@ -85,7 +85,7 @@ def test_quintic_segments_meet_their_points_without_acceleration(seed: int) -> N
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_quintic_extrema_are_exact(seed: int) -> None:
     path = sequence(seed)
     t = np.linspace(0, path.duration, 40001)
@@ -99,7 +99,7 @@ def test_quintic_extrema_are_exact(seed: int) -> None:
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_shortest_segment_keeps_the_limits_and_reaches_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 4

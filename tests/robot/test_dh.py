@@ -54,33 +54,22 @@ def assert_same_torque(one: Robot, other: Robot, rng: np.random.Generator, toler
 
 @pytest.mark.parametrize("sigma", [0, 1])
 def test_modified_row_is_its_textbook_product(sigma: int) -> None:
-    row = DH(alpha=0.3, d=0.2, theta=-0.7, r=0.4, sigma=sigma)
-    robot, q = from_dh([row]), 0.9
-    theta, r = row.theta + q * (1 - sigma), row.r + q * sigma
-    expected = screw(X, row.alpha, row.d) @ screw(Z, theta, r)
-    np.testing.assert_allclose(link_poses(robot, np.array([q]))["link1"], expected, atol=1e-15)
+    row, q = DH(alpha=0.3, d=0.2, theta=-0.7, r=0.4, sigma=sigma), 0.9
+    expected = screw(X, 0.3, 0.2) @ screw(Z, -0.7 + q * (1 - sigma), 0.4 + q * sigma)
+    np.testing.assert_allclose(link_poses(from_dh([row]), np.array([q]))["link1"], expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("sigma", [0, 1])
 def test_standard_row_is_its_textbook_product(sigma: int) -> None:
-    row = StandardDH(a=0.2, alpha=0.3, d=0.4, theta=-0.7, sigma=sigma)
-    robot, q = from_dh([row]), 0.9
-    theta, d = row.theta + q * (1 - sigma), row.d + q * sigma
-    expected = screw(Z, theta, d) @ screw(X, row.alpha, row.a)
-    np.testing.assert_allclose(link_poses(robot, np.array([q]))["link1"], expected, atol=1e-15)
+    row, q = StandardDH(a=0.2, alpha=0.3, d=0.4, theta=-0.7, sigma=sigma), 0.9
+    expected = screw(Z, -0.7 + q * (1 - sigma), 0.4 + q * sigma) @ screw(X, 0.3, 0.2)
+    np.testing.assert_allclose(link_poses(from_dh([row]), np.array([q]))["link1"], expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("quarters", range(-5, 6))
 def test_right_angles_are_exact(quarters: int) -> None:
     for row in (DH(alpha=quarters * 90, theta=-quarters * 90).in_radians(), DH(alpha=quarters * np.pi / 2)):
         assert set(np.abs(row.T_previous_joint).ravel()) <= {0.0, 1.0}
-
-
-@pytest.mark.parametrize("field", ["alpha", "d", "theta", "r"])
-@pytest.mark.parametrize("value", [np.nan, np.inf, "1", None])
-def test_a_row_refuses_what_is_no_number(field: str, value: object) -> None:
-    with pytest.raises(DescriptionError, match=field):
-        DH(**{field: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("row", [DH(alpha=-90), DH(theta=180), StandardDH(alpha=90)])
@@ -107,7 +96,8 @@ def test_radians_in_place_of_degrees_are_refused(angle: float) -> None:
         (lambda: from_dh([DH()], limits=[JointLimits()] * 2), "2 limits for 1"),
         (lambda: from_dh([DH()], terms=[]), "0 terms"),
         (lambda: from_dh([DH()], gravity=(0, 0)), "shape"),
-        (lambda: from_dh([DH()], gravity=(0, 0, np.nan)), "finite"),
+        (lambda: DH(theta=np.nan), "theta"),
+        (lambda: DH(r="1"), "r is"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_tables_are_refused(call, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -160,7 +150,7 @@ def _axis_pose(relation: str, rng: np.random.Generator) -> np.ndarray:
     return along @ screw(X, *across)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(robot=serial_robots(), seed=st.integers(0, 1000))
 def test_modified_dh_keeps_kinematics_and_torques(robot: Robot, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -176,7 +166,7 @@ def test_modified_dh_keeps_kinematics_and_torques(robot: Robot, seed: int) -> No
         np.testing.assert_allclose(mapped.inertia.in_frame(T).vector, body.inertia.vector, atol=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(robot=serial_robots())
 def test_modified_dh_of_modified_dh_is_itself(robot: Robot) -> None:
     table = modified_dh(robot)
@@ -216,6 +206,3 @@ def test_a_tree_has_no_dh_table() -> None:
     tree = replace(robot, links=(*robot.links, Link(name="twig")), joints=(*robot.joints, branch))
     with pytest.raises(ArgumentError, match="not a serial chain"):
         modified_dh(tree)
-
-
-# --- against the URDF of the same arm --------------------------------------------------------------------------------

@@ -12,18 +12,6 @@ import dynid
 from dynid.errors import DescriptionError, ExportError
 from dynid.robot.formats import read_robot
 
-MODULE = """
-import json
-
-from dynid import DH, from_dh
-
-
-def read_rows(path, *, hold=None):
-    assert not hold
-    with open(path) as file:
-        return from_dh([DH(**row) for row in json.load(file)], name="rows")
-"""
-
 
 @pytest.mark.parametrize(
     ("ending", "write"), [(".urdf", dynid.write_urdf), (".xml", dynid.write_mjcf), (".mjcf", dynid.write_mjcf)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -105,24 +103,6 @@ def test_robots_go_to_mujoco_and_come_back() -> None:
         wanted = dynid.inverse_dynamics(robot, q, dq, ddq)
         np.testing.assert_allclose(mujoco_torques(mujoco, model, q, dq, ddq), wanted, atol=1e-6)
         np.testing.assert_allclose(dynid.inverse_dynamics(again, q, dq, ddq), wanted, atol=1e-6)
-
-
-def test_drake_has_the_same_rows(tmp_path: Path) -> None:
-    pytest.importorskip("pydrake", reason="Drake is not installed")
-    from pydrake.multibody.parsing import Parser
-    from pydrake.multibody.plant import MultibodyPlant
-
-    robot = dynid.robots.scara()
-    dynid.write_urdf(robot, tmp_path / "arm.urdf")
-    plant = MultibodyPlant(0.0)
-    Parser(plant).AddModels(str(tmp_path / "arm.urdf"))
-    plant.Finalize()
-    context = plant.CreateDefaultContext()
-    for row, body in zip(body_parameters(robot, "drake"), robot.bodies, strict=True):
-        theirs = plant.GetBodyByName(body.joint.child).CalcSpatialInertiaInBodyFrame(context)
-        unit = theirs.get_unit_inertia()
-        wanted = [theirs.get_mass(), *theirs.get_com(), *unit.get_moments(), *unit.get_products()]
-        np.testing.assert_allclose(row, wanted, atol=1e-12)
 
 
 def test_vectors_come_back_and_odd_ones_are_refused() -> None:

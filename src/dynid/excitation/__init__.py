@@ -5,8 +5,8 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "collision.geometry": ["urdf_hulls"],
-    "collision.hulls": ["Hull", "skeleton_hulls"],
+    "geometry": ["urdf_hulls"],
+    "hulls": ["Hull", "skeleton_hulls"],
     "command_motion": ["design_commands"],
     "criteria": ["Criterion"],
     "design": ["design_excitation"],
@@ -15,9 +15,9 @@ NAMES = {
     "limits": ["HalfSpace", "MotionLimits", "Workspace"],
     "measured": ["Measured"],
     "plan_files": ["write_plan"],
-    "points.energy_points": ["EnergyPoints", "PointSequence", "optimise_points"],
-    "points.point_design": ["design_energy_points"],
-    "trajectories.quintic": ["QuinticTrajectory", "minimum_jerk"],
+    "energy_points": ["EnergyPoints", "PointSequence", "optimise_points"],
+    "point_design": ["design_energy_points"],
+    "quintic": ["QuinticTrajectory", "minimum_jerk"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -2,7 +2,7 @@
 
 Commands and encoders alone show a drive only where it deviates from its command. Levels that are reached from both
 sides show dry friction beside gravity; ramps of several speeds show viscous friction; fast motion shows armature, delay
-and gains; a drive that is off shows friction without its back-EMF.
+and gains.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
 from dynid.excitation.limits import MotionLimits
@@ -52,8 +52,6 @@ class CommandPlan:
     """(N,) [s]"""
     position: Floats
     """(N, n) commanded positions [rad or m]"""
-    enabled: Bools
-    """(N, n) whether the drives are on"""
     stretches: tuple[Stretch, ...]
     notes: tuple[str, ...] = ()
     """What is to be said about the whole."""
@@ -66,15 +64,11 @@ class CommandPlan:
 
     def advice(self) -> tuple[str, ...]:
         """What the recording needs beside this motion."""
-        off = (
-            "The drives stay on, which leaves back-EMF and viscous friction together: design_commands(torque_off_s=1) "
-            "in Python switches them off for a second, where the joints may fall.",
-        )
         return (
             "Log commands and measured positions with one clock, at this rate or faster.",
             "Repeat at half and at twice the gains: a single gain may show armature and gain scale together only.",
             "Repeat with two or three known loads: only they show friction that grows with the load.",
-            *(off if self.enabled.all() else ()),
+            "Back-EMF and viscous friction stay together: only a drive that is off for a moment shows friction alone.",
         )
 
     def contents(self) -> dict[str, Any]:
@@ -88,11 +82,9 @@ class CommandPlan:
         }
 
     def write_csv(self, path: str | Path, *, force: bool = False) -> None:
-        """Write time, commanded positions and, where drives go off, their flags, one row per command."""
-        flags = [] if self.enabled.all() else [f"{name}_enabled" for name in self.joint_names]
-        header = ["time", *(f"{name}_command" for name in self.joint_names), *flags]
-        columns = [self.time[:, None], self.position, *([self.enabled.astype(float)] if flags else [])]
-        rows = [",".join(f"{value:.9g}" for value in row) for row in np.concatenate(columns, axis=1)]
+        """Write time, commanded positions, one row per command."""
+        header = ["time", *(f"{name}_command" for name in self.joint_names)]
+        rows = [",".join(f"{value:.9g}" for value in row) for row in np.column_stack([self.time, self.position])]
         write_atomically(Path(path), "\n".join([",".join(header), *rows]) + "\n", force=force)
 
 
@@ -102,7 +94,6 @@ def design_commands(
     rate_hz: float = 100.0,
     amplitude: float = 0.5,
     band_hz: tuple[float, float] = (0.3, 5.0),
-    torque_off_s: float = 0.0,
 ) -> CommandPlan:
     """Design commands for a first log without torque, within position, velocity and acceleration limits.
 
@@ -115,7 +106,6 @@ def design_commands(
         amplitude: Share of the position ranges that is used, about their middle.
         band_hz: Lowest and highest frequency of the fast motion [Hz]; the highest should reach the bandwidth of the
             drives.
-        torque_off_s: Time for which the drives are off, once below and once above the middle [s]; 0 for never.
 
     Example:
         >>> limits = dynid.excitation.MotionLimits.from_robot(dynid.robots.ur10())
@@ -125,7 +115,6 @@ def design_commands(
     """
     as_number("rate_hz", rate_hz, above=0.0)
     as_number("amplitude", amplitude, above=0.0, most=1.0)
-    as_number("torque_off_s", torque_off_s, least=0.0)
     low, high = band_hz
     if not 0.0 < low < high <= 0.25 * rate_hz:
         raise ArgumentError(
@@ -144,12 +133,6 @@ def design_commands(
     ramps = [motion.ramp(sign, speed) for speed in SPEEDS for sign in (-1.0, 1.0)]
     motion.add("ramps", "viscous beside dry friction: the same way at three speeds", [*ramps, motion.go(0.0)])
     motion.add("fast", "armature, delay, gains and damping", [motion.shake(band_hz)])
-    for level in (-0.5, 0.5) if torque_off_s > 0.0 else ():
-        motion.add("reach", "the place where the drives go off", [motion.go(level), motion.hold(rest)])
-        shown = "friction without back-EMF, and the inertia that swings"
-        motion.add("torque off", shown, [motion.hold(torque_off_s)], off=True)
-        shown = "the drive takes over where the joint fell: switch on with low gains"
-        motion.add("catch", shown, [motion.hold(REST_S), motion.go(0.0)])
     motion.add("rest", "the same position after all motion: drift of the zero", [motion.hold(REST_S)])
     return motion.plan()
 
@@ -164,7 +147,6 @@ class _Commands:
         # a quarter of a second to the velocity limit where no acceleration limit is known
         self._acceleration = np.where(np.isfinite(limits.acceleration), limits.acceleration, 4.0 * limits.velocity)
         self._parts: list[Floats] = []
-        self._off: list[bool] = []
         self._stretches: list[Stretch] = []
         self._here = self._middle
 
@@ -174,15 +156,13 @@ class _Commands:
             joint_names=self._limits.joint_names,
             time=np.arange(len(position)) / self._rate,
             position=position,
-            enabled=np.repeat(~np.array(self._off)[:, None], position.shape[1], axis=1),
             stretches=tuple(self._stretches),
         )
 
-    def add(self, name: str, shows: str, parts: Sequence[Floats], *, off: bool = False) -> None:
-        start = len(self._off)
+    def add(self, name: str, shows: str, parts: Sequence[Floats]) -> None:
+        start = self._stretches[-1].stop_s if self._stretches else 0.0
         self._parts += parts
-        self._off += [off] * sum(map(len, parts))
-        self._stretches.append(Stretch(name, start / self._rate, len(self._off) / self._rate, shows))
+        self._stretches.append(Stretch(name, start, sum(map(len, self._parts)) / self._rate, shows))
 
     def hold(self, seconds: float) -> Floats:
         return np.repeat(self._here[None], max(1, round(seconds * self._rate)), axis=0)

@@ -16,9 +16,9 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import body_velocities
 from dynid.errors import ArgumentError
 from dynid.excitation.base import Constraint, Differentiable, RecordedConstraint
-from dynid.excitation.collision.body_limits import collision_constraint, wall_constraint
+from dynid.excitation.body_limits import collision_constraint, wall_constraint
 from dynid.excitation.limits import MotionLimits, Workspace
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.spatial import cross
 

@@ -11,11 +11,10 @@ from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.excitation.constraints import Margin
 from dynid.excitation.criteria import Criterion
+from dynid.excitation.energy_points import PointDesign
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.points.energy_points import PointDesign
 from dynid.excitation.search import Step
-from dynid.excitation.trajectories.sampled_motion import Samples
-from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.excitation.trajectory import Samples, Trajectory
 from dynid.findings import Finding
 from dynid.tables import Table, html_card
 
@@ -24,9 +23,6 @@ _ABSURD = 100.0
 parameters of usual arms are smaller)."""
 _SLOW = 0.2
 """Share of its speed limit below which a joint is called slow, in either direction. Convention."""
-_SMALL_BOX = 0.5
-"""Share of the ranges and velocity limits below which the box of points is called small: more than half of what the
-robot can do is not used. Convention."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,7 +102,7 @@ class Excitation:
     @property
     def cautions(self) -> tuple[Finding, ...]:
         """Warnings about the motion that the condition number and the margins do not show."""
-        found = (self._slow_joints(), self._small_box(), self._absurd_deviations(), self._unbounded_acceleration())
+        found = (self._slow_joints(), self._absurd_deviations(), self._unbounded_acceleration())
         return tuple(finding for finding in found if finding is not None)
 
     def _slow_joints(self) -> Finding | None:
@@ -145,24 +141,6 @@ class Excitation:
         )
         evidence = {"largest predicted deviation": deviation[worst]}
         return _warning("absurd-deviation", "parameters", message, remedy, evidence)
-
-    def _small_box(self) -> Finding | None:
-        """A warning that the points lie in a small box: the condition number hides it, the predicted accuracy not."""
-        design = self.points
-        if design is None or design.box_share >= _SMALL_BOX:
-            return None
-        largest = [f"{value} {unit} ({name})" for unit, _, _, value, name in self.accuracy().rows]
-        message = (
-            f"the points use {100 * design.box_share:g} % of the position ranges and velocity limits, because the "
-            f"motion passes a limit in a larger box; the joints reach at most {100 * self.coverage.max():.0f} % of "
-            f"their speed limits. Cond(W) of {design.sequence.condition_number:.3g} does not show it; the predicted "
-            f"standard deviations do, with up to {', '.join(largest)}"
-        )
-        evidence = {
-            "share of the box": design.box_share, "largest share of a speed limit": float(self.coverage.max())
-        }  # fmt: skip
-        remedy = "Raise the acceleration limit, lower the velocity limits, or design a Fourier series and compare."
-        return _warning("small-box", "points", message, remedy, evidence)
 
     def _unbounded_acceleration(self) -> Finding | None:
         free = np.flatnonzero(np.isinf(self.limits.acceleration) & np.isinf(self.limits.torque))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.excitation.collision.hulls import Hull
+from dynid.excitation.hulls import Hull
 from dynid.robot.model import Robot
 from dynid.robot.parts import freeze_array
 

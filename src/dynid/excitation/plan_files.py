@@ -6,32 +6,20 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from msgspec import Meta, Struct
 
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import ArgumentError
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.quintic import QuinticTrajectory
+from dynid.excitation.trajectory import Trajectory
 from dynid.files import write_atomically
-from dynid.files.records import as_record
-from dynid.files.small_files import read_json
 from dynid.tables import Table
 
 PLAN_FILES = ("trajectory.csv", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
 """Names of all files that `write_plan` may write; the script is for robots with six joints only."""
-_Number = Annotated[float, Meta(ge=-1e9, le=1e9)]
-
-
-class _Coefficients(Struct):
-    """What a file of a series holds; other keys are for people."""
-
-    coefficients: Annotated[list[Annotated[list[_Number], Meta(max_length=1000)]], Meta(min_length=1, max_length=2001)]
-
-
 MOST_NUMBERS = 3e7
 """Largest count of numbers in one trajectory file: some hundred megabytes. Convention."""
 
@@ -143,18 +131,3 @@ def _deviations(plan: Excitation) -> Table:
     rows = zip(plan.parameter_names, plan.predicted_deviation, plan.parameter_units, strict=True)
     cells = [[name, f"{deviation:.3g}", unit] for name, deviation, unit in rows]
     return Table.of(["parameter", "predicted standard deviation", "unit"], cells)
-
-
-def write_coefficients(trajectory: FourierTrajectory, path: str | os.PathLike[str]) -> None:
-    """Write the coefficients of a trajectory, so that a later search can continue from it; atomically."""
-    write_atomically(path, json.dumps({"coefficients": trajectory.coefficients.tolist()}) + "\n", force=True)
-
-
-def read_coefficients(path: str | os.PathLike[str], family: FourierTrajectory) -> FourierTrajectory | None:
-    """The trajectory written by `write_coefficients` or in a ``plan.json``; None if it does not fit the family."""
-    try:
-        coefficients = np.array(as_record(read_json(path), _Coefficients, path=path).coefficients)
-    except (ValueError, DataError):
-        return None
-    fits = coefficients.shape == family.coefficients.shape and bool(np.isfinite(coefficients).all())
-    return family.with_coefficients(coefficients) if fits else None

@@ -64,10 +64,6 @@ class JointLimits:
                 )
 
 
-HOLD_MARGIN = 1e-2
-"""Distance beyond its limits up to which a joint may be held [rad or m] (convention: limits are rounded)."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A rigid part with its own frame."""
@@ -130,7 +126,7 @@ class Joint(ReadOnly):
         if self.kind == "fixed":
             return self
         low, high, unit = self.limits.lower, self.limits.upper, "m" if self.kind == "prismatic" else "rad"
-        if position and low < high and not low - HOLD_MARGIN <= position <= high + HOLD_MARGIN:
+        if position and low < high and not low <= position <= high:
             raise ArgumentError(
                 f"joint '{self.name}' cannot be held at {position:g} {unit}: its limits are "
                 f"{low:g} and {high:g} {unit}",

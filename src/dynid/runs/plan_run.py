@@ -12,13 +12,14 @@ from msgspec import Meta
 from dynid.actuators.command_design import refine_commands
 from dynid.actuators.servo_files import read_servo_model
 from dynid.errors import ArgumentError, DescriptionError
-from dynid.excitation.collision.geometry import urdf_hulls
-from dynid.excitation.collision.hulls import Hull
 from dynid.excitation.command_motion import CommandPlan, design_commands
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.excitation import Excitation
+from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.geometry import urdf_hulls
+from dynid.excitation.hulls import Hull
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.plan_files import (
     PLAN_FILES,
@@ -26,9 +27,8 @@ from dynid.excitation.plan_files import (
     plan_contents,
     write_plan,
 )
-from dynid.excitation.points.point_design import check_count, check_point_limits, design_energy_points
+from dynid.excitation.point_design import check_count, check_point_limits, design_energy_points
 from dynid.excitation.search import Step
-from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice
 from dynid.report.page import Chapter, Page

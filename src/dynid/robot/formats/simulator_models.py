@@ -25,10 +25,18 @@ _SLIDE, _HINGE = 2, 3
 """MuJoCo's numbers of joint types, mjtJoint."""
 
 
-def _terms(viscous: float, coulomb: float, rotor: float) -> tuple[StateTerm, ...]:
-    """The terms whose values are not zero."""
-    pairs: tuple[tuple[type[StateTerm], float], ...] = ((RotorInertia, rotor), (Viscous, viscous), (Coulomb, coulomb))
-    return tuple(kind(value) for kind, value in pairs if value != 0.0)
+_VECTORS: dict[type[StateTerm], tuple[str, ...]] = {
+    RotorInertia: ("armature", "dof_armature"),
+    Viscous: ("damping", "dof_damping"),
+    Coulomb: ("friction", "upperDryFrictionLimit", "dof_frictionloss"),
+}
+"""Term -> names of the vector of its values in the models of both libraries and their versions."""
+
+
+def _terms(model: Any, place: int) -> tuple[StateTerm, ...]:
+    """The terms of a degree of freedom whose values are not zero."""
+    found = {kind: _entry(model, names, place) for kind, names in _VECTORS.items()}
+    return tuple(kind(value) for kind, value in found.items() if value)
 
 
 def _limits(lower: float, upper: float, velocity: float, effort: float) -> JointLimits:
@@ -91,8 +99,7 @@ def from_pinocchio(model: Any) -> Robot:
                 limits=_limits(float(lower), float(upper),
                                _entry(model, ("velocityLimit", "upperVelocityLimit"), v, np.inf),
                                _entry(model, ("effortLimit", "upperEffortLimit"), v, np.inf)),
-                terms=_terms(_entry(model, ("damping",), v), _entry(model, ("friction", "upperDryFrictionLimit"), v),
-                             _entry(model, ("armature",), v)),
+                terms=_terms(model, v),
             )
         )  # fmt: skip
     gravity = np.array(model.gravity.linear)
@@ -104,7 +111,7 @@ def _entry(model: Any, names: tuple[str, ...], place: int, absent: float = 0.0) 
     for name in names:
         values = getattr(model, name, None)
         if values is not None and len(values) > place:
-            return float(values[place])
+            return float(np.ravel(values[place])[0])
     return absent
 
 
@@ -139,19 +146,12 @@ def to_pinocchio(robot: Robot) -> Any:
         model.lowerPositionLimit[model.idx_qs[index]] = limits.lower
         model.upperPositionLimit[model.idx_qs[index]] = limits.upper
         for term in body.joint.terms:
-            _set_pinocchio_term(model, int(model.idx_vs[index]), term)
+            name = next((name for name in _VECTORS.get(type(term), ()) if hasattr(model, name)), None)
+            if name is not None:
+                values = np.array(getattr(model, name))
+                values[int(model.idx_vs[index])] = term.value
+                setattr(model, name, values)
     return model
-
-
-def _set_pinocchio_term(model: Any, place: int, term: StateTerm) -> None:
-    fields = {RotorInertia: ("armature",), Viscous: ("damping",), Coulomb: ("friction", "upperDryFrictionLimit")}
-    for name in fields.get(type(term), ()):
-        values = getattr(model, name, None)
-        if values is not None:
-            values = np.array(values)
-            values[place] = term.value
-            setattr(model, name, values)
-            return
 
 
 def from_mujoco(model: Any) -> Robot:
@@ -209,7 +209,6 @@ def _mujoco_joint(model: Any, joint: int, T: Floats, parent: str, child: str) ->
     slides = model.jnt_type[joint] == _SLIDE
     axis, start = np.array(model.jnt_axis[joint]), -float(model.qpos0[model.jnt_qposadr[joint]])
     back = transform(np.eye(3), start * axis) if slides else transform(rotation_about(axis, start), np.zeros(3))
-    dof = int(model.jnt_dofadr[joint])
     limited = bool(model.jnt_limited[joint])
     lower, upper = model.jnt_range[joint] if limited else (-np.inf, np.inf)
     return Joint(
@@ -220,9 +219,7 @@ def _mujoco_joint(model: Any, joint: int, T: Floats, parent: str, child: str) ->
         T_parent_joint=T @ back,
         axis=axis,
         limits=_limits(float(lower), float(upper), np.inf, np.inf),
-        terms=_terms(
-            *(float(np.ravel(x[dof])[0]) for x in (model.dof_damping, model.dof_frictionloss, model.dof_armature))
-        ),
+        terms=_terms(model, int(model.jnt_dofadr[joint])),
     )
 
 

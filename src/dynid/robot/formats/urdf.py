@@ -122,7 +122,7 @@ def joints_in_degrees(robot: Robot) -> dict[str, str]:
     return {
         name: " ".join(f"{a:g}" for a in rpy)
         for name, rpy in turned.items()
-        if np.abs(rpy).max() > 2.0 * np.pi + ROUNDED_RAD
+        if np.abs(rpy).max() > 2.0 * np.pi * (1.0 + ROUNDED_RAD)
     }
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -262,10 +263,6 @@ def _short(text: str, length: int = 60) -> str:
 
 
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
-_ESCAPES = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
-)
-"""Characters that attributes hold in another way."""
 _NOT_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 """What no XML file may hold: to compile the much longer ranges that it may hold takes as long as a small package."""
 
@@ -369,4 +366,4 @@ def _quote(value: str | ArrayLike) -> str:
         raise ExportError(
             f"{text[:60]!a} holds a character that XML cannot hold: {bad.group()!a}", remedy="Rename the link or joint."
         )
-    return f'"{text.translate(_ESCAPES)}"'
+    return quoteattr(text)

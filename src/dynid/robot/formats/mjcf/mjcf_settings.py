@@ -204,6 +204,7 @@ _REFUSED = {
     "flexcomp": _SOFT,
     "flex": _SOFT,
 }
+_IN_BODY = ("body", "frame", "inertial", "joint", "freejoint", "geom", "site", "camera", "light")
 
 
 def check_scope(root: Element, hold: Mapping[str, float]) -> None:
@@ -216,6 +217,8 @@ def check_scope(root: Element, hold: Mapping[str, float]) -> None:
         for child in element.children:
             if child.tag in _REFUSED:
                 raise child.error(f"<{child.tag}> is not supported", _REFUSED[child.tag])
+            if element.tag in ("worldbody", "body", "frame") and child.tag not in _IN_BODY:
+                raise child.error(f"<{child.tag[:60]}> in a body is not supported", "Remove or replace it.")
         if element.tag == "body" and element.number("gravcomp", 0.0) != 0.0:
             raise element.error("gravity compensation ('gravcomp') is not supported", "Remove 'gravcomp'.")
     for section in root.all("equality"):

@@ -14,7 +14,7 @@ from scipy.spatial import ConvexHull
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DescriptionError
-from dynid.excitation.collision.hulls import Hull
+from dynid.excitation.hulls import Hull
 from dynid.files.small_files import open_regular
 from dynid.robot.formats.urdf import read_origin
 from dynid.robot.formats.xml import Element, parse_document

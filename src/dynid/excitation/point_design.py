@@ -26,13 +26,13 @@ from dynid.excitation.constraints import (
 )
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.design import check_robot_and_limits
+from dynid.excitation.energy_points import BALANCED, EnergyPoints, PointDesign, PointSequence, optimise_points
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import is_feasible, rest_positions
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
-from dynid.excitation.points.energy_points import BALANCED, EnergyPoints, PointDesign, PointSequence, optimise_points
-from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.quintic import QuinticTrajectory
+from dynid.excitation.trajectory import ROUNDING, Motion
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 
@@ -41,15 +41,10 @@ _BOXES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 _ACCELERATIONS = (1.0, 0.7, 0.5, 0.35, 0.25)
 """Shares of the acceleration limits for the segments: a slower motion between the same points needs less torque and
 jerk. Convention."""
-_TOUCH = 1e-8
-"""Relative reserve of the segments to the velocity and acceleration limits, against rounding. Convention."""
 _PER_SEGMENT = 100
 """Samples of each segment at which limits are checked, besides the exact extrema. Convention."""
-_BETWEEN_SAMPLES = 1e-3
-"""Relative reserve to limits that are checked at samples only.
-
-Derivation: a segment has at most two half-waves, so a peak lies at most 1 - cos(pi / 100) = 5e-4 above a sample.
-"""
+_BETWEEN_SAMPLES = 1.0 - np.cos(np.pi / _PER_SEGMENT)
+"""Relative reserve to limits that are checked at samples only: a segment has at most two half-waves."""
 _EXACT = ("position", "velocity", "acceleration")
 """Limits whose extrema are among the checked times."""
 
@@ -104,7 +99,8 @@ def design_energy_points(
     count, seed = check_count(robot, count), as_whole("seed", seed, least=0)
     constraints = build_constraints(robot, limits)
     rest = _resting_position(constraints, limits, seed)
-    velocity, acceleration = ((1.0 - _TOUCH) * bound for bound in (limits.velocity, limits.acceleration))
+    # a segment may pass its limits by rounding
+    velocity, acceleration = ((1.0 - 2.0 * ROUNDING) * bound for bound in (limits.velocity, limits.acceleration))
     model = EnergyPoints(robot, lower=limits.lower, upper=limits.upper, velocity=velocity)
     points: PointSequence | None = None
     for number, share in enumerate(_BOXES):

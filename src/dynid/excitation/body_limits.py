@@ -12,7 +12,7 @@ from dynid.arrays import Bools, Floats, Ints
 from dynid.dynamics.kinematics import body_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.base import Constraint, Differentiable, RecordedConstraint
-from dynid.excitation.collision.hulls import (
+from dynid.excitation.hulls import (
     Hull,
     Witness,
     hull_distances,
@@ -21,7 +21,7 @@ from dynid.excitation.collision.hulls import (
     split_pairs,
 )
 from dynid.excitation.limits import MotionLimits, Workspace
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectory import Motion
 from dynid.robot.model import Robot
 
 _SCALE = 0.1

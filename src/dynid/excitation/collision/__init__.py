@@ -1,1 +1,0 @@
-"""The robot's body and its surroundings as convex shapes, and the distances between them."""

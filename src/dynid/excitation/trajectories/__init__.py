@@ -1,1 +1,0 @@
-"""Trajectories: Fourier series, splines, fifth-order moves; sampling, file formats and time scaling."""
