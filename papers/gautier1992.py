@@ -12,7 +12,7 @@ import numpy as np
 
 from dynid import robots
 from dynid.arrays import Floats
-from dynid.excitation.quintic import quintic_coefficients, segment_peaks
+from dynid.excitation.trajectories.quintic import quintic_coefficients, segment_peaks
 from papers import gautier1992_noise, gautier1992_points
 from papers.formulas import Monomials, evaluate
 from papers.report import Figure, Part, draw

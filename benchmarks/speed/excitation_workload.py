@@ -7,9 +7,9 @@ import numpy as np
 from benchmarks.speed.case import Case
 from dynid import MotionLimits
 from dynid.excitation import Criterion, Measured
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.measured import with_smooth_friction
 from dynid.excitation.search import DesignProblem
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 
 SAMPLES = 1000
 """Samples of the motion."""

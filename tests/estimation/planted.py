@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.estimate import Estimate
-from dynid.excitation.quintic import minimum_jerk
+from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment

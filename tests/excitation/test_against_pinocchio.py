@@ -11,7 +11,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.hulls import Hull, split_pairs
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, puma560
 from support.pinocchio_oracle import pinocchio_model

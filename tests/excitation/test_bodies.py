@@ -15,7 +15,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.hulls import Hull, hull_distances, segment_distances, skeleton_hulls, split_pairs
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda
 

@@ -14,10 +14,10 @@ from dynid.excitation.constraints import build_constraints, find_unchecked_limit
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.measured import Measured, with_smooth_friction
 from dynid.excitation.search import DesignProblem
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.kernels import regressor, wrench_regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot.formats.dh import DH, from_dh

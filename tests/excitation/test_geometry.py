@@ -11,10 +11,9 @@ import pytest
 
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.constraints import build_constraints, measure_margins
-from dynid.excitation.geometry import read_stl, urdf_hulls
-from dynid.excitation.hulls import split_pairs
+from dynid.excitation.hulls import read_stl, split_pairs, urdf_hulls
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.formats.urdf import parse_urdf, read_urdf
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10

@@ -11,7 +11,7 @@ from dynid.errors import ArgumentError
 from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.measured import with_smooth_friction
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import puma560
 

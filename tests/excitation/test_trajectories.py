@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
-from dynid.excitation.fourier import FourierTrajectory
-from dynid.excitation.quintic import (
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.quintic import (
     QuinticTrajectory,
     minimum_jerk,
     quintic_coefficients,
     segment_peaks,
     shortest_segment,
 )
-from dynid.excitation.trajectory import Trajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.excitation.quintic import minimum_jerk
+from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_pruning import prune
 from dynid.kernels import inertia_matrix, inverse_dynamics

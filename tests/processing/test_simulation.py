@@ -7,7 +7,7 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms.friction import Coulomb, Viscous

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dynid
-from dynid.excitation.quintic import QuinticTrajectory, minimum_jerk
-from dynid.excitation.trajectory import Trajectory
+from dynid.excitation.trajectories.quintic import QuinticTrajectory, minimum_jerk
+from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import wrench_regressor
 from dynid.load.load import Load
 from dynid.load.wrist import identify_load

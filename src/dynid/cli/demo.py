@@ -12,9 +12,9 @@ import numpy as np
 from dynid.errors import ExportError
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.export.c.c_package import generate_c
 from dynid.links.recipe import Recipe
 from dynid.load.load_study import LoadStudy

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "geometry": ["urdf_hulls"],
-    "hulls": ["Hull", "skeleton_hulls"],
+    "hulls": ["Hull", "skeleton_hulls", "urdf_hulls"],
     "command_motion": ["design_commands"],
     "criteria": ["Criterion"],
     "design": ["design_excitation"],
@@ -17,7 +16,7 @@ NAMES = {
     "plan_files": ["write_plan"],
     "energy_points": ["EnergyPoints", "PointSequence", "optimise_points"],
     "point_design": ["design_energy_points"],
-    "quintic": ["QuinticTrajectory", "minimum_jerk"],
+    "trajectories.quintic": ["QuinticTrajectory", "minimum_jerk"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -9,14 +9,14 @@ from dynid.excitation.energy_points import EnergyPoints as EnergyPoints
 from dynid.excitation.energy_points import PointSequence as PointSequence
 from dynid.excitation.energy_points import optimise_points as optimise_points
 from dynid.excitation.excitation import Excitation as Excitation
-from dynid.excitation.geometry import urdf_hulls as urdf_hulls
 from dynid.excitation.hulls import Hull as Hull
 from dynid.excitation.hulls import skeleton_hulls as skeleton_hulls
+from dynid.excitation.hulls import urdf_hulls as urdf_hulls
 from dynid.excitation.limits import HalfSpace as HalfSpace
 from dynid.excitation.limits import MotionLimits as MotionLimits
 from dynid.excitation.limits import Workspace as Workspace
 from dynid.excitation.measured import Measured as Measured
 from dynid.excitation.plan_files import write_plan as write_plan
 from dynid.excitation.point_design import design_energy_points as design_energy_points
-from dynid.excitation.quintic import QuinticTrajectory as QuinticTrajectory
-from dynid.excitation.quintic import minimum_jerk as minimum_jerk
+from dynid.excitation.trajectories.quintic import QuinticTrajectory as QuinticTrajectory
+from dynid.excitation.trajectories.quintic import minimum_jerk as minimum_jerk

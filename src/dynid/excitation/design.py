@@ -24,10 +24,10 @@ from dynid.excitation.constraints import (
 from dynid.excitation.design_settings import DesignGoal, DesignTask, SearchSettings
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
 from dynid.excitation.search import Progress, Step, search
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
 

@@ -14,10 +14,10 @@ from dynid.checks import as_number, as_whole
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
 from dynid.excitation.criteria import Criterion
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
-from dynid.excitation.trajectory import ROUNDING
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.trajectory import ROUNDING
 from dynid.robot.model import Robot
 
 

@@ -23,8 +23,8 @@ from dynid.dynamics.energy import energy_rows
 from dynid.errors import ArgumentError
 from dynid.excitation.base import Differentiable
 from dynid.excitation.criteria import Criterion
-from dynid.excitation.quintic import QuinticTrajectory
 from dynid.excitation.search import MEMORY, SINGULAR_OBJECTIVE
+from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 

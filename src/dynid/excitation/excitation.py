@@ -14,7 +14,7 @@ from dynid.excitation.criteria import Criterion
 from dynid.excitation.energy_points import PointDesign
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.search import Step
-from dynid.excitation.trajectory import Samples, Trajectory
+from dynid.excitation.trajectories.trajectory import Samples, Trajectory
 from dynid.findings import Finding
 from dynid.tables import Table, html_card
 

@@ -8,9 +8,9 @@ from scipy.optimize import minimize
 from dynid.arrays import Floats
 from dynid.errors import ExcitationError
 from dynid.excitation.base import Constraint
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.trajectory import Motion
 
 _AMPLITUDES = np.exp(-0.02 * np.arange(28.0) ** 2)
 """Amplitudes to try, dense near 1 where a descent usually ends, down to a millionth. Convention."""

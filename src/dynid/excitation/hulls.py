@@ -2,14 +2,19 @@
 
 A hull of one or two corners is a sphere or a capsule, whose distances are closed formulas. Others are measured by coal:
 by the algorithm of [GilbertJohnsonKeerthi1988] and, where hulls overlap, by an expanding polytope.
+
+The collision shapes of a URDF become hulls: boxes are exact; cylinders and spheres become polyhedra about them, at most
+one or five per cent larger. Meshes are opened only inside a folder the caller names, and only as STL.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +25,10 @@ from dynid.arrays import Floats, Ints
 from dynid.checks import require_library
 from dynid.decompositions import svd
 from dynid.dynamics.kinematics import link_poses
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, DescriptionError
+from dynid.files.small_files import open_regular
+from dynid.robot.formats.urdf import read_origin
+from dynid.robot.formats.xml import Element, parse_document
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform
 
@@ -231,3 +239,115 @@ def split_pairs(robot: Robot, hulls: Sequence[Hull], clearance: float) -> tuple[
 def random_positions(robot: Robot) -> Floats:
     """Random positions (50, n) over nearly a turn [rad or m]; bodies that touch in all of them touch by design."""
     return np.random.default_rng(0).uniform(-3.0, 3.0, (_POSITIONS, robot.dof))
+
+
+_SIDES = 24
+"""Sides of the prism about a cylinder. Derivation: its corners lie 1 / cos(pi / 24) - 1 = 0.9 % outside."""
+_LARGEST = 64 * 2**20
+"""Size of the largest mesh that is read [bytes]. Convention."""
+_TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+
+
+def urdf_hulls(robot: Robot, meshes: str | os.PathLike[str] | None = None) -> tuple[Hull, ...]:
+    """A convex hull for every ``<collision>`` of the URDF that the robot was read from.
+
+    Args:
+        robot: Read by `dynid.read_urdf`.
+        meshes: The folder that holds the packages, or one package, that mesh names begin with; nothing outside it is
+            opened. Not needed where all shapes are boxes, cylinders and spheres.
+
+    Raises:
+        ArgumentError: The robot comes from elsewhere, or meshes are needed.
+        DescriptionError: A shape or a mesh is damaged, missing or of another kind.
+
+    Example:
+        >>> arm = dynid.read_urdf(folder / "box.urdf")
+        >>> [hull.link for hull in dynid.excitation.urdf_hulls(arm)]
+        ['bar']
+    """
+    if robot.source is None or robot.source.format != "urdf":
+        raise ArgumentError("the robot was not read from a URDF", remedy="Make Hull objects from points of your own.")
+    document = parse_document(robot.source.text, robot.source.path)
+    folder = None if meshes is None else Path(meshes).resolve()
+    hulls = []
+    for link in document.root.all("link"):
+        for collision in link.all("collision"):
+            T = read_origin(collision)
+            points = _shape(collision.child("geometry"), robot.name, folder)
+            hulls.append(Hull(link=link.name, corners=points @ T[:3, :3].T + T[:3, 3]))
+    return tuple(hulls)
+
+
+def _shape(geometry: Element, robot: str, folder: Path | None) -> Floats:
+    """Points (k, 3) whose hull holds the shape, in its own frame [m]."""
+    shape = geometry.children[0] if geometry.children else geometry
+    if shape.tag == "box":
+        half = 0.5 * shape.numbers("size", 3)
+        return np.array(np.meshgrid(*zip(-half, half, strict=True))).reshape(3, -1).T
+    if shape.tag == "cylinder":
+        radius, height = shape.number("radius"), 0.5 * shape.number("length")
+        angle = 2.0 * np.pi / _SIDES * np.arange(_SIDES)
+        ring = radius / np.cos(np.pi / _SIDES) * np.column_stack([np.cos(angle), np.sin(angle)])
+        return np.array([[*corner, z] for corner in ring for z in (-height, height)])
+    if shape.tag == "sphere":
+        return shape.number("radius") * _about_unit_sphere()
+    if shape.tag == "mesh":
+        return _mesh(shape, robot, folder) * shape.numbers("scale", 3, np.ones(3))
+    raise shape.error(f"<{shape.tag[:40]}> is no known shape", "Use box, cylinder, sphere or mesh.")
+
+
+def _about_unit_sphere() -> Floats:
+    """Corners of a polyhedron that holds the unit sphere, in the directions of small whole numbers."""
+    steps = np.array(np.meshgrid(*[range(-2, 3)] * 3)).reshape(3, -1).T.astype(float)
+    steps = steps[np.any(steps != 0.0, axis=1)]
+    points = np.unique((steps / np.linalg.norm(steps, axis=1, keepdims=True)).round(15), axis=0)
+    return np.asarray(points / -ConvexHull(points).equations[:, 3].max())
+
+
+def _mesh(shape: Element, robot: str, folder: Path | None) -> Floats:
+    name = shape.attribute("filename")
+    if folder is None:
+        raise ArgumentError(f"the body of '{robot}' is made of meshes", remedy="Name their folder: meshes=...")
+    inside = name.split("://", 1)[-1].lstrip("/")
+    parts = Path(inside).parts
+    for k in range(min(3, len(parts))):  # packages stand in the folder, or the folder is the package or its inside
+        path = folder.joinpath(*parts[k:]).resolve()
+        if path.is_relative_to(folder) and path.is_file():
+            with shape.at():
+                return read_stl(path)
+    raise shape.error(f"no mesh '{inside[:80]}' in {folder}", "Name the folder that holds the packages.")
+
+
+def read_stl(path: Path) -> Floats:
+    """Corners (k, 3) of the triangles of a binary or ASCII STL file, each once, in its own unit.
+
+    Raises:
+        DescriptionError: The file is no STL, damaged or too large.
+    """
+    remedy = "Convert the mesh to STL."
+    if path.suffix.lower() != ".stl":
+        raise DescriptionError(f"a mesh of kind '{path.suffix[:10]}' is not read", path=path, remedy=remedy)
+    try:
+        with open_regular(path) as stream:
+            data = stream.read(_LARGEST + 1)
+    except OSError as error:
+        raise DescriptionError(f"the mesh cannot be read: {error.strerror}", path=path, remedy=remedy) from error
+    if len(data) > _LARGEST:
+        raise DescriptionError("the mesh is larger than 64 MiB", path=path, remedy="Simplify it.")
+    count = int.from_bytes(data[80:84], "little")
+    if len(data) == 84 + count * _TRIANGLE.itemsize and count:
+        points = np.frombuffer(data, _TRIANGLE, count, 84)["corners"].reshape(-1, 3).astype(float)
+    else:
+        points = _ascii_corners(data)
+    if not len(points) or not np.isfinite(points).all():
+        raise DescriptionError("no triangles with finite corners", path=path, remedy=remedy)
+    return np.unique(points, axis=0)
+
+
+def _ascii_corners(data: bytes) -> Floats:
+    words = data.split()
+    places = [k for k, word in enumerate(words) if word == b"vertex"]
+    try:
+        return np.array([[float(x) for x in words[k + 1 : k + 4]] for k in places], dtype=float).reshape(-1, 3)
+    except ValueError:
+        return np.zeros((0, 3))

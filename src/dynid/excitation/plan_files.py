@@ -12,9 +12,9 @@ import numpy as np
 
 from dynid.errors import ArgumentError
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.fourier import FourierTrajectory
-from dynid.excitation.quintic import QuinticTrajectory
-from dynid.excitation.trajectory import Trajectory
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.quintic import QuinticTrajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.files import write_atomically
 from dynid.tables import Table
 

@@ -31,8 +31,8 @@ from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import is_feasible, rest_positions
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
-from dynid.excitation.quintic import QuinticTrajectory
-from dynid.excitation.trajectory import ROUNDING, Motion
+from dynid.excitation.trajectories.quintic import QuinticTrajectory
+from dynid.excitation.trajectories.trajectory import ROUNDING, Motion
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 

@@ -22,9 +22,9 @@ from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.design_settings import DesignTask
 from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.measured import Observation, with_smooth_friction
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.trajectory import Motion
 
 SINGULAR_OBJECTIVE = 50.0
 """Objective of singular information: above any logarithm of a condition number, finite for the line search. Convention.

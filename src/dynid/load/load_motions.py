@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynid.checks import as_number, as_row
 from dynid.errors import ArgumentError
-from dynid.excitation.quintic import QuinticTrajectory
+from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.robot.model import Robot
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
 from dynid.errors import ArgumentError
-from dynid.excitation.trajectory import Trajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.loop.laws import ControlLaw, check_law
 from dynid.robot.model import Robot
 

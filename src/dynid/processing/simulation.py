@@ -15,7 +15,7 @@ from scipy.interpolate import CubicSpline
 from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError
-from dynid.excitation.trajectory import Trajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import inverse_dynamics
 from dynid.logs.recording import Recording
 from dynid.robot.check import refuse_negative_masses

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynid.excitation.constraints import Margin
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.trajectory import Samples
+from dynid.excitation.trajectories.trajectory import Samples
 from dynid.kernels import inverse_dynamics
 from dynid.report.html_blocks import Block, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Chapter

@@ -17,9 +17,7 @@ from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.fourier import FourierTrajectory
-from dynid.excitation.geometry import urdf_hulls
-from dynid.excitation.hulls import Hull
+from dynid.excitation.hulls import Hull, urdf_hulls
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.plan_files import (
     PLAN_FILES,
@@ -29,6 +27,7 @@ from dynid.excitation.plan_files import (
 )
 from dynid.excitation.point_design import check_count, check_point_limits, design_energy_points
 from dynid.excitation.search import Step
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice
 from dynid.report.page import Chapter, Page

@@ -19,7 +19,7 @@ from numpy.polynomial import Polynomial
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.excitation.trajectory import Trajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
 
 _WINDOW = Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
 """From 0 to 1 on [0, 1] with three zero derivatives at both ends: position to jerk stay continuous.

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.trajectory import ROUNDING, Trajectory
+from dynid.excitation.trajectories.trajectory import ROUNDING, Trajectory
 
 _SHORTEST_S = 1e-3
 """Shortest segment that is tried [s]. Convention."""

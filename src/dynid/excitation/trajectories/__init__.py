@@ -1,0 +1,1 @@
+"""Trajectories: Fourier series and fifth-order moves; sampling and file formats."""
