@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -496,7 +495,8 @@ def test_no_home_and_no_cache(here: Path) -> None:
 def test_interrupted(here: Path) -> None:
     command = [sys.executable, "-m", "dynid", "demo", "--out", "demo"]
     process = subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.0)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("- robot")  # the run has begun
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
