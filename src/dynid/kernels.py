@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -24,16 +22,18 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.checks import as_columns
 from dynid.decompositions import eigvalsh
+from dynid.dynamics import christoffel, energy, minimal_inertia, minimal_recursion, symmetric_solve
+from dynid.dynamics import inertia_matrix as composites
+from dynid.dynamics import inverse_dynamics as newton
+from dynid.dynamics import regressor as rows
+from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
+from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, RobotKey, require_robot
 from dynid.tape import Tape, compile_tape, record
 from dynid.tape.kernel import Kernel
 from dynid.tape.program import real_array
-from dynid.tape.tape_cache import recorded_once
 from dynid.terms.base import Dependence
-
-if TYPE_CHECKING:  # recorded equations come from disk: the recursions themselves are loaded where they are recorded
-    from dynid.dynamics.jacobian import Axes
 
 __all__ = ["christoffel_coefficients", "function", "kernel", "link_jacobian", "link_pose", "wrench_regressor"]
 
@@ -49,34 +49,26 @@ DEFINITE = 1e-9
 class _Quantity:
     """How a quantity is recorded: its function of (robot, parameter values, states) and the states it depends on."""
 
-    place: str
-    """File and name of the function."""
+    function: Callable[..., Any]
     states: tuple[str, ...]
     has_parameters: bool = True
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        """The function, loaded where it is needed."""
-        file, _, name = self.place.rpartition(".")
-        found: Callable[..., Any] = getattr(import_module(f"dynid.{file}"), name)
-        return found
-
 
 _QUANTITIES: dict[str, _Quantity] = {
-    "regressor": _Quantity("dynamics.regressor.torque_regressor", ("q", "dq", "ddq"), has_parameters=False),
-    "momentum_regressor": _Quantity("dynamics.regressor.momentum_regressor", ("q", "dq"), has_parameters=False),
-    "energy_regressor": _Quantity("dynamics.energy.energy_rows", ("q", "dq"), has_parameters=False),
-    "inverse_dynamics": _Quantity("dynamics.inverse_dynamics.newton_euler", ("q", "dq", "ddq")),
-    "inertia_matrix": _Quantity("dynamics.inertia_matrix.composite_inertia_matrix", ("q",)),
-    "gravity_torque": _Quantity("dynamics.inertia_matrix.gravity_torque", ("q",)),
-    "velocity_torque": _Quantity("dynamics.inertia_matrix.velocity_torque", ("q", "dq")),
-    "christoffel_coefficients": _Quantity("dynamics.christoffel.christoffel_coefficients", ("q",)),
-    "inertia_and_bias": _Quantity("dynamics.symmetric_solve.inertia_and_bias", ("q", "dq")),
-    "forward_dynamics": _Quantity("dynamics.symmetric_solve.forward_dynamics", ("q", "dq", "tau")),
-    "momentum_balance": _Quantity("dynamics.energy.momentum_balance", ("q", "dq")),
-    "energy": _Quantity("dynamics.energy.total_energy", ("q", "dq")),
-    "minimal_inverse_dynamics": _Quantity("dynamics.minimal_recursion.minimal_newton_euler", ("q", "dq", "ddq")),
-    "minimal_inertia_and_bias": _Quantity("dynamics.minimal_inertia.minimal_inertia_and_bias", ("q", "dq")),
+    "regressor": _Quantity(rows.torque_regressor, ("q", "dq", "ddq"), has_parameters=False),
+    "momentum_regressor": _Quantity(rows.momentum_regressor, ("q", "dq"), has_parameters=False),
+    "energy_regressor": _Quantity(energy.energy_rows, ("q", "dq"), has_parameters=False),
+    "inverse_dynamics": _Quantity(newton.newton_euler, ("q", "dq", "ddq")),
+    "inertia_matrix": _Quantity(composites.composite_inertia_matrix, ("q",)),
+    "gravity_torque": _Quantity(composites.gravity_torque, ("q",)),
+    "velocity_torque": _Quantity(composites.velocity_torque, ("q", "dq")),
+    "christoffel_coefficients": _Quantity(christoffel.christoffel_coefficients, ("q",)),
+    "inertia_and_bias": _Quantity(symmetric_solve.inertia_and_bias, ("q", "dq")),
+    "forward_dynamics": _Quantity(symmetric_solve.forward_dynamics, ("q", "dq", "tau")),
+    "momentum_balance": _Quantity(energy.momentum_balance, ("q", "dq")),
+    "energy": _Quantity(energy.total_energy, ("q", "dq")),
+    "minimal_inverse_dynamics": _Quantity(minimal_recursion.minimal_newton_euler, ("q", "dq", "ddq")),
+    "minimal_inertia_and_bias": _Quantity(minimal_inertia.minimal_inertia_and_bias, ("q", "dq")),
 }
 
 Form = Literal["standard", "minimal"]
@@ -140,19 +132,6 @@ def _cached_kernel(key: RobotKey[_KernelChoice]) -> Kernel:
 
 def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = False) -> Tape:
     """Record a quantity's equations for a robot; see `kernel` for the names."""
-    if all(type(placed.term).__module__.startswith("dynid.") for placed in robot.terms):
-        folded = _QUANTITIES[quantity].has_parameters and not symbolic_parameters
-        values = robot.parameter_vector.tobytes() if folded else b""
-        key = f"{quantity}|{symbolic_parameters}|{robot.fingerprint}|{values.hex()}"
-        return recorded_once(key, _SOURCES, lambda: _record(robot, quantity, symbolic_parameters))
-    return _record(robot, quantity, symbolic_parameters)  # a user's own term may change in ways that no key shows
-
-
-_SOURCES = (*(Path(__file__).parent / name for name in ("dynamics", "terms", "robot", "spatial.py")), Path(__file__))
-"""The code on which recorded equations depend."""
-
-
-def _record(robot: Robot, quantity: str, symbolic_parameters: bool) -> Tape:
     entry = _QUANTITIES[quantity]
     shapes: dict[str, tuple[int, ...]] = {state: (robot.dof,) for state in entry.states}
     if not entry.has_parameters:
@@ -192,7 +171,7 @@ def inverse_dynamics(
         >>> dynid.inverse_dynamics(robot, q, dq, ddq).shape
         (3,)
     """
-    quick = _QUICK["inverse_dynamics"].get(id(robot))
+    quick = _QUICK.get((id(robot), "inverse_dynamics"))
     if quick is not None and out is None and threads == 1 and form == "standard":
         return quick(q, dq, ddq)
     return _evaluate(robot, f"{_prefix(form)}inverse_dynamics", (q, dq, ddq), out, threads)
@@ -230,10 +209,12 @@ def regressor(
         >>> np.allclose(torque, dynid.inverse_dynamics(robot, q, dq, ddq))
         True
     """
-    quick = _QUICK["regressor"].get(id(robot))
+    quick = _QUICK.get((id(robot), "regressor"))
     if quick is not None and out is None and threads == 1 and columns is None:
         return quick(q, dq, ddq)
-    return _evaluate(robot, "regressor", (q, dq, ddq), out, threads, columns)
+    if columns is not None:
+        return np.asarray(kernel(robot, "regressor", columns=columns)(q, dq, ddq, out=out, threads=threads))
+    return _evaluate(robot, "regressor", (q, dq, ddq), out, threads)
 
 
 def energy_regressor(
@@ -244,7 +225,7 @@ def energy_regressor(
     Example:
         >>> energy = dynid.kernels.energy_regressor(robot, q, dq) @ robot.inertial_vector
     """
-    quick = _QUICK["energy_regressor"].get(id(robot))
+    quick = _QUICK.get((id(robot), "energy_regressor"))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
     return _evaluate(robot, "energy_regressor", (q, dq), out, threads)
@@ -259,7 +240,7 @@ def momentum_regressor(
         >>> dynid.kernels.momentum_regressor(robot, q, dq).shape
         (3, 30)
     """
-    quick = _QUICK["momentum_regressor"].get(id(robot))
+    quick = _QUICK.get((id(robot), "momentum_regressor"))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
     return _evaluate(robot, "momentum_regressor", (q, dq), out, threads)
@@ -272,7 +253,7 @@ def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
         >>> dynid.inertia_matrix(robot, q).shape
         (3, 3)
     """
-    quick = _QUICK["inertia_matrix"].get(id(robot))
+    quick = _QUICK.get((id(robot), "inertia_matrix"))
     if quick is not None and out is None and threads == 1:
         return quick(q)
     return _evaluate(robot, "inertia_matrix", (q,), out, threads)
@@ -285,7 +266,7 @@ def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
         >>> dynid.gravity_torque(robot, [q, q, q, q]).shape
         (4, 3)
     """
-    quick = _QUICK["gravity_torque"].get(id(robot))
+    quick = _QUICK.get((id(robot), "gravity_torque"))
     if quick is not None and out is None and threads == 1:
         return quick(q)
     return _evaluate(robot, "gravity_torque", (q,), out, threads)
@@ -300,7 +281,7 @@ def velocity_torque(
         >>> np.allclose(dynid.kernels.velocity_torque(robot, q, 0 * dq), 0.0)
         True
     """
-    quick = _QUICK["velocity_torque"].get(id(robot))
+    quick = _QUICK.get((id(robot), "velocity_torque"))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
     return _evaluate(robot, "velocity_torque", (q, dq), out, threads)
@@ -317,7 +298,7 @@ def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None =
         >>> np.allclose(D @ dq @ dq, dynid.kernels.velocity_torque(robot, q, dq))
         True
     """
-    quick = _QUICK["christoffel_coefficients"].get(id(robot))
+    quick = _QUICK.get((id(robot), "christoffel_coefficients"))
     if quick is not None and out is None and threads == 1:
         return quick(q)
     return _evaluate(robot, "christoffel_coefficients", (q,), out, threads)
@@ -339,7 +320,7 @@ def forward_dynamics(
         >>> np.allclose(dynid.forward_dynamics(robot, q, dq, torque), ddq)
         True
     """
-    quick = _QUICK["forward_dynamics"].get(id(robot))
+    quick = _QUICK.get((id(robot), "forward_dynamics"))
     are_alike = type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape
     if quick is not None and threads == 1 and form == "standard" and are_alike:
         return quick(q, dq, tau)
@@ -406,7 +387,7 @@ def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Flo
         >>> dynid.kernels.link_pose(robot, "link3", q).shape
         (4, 4)
     """
-    quick = _QUICK["link"].get((id(robot), link, None))
+    quick = _QUICK.get((id(robot), (link, None)))
     if quick is not None and threads == 1:
         return quick(q)
     require_robot(robot)
@@ -432,12 +413,10 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
         >>> dynid.kernels.link_jacobian(robot, "link3", q).shape
         (6, 3)
     """
-    quick = _QUICK["link"].get((id(robot), link, axes))
+    quick = _QUICK.get((id(robot), (link, axes)))
     if quick is not None and threads == 1:
         return quick(q)
     require_robot(robot)
-    from dynid.dynamics.jacobian import Axes
-
     if axes not in get_args(Axes):
         raise ArgumentError(f"axes are {axes!r}", remedy=f"Give one of {', '.join(get_args(Axes))}.")
     if robot.link_body(link)[0] < 0:
@@ -452,12 +431,7 @@ def _kinematics(robot: Robot, link: str, axes: Axes | None, q: ArrayLike, thread
         index, T_body_link = robot.link_body(link)
         return _kinematic_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())), axes)
 
-    evaluate = _remember(robot, ("link", link, axes), make)
-    if threads == 1 and _is_one(q):
-        key = (id(robot), link, axes)
-        _QUICK["link"][key] = evaluate.single
-        _CALLS[key] = (ref(robot, lambda _: (_QUICK["link"].pop(key, None), _CALLS.pop(key, None))), 1)
-    return np.asarray(evaluate(q, threads=threads))
+    return _evaluate(robot, (link, axes), (q,), None, threads, make)
 
 
 class _Carrier(NamedTuple):
@@ -470,8 +444,6 @@ class _Carrier(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _wrench_kernel(key: RobotKey[_Carrier]) -> Kernel:
-    from dynid.dynamics.wrench import sensor_wrench_regressor
-
     robot, link = key.robot, key.fields.link
     shapes = {state: (robot.dof,) for state in ("q", "dq", "ddq")}
     tape = record(lambda **states: sensor_wrench_regressor(robot, link, *states.values()), **shapes)
@@ -481,8 +453,6 @@ def _wrench_kernel(key: RobotKey[_Carrier]) -> Kernel:
 @lru_cache(maxsize=64)
 def _kinematic_kernel(key: RobotKey[_Carrier], axes: Axes | None) -> Kernel:
     """The pose of a link, or its Jacobian in some axes."""
-    from dynid.dynamics.jacobian import geometric_jacobian, link_frame
-
     robot, link = key.robot, key.fields.link
     if axes is None:
         return Kernel("link_pose", compile_tape(record(lambda q: link_frame(robot, link, q), q=(robot.dof,))))
@@ -517,64 +487,58 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
 _HOT = 3
 """Calls for one state after which a function for it is compiled (convention: a loop, not a question)."""
 
-_QUICK: dict[str, dict[Hashable, Callable[..., Floats]]] = {quantity: {} for quantity in (*_QUANTITIES, "link")}
-"""Quantity -> identity of a robot, and what else a quantity depends on -> its function of one state.
+
+@dataclass(slots=True)
+class _Known:
+    """A kernel of a robot."""
+
+    robot: ReferenceType[Robot]
+    kernel: Kernel
+    calls: int = 0
+    """Calls for one state so far."""
+
+
+_KNOWN: dict[tuple[int, Hashable], _Known] = {}
+"""Identity of a robot and what is computed -> its kernel.
 
 Robots are not looked up by their content here: hashing it would take longer than most functions. An entry goes with its
 robot, before another object can have the same identity.
 """
-_CALLS: dict[Hashable, tuple[ReferenceType[Robot], int]] = {}
-"""Identity of a robot and what is computed -> the robot and its calls for one state so far."""
-
-
-def _is_one(states: Any) -> bool:
-    return type(states) is np.ndarray and states.ndim == 1
-
-
-def _count_call(robot: Robot, quantity: str) -> None:
-    """Compile the function of one state after some calls."""
-    key = (id(robot), quantity)
-    known = _CALLS.get(key)
-    calls = known[1] + 1 if known is not None and known[0]() is robot else 1
-
-    def forget(_: ReferenceType[Robot]) -> None:
-        _CALLS.pop(key, None)
-        _QUICK[quantity].pop(key[0], None)
-
-    if calls > _HOT:
-        _QUICK[quantity][id(robot)] = kernel(robot, quantity).single
-    _CALLS[key] = (ref(robot, forget), calls)
-
-
-_KERNELS: dict[tuple[int, Hashable], tuple[ReferenceType[Robot], Kernel]] = {}
-"""Identity of a robot and what is computed -> the robot and its kernel; an entry goes with its robot."""
-
-
-def _remember(robot: Robot, what: Hashable, make: Callable[[], Kernel]) -> Kernel:
-    """A kernel that is found by the identity of the robot: its content takes longer to compare than to compute with."""
-    key = (id(robot), what)
-    known = _KERNELS.get(key)
-    if known is not None and known[0]() is robot:
-        return known[1]
-    found = make()
-    _KERNELS[key] = (ref(robot, lambda _: _KERNELS.pop(key, None)), found)
-    return found
+_QUICK: dict[tuple[int, Hashable], Callable[..., Floats]] = {}
+"""The same -> the function of one state, where it has been called often."""
 
 
 def _evaluate(
     robot: Robot,
-    quantity: str,
+    what: Hashable,
     states: tuple[ArrayLike, ...],
     out: Floats | None,
     threads: int,
-    columns: Sequence[int] | None = None,
+    make: Callable[[], Kernel] | None = None,
 ) -> Floats:
-    evaluate = (
-        _remember(robot, quantity, lambda: kernel(robot, quantity))
-        if columns is None
-        else kernel(robot, quantity, columns=columns)
-    )
-    result: Floats = evaluate(*states, out=out, threads=threads)
-    if columns is None and out is None and _is_one(states[0]):
-        _count_call(robot, quantity)
+    """Evaluate a kernel that is found by the identity of the robot.
+
+    Args:
+        robot: The robot.
+        what: Name of the quantity, or whatever names the kernel that `make` compiles.
+        states: What it depends on.
+        out: Where to write the result.
+        threads: How many threads share the samples.
+        make: Compiles the kernel; by default that of the quantity.
+    """
+    key = (id(robot), what)
+    known = _KNOWN.get(key)
+    if known is None or known.robot() is not robot:
+
+        def forget(_: ReferenceType[Robot]) -> None:
+            _KNOWN.pop(key, None)
+            _QUICK.pop(key, None)
+
+        found = make() if make else kernel(robot, str(what))
+        known = _KNOWN[key] = _Known(ref(robot, forget), found)
+    result: Floats = known.kernel(*states, out=out, threads=threads)
+    if out is None and type(states[0]) is np.ndarray and states[0].ndim == 1:
+        known.calls += 1
+        if known.calls > _HOT:
+            _QUICK[key] = known.kernel.single
     return result

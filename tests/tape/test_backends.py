@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import dataclasses
 import math
 import warnings
 from typing import Any
@@ -15,9 +14,7 @@ from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
 from dynid.tape import Scalar, compile_single, compile_tape, program, record
-from dynid.tape.llvm import backend as llvm_backend
 from dynid.tape.llvm.backend import BlockKernel
-from dynid.tape.llvm.engine import load_code
 
 BACKENDS = ("numpy", "llvm")
 TAILS = (0, 1, 2, 3, 15, 16, 17, 23, 24, 25, 119, 120, 121, 1000)
@@ -85,15 +82,6 @@ def test_tails(workload: Any, puma: Any, backend: Any, samples: int) -> None:
     assert found.shape == (samples, 6, 60)
     for k in {0, samples // 2, samples - 2, samples - 1} & set(range(samples)):
         np.testing.assert_allclose(found[k], puma.regressor(*x[:, k]), atol=1e-12)
-
-
-@pytest.mark.parametrize("registers", [6, 16, 32])
-def test_few_registers_change_nothing(workload: Any, registers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(3).normal(size=(3, 50, 6))
-    scarce = dataclasses.replace(llvm_backend.host(), registers=registers)
-    monkeypatch.setattr(llvm_backend, "host", lambda: scarce)
-    monkeypatch.setattr(llvm_backend, "load_code", lambda key, text: load_code(f"{key}|{registers} registers", text))
-    np.testing.assert_allclose(compile_tape(workload, "llvm")(*x), compile_tape(workload, "numpy")(*x), atol=1e-12)
 
 
 def test_threads_and_position_do_not_change_a_bit(workload: Any) -> None:

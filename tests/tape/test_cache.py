@@ -98,7 +98,7 @@ def test_code_printed_outside_the_tape_names_its_printers(own_cache: Path, monke
     names: list[str] = []
     monkeypatch.setattr(ObjectCache, "read", lambda self, name: names.append(name))
     for printers in (None, own_cache.parent, llvm_engine.TAPE / "llvm"):
-        llvm_engine._object("key", lambda: ("", 0), printers)
+        llvm_engine._object("key", lambda: "", printers)
     assert len(set(names)) == 3
 
 

@@ -35,8 +35,8 @@ class ServoRun:
         sizes = (plant.dof, plant.state, self.width)
         folder = Path(__file__).parent
         self._code = (
-            load_code(f"servo steps {tape.fingerprint}", lambda: (steps_module(tape, host()), 1), printers=folder),
-            load_code(f"servo derivatives {sizes}", lambda: (carry_module(*sizes, host()), 2), printers=folder),
+            load_code(f"servo steps {tape.fingerprint}", lambda: steps_module(tape, host()), printers=folder),
+            load_code(f"servo derivatives {sizes}", lambda: carry_module(*sizes, host()), printers=folder),
         )
         self._steps, self._carry = _STEPS(self._code[0].address("run")), _CARRY(self._code[1].address("run"))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -22,15 +21,12 @@ from dynid.robot.model import Robot, RobotKey
 from dynid.robot.parts import Joint, JointKind, Link
 from dynid.spatial import Array, rotation_about, transform
 from dynid.tape import Program, Tape, compile_tape, jacobian, record
-from dynid.tape.tape_cache import recorded_once
 
 FREEDOMS = 6
 """Slides along and turns about three axes."""
 FEW = 20_000
 """Number of samples up to which NumPy runs the program (experiment: 600 samples of a panda take 30 ms, compiling takes
 0.9 s)."""
-_SOURCES = (*(Path(__file__).parents[1] / name for name in ("dynamics", "robot", "spatial.py")), Path(__file__))
-"""The code on which the recorded derivatives depend."""
 
 
 def displacement_columns(robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, ddq: Floats) -> Floats:
@@ -79,8 +75,7 @@ def displace(robot: Robot, shifts: Mapping[str, ArrayLike]) -> Robot:
 
 @lru_cache(maxsize=32)
 def _compiled(key: RobotKey[Literal["numpy", "auto"]]) -> Program:
-    tape = recorded_once(f"displacements|{key.robot.fingerprint}", _SOURCES, lambda: _record(key.robot))
-    return compile_tape(tape, key.fields)
+    return compile_tape(_record(key.robot), key.fields)
 
 
 def _record(robot: Robot) -> Tape:

@@ -9,13 +9,10 @@ from collections.abc import Sequence
 
 from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.functions import GROUP, PASSES, pass_call
-from dynid.tape.llvm.ir import Writer, constant_table, declarations, number
-from dynid.tape.llvm.registers import print_allocated
+from dynid.tape.llvm.ir import Writer, constant_table, declarations, number, print_piece
 from dynid.tape.lower import lower, stages
 from dynid.tape.tape import Tape
 
-SPARE = 2
-"""Registers that are left to LLVM for copies. Convention."""
 _MEMORY = """
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -50,19 +47,12 @@ def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
     for place, entry in enumerate(tape.inputs):
         for position in range(entry.size):
             locations[len(locations)] = (f"%in{place}", stride * position)
-    slots = 0
 
     def source(operand: int) -> tuple[str, int]:
         return (f"@constants_{name}", stride * ~operand) if operand < 0 else locations[operand]
 
     def piece(targets: Sequence[int], place: Sequence[tuple[str, int]]) -> None:
-        nonlocal slots
-        registers = (host.registers - SPARE) // max(1, lanes // host.lanes)
-        lowered = lower(tape, targets, host.fused)
-        used = print_allocated(
-            w, lowered, source, place.__getitem__, lambda slot: ("%spilled", stride * slot), registers
-        )
-        slots = max(slots, used)
+        print_piece(w, lower(tape, targets, host.fused), source, place.__getitem__)
 
     base = 0
     for call in stages(tape):
@@ -83,7 +73,6 @@ def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
 define internal void @{name}({", ".join(f"ptr {a}" for a in arguments)}) {{
 entry:
 %work = alloca [{max(base, 1)} x double], align 64
-%spilled = alloca [{max(slots, 1)} x {w.kind}], align 64
 {cleared}
 {w.text()}
 ret void

@@ -184,7 +184,7 @@ class _Rollout:
 
             key = f"loop {'|'.join(system.key)}"
             folder = Path(__file__).parent
-            self._code = load_code(key, lambda: (loop_module(*system.tapes, host()), 0), printers=folder)
+            self._code = load_code(key, lambda: loop_module(*system.tapes, host()), printers=folder)
 
     def run(
         self, given: tuple[Floats, Floats, Floats], samples: Floats, timing: tuple[int, int, int], period_s: float

@@ -1,15 +1,13 @@
-"""From a tape to instructions in an order that keeps values in registers.
+"""From a tape to the instructions of a processor, in the order of the tape.
 
 Lowering: a sum that only another sum reads is merged into it, so that ``a*b + c*d - (e*f + g)`` is one signed sum of
 four terms and costs one instruction per term; each product that only sums read becomes a fused multiply-add.
-Transcendental functions are left to separate passes over whole columns; their results are leaves here.
-
-Scheduling: the order keeps few values alive at a time.
+Transcendental functions are left to separate passes over whole columns; their results are leaves here. The recorded
+order comes from people who wrote link after link: compilers find few values alive at a time in it.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,9 +15,6 @@ from typing import NamedTuple
 
 from dynid.tape.operations import TRANSCENDENTAL, Operation, is_binary
 from dynid.tape.tape import Tape
-
-FAR = 30
-"""Operands touched this many instructions ago have probably left the registers (convention: 16 to 32 registers)."""
 
 
 class Instruction(NamedTuple):
@@ -31,115 +26,6 @@ class Instruction(NamedTuple):
     name: str
     operands: tuple[int, ...]
     result: int
-
-
-def schedule(instructions: Sequence[Instruction], targets: Sequence[int]) -> list[Instruction]:
-    """The instructions in a good order, each target stored as soon as it is known.
-
-    Args:
-        instructions: in an order that computes operands before their readers.
-        targets: the values wanted; number k of them goes to output slot k.
-    """
-    slots: dict[int, list[int]] = {}
-    for slot, target in enumerate(targets):
-        slots.setdefault(target, []).append(slot)
-    computed = {instruction.result for instruction in instructions}
-    given = [_store(target, slot) for target in slots if target not in computed for slot in slots[target]]
-    orders = [_Backwards(instructions).order(), _target_after_target(instructions, targets)]
-    complete = [
-        [*given, *(i for k in order for i in (instructions[k], *_stores(instructions[k].result, slots)))]
-        for order in orders
-    ]
-    return min(complete, key=_distant_uses)
-
-
-def _store(value: int, slot: int) -> Instruction:
-    return Instruction("store", (value,), slot)
-
-
-def _stores(value: int, slots: dict[int, list[int]]) -> list[Instruction]:
-    return [_store(value, slot) for slot in slots.get(value, ())]
-
-
-def _distant_uses(instructions: Iterable[Instruction]) -> int:
-    """How often an operand was last touched long ago."""
-    touched: dict[int, int] = {}
-    count = 0
-    for place, step in enumerate(instructions):
-        for operand in step.operands:
-            count += place - touched.get(operand, -FAR) > FAR
-            touched[operand] = place
-        if step.name != "store":
-            touched[step.result] = place
-    return count
-
-
-def _target_after_target(instructions: Sequence[Instruction], targets: Sequence[int]) -> list[int]:
-    """Positions in an order that computes one target after the other, each value just before its first reader."""
-    producer = {instruction.result: place for place, instruction in enumerate(instructions)}
-    done: set[int] = set()
-    order: list[int] = []
-    waiting = [(producer[target], 0) for target in reversed(targets) if target in producer]
-    while waiting:
-        place, known = waiting.pop()
-        if place not in done:
-            operands = instructions[place].operands
-            if known < len(operands):
-                waiting.append((place, known + 1))
-                if operands[known] in producer:
-                    waiting.append((producer[operands[known]], 0))
-            else:
-                done.add(place)
-                order.append(place)
-    return order
-
-
-class _Backwards:
-    """List scheduling from the end: of those that could stand last, the one before which the fewest values are alive.
-
-    It suits programs with few results, gradients above all: what only the last steps need is computed late. Ties
-    follow the recorded order: it comes from people who wrote link after link.
-    """
-
-    def __init__(self, instructions: Sequence[Instruction]) -> None:
-        producer = {instruction.result: place for place, instruction in enumerate(instructions)}
-        self._operands = [{producer[o] for o in step.operands if o in producer} for step in instructions]
-        self._readers: list[list[int]] = [[] for _ in instructions]
-        for place, operands in enumerate(self._operands):
-            for operand in operands:
-                self._readers[operand].append(place)
-        self._waiting = [len(readers) for readers in self._readers]  # readers not placed yet
-        self._born = [len(operands) for operands in self._operands]  # operands that nothing placed so far reads
-        self._placed = [False] * len(instructions)
-        self._ready: list[tuple[int, int]] = []
-
-    def order(self) -> list[int]:
-        """Positions in scheduled order."""
-        for place in range(len(self._placed)):
-            self._offer(place)
-        last_first: list[int] = []
-        while self._ready:
-            place = -heapq.heappop(self._ready)[1]
-            if not self._placed[place]:
-                self._placed[place] = True
-                last_first.append(place)
-                self._update(place)
-        return last_first[::-1]
-
-    def _offer(self, place: int) -> None:
-        """Make an instruction a candidate if its readers are placed, scored by how many live values it adds."""
-        if not self._waiting[place] and not self._placed[place]:
-            heapq.heappush(self._ready, (self._born[place] - bool(self._readers[place]), -place))
-
-    def _update(self, place: int) -> None:
-        """The operands of a placed instruction are alive from now on: their other readers add fewer values."""
-        for operand in self._operands[place]:
-            if self._waiting[operand] == len(self._readers[operand]):
-                for reader in self._readers[operand]:
-                    self._born[reader] -= 1
-                    self._offer(reader)
-            self._waiting[operand] -= 1
-            self._offer(operand)
 
 
 _SUMS = frozenset({Operation.ADD, Operation.SUB, Operation.NEG})
@@ -191,7 +77,7 @@ def _passes(calls: dict[int, tuple[int, int]]) -> Iterable[FunctionPass]:
 
 
 def lower(tape: Tape, targets: Sequence[int], fused: bool = True, repeated: bool = True) -> list[Instruction]:
-    """Instructions that compute some values of a tape, in the order in which they should be printed.
+    """Instructions that compute some values of a tape and store each as soon as it is known.
 
     Operands are numbered like the tape's.
 
@@ -202,8 +88,15 @@ def lower(tape: Tape, targets: Sequence[int], fused: bool = True, repeated: bool
         repeated: a product that several sums read becomes part of each; otherwise it is computed once.
     """
     lowering = _Lowering(tape, targets, fused, repeated)
-    numbers = [lowering.plain(target) for target in targets]
-    return schedule(lowering.instructions, numbers)
+    stores: dict[int, list[Instruction]] = {}
+    for slot, target in enumerate(targets):
+        value = lowering.plain(target)
+        stores.setdefault(value, []).append(Instruction("store", (value,), slot))
+    computed = {step.result for step in lowering.instructions}
+    lowered = [store for value, group in stores.items() if value not in computed for store in group]
+    for step in lowering.instructions:
+        lowered += [step, *stores.get(step.result, ())]
+    return lowered
 
 
 class _Lowering:

@@ -29,10 +29,6 @@ An odd multiple of a cache line, so that columns do not share cache sets (measur
 CHUNK = 2400
 """Samples a thread takes at a time: a multiple of both block lengths; the result does not depend on it (convention)."""
 
-OPTIMISATION_LEVEL = 0
-"""Level of LLVM's code generator, 0 to 3. Higher levels compile more than twice as long and run 10 to 20 % faster
-(measured on the regressor of a robot with seven joints: 0.45 s against 1.1 s, and 1.2 against 1.0 us a sample)."""
-
 _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p])
 
 
@@ -78,9 +74,7 @@ class BlockKernel:
         # load_code adds the processor, the versions of LLVM and the sources of the printers to the key (_object)
         key = f"{tape.fingerprint}|block {block_samples}|dense {dense}|tiled {tuple(tiled)}"
 
-        self._code = load_code(
-            key, lambda: (BlockPrinter(layout, block_samples, host()).text(dense), OPTIMISATION_LEVEL)
-        )
+        self._code = load_code(key, lambda: BlockPrinter(layout, block_samples, host()).text(dense))
         self.address = self._code.address("run")
         self._entry = _ENTRY(self.address)
         self._idle: list[tuple[Floats, Floats]] = []

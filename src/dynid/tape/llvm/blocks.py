@@ -15,16 +15,11 @@ import numpy as np
 
 from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.functions import PASSES, pass_call
-from dynid.tape.llvm.ir import Writer, constant_table, declarations
-from dynid.tape.llvm.registers import print_allocated
+from dynid.tape.llvm.ir import Writer, constant_table, declarations, print_piece
 from dynid.tape.llvm.row_blocks import print_clear, print_load, print_store, rows_of
 from dynid.tape.lower import FunctionPass, lower, stages
 from dynid.tape.operations import is_binary
 from dynid.tape.tape import Tape
-
-SPARE = 2
-"""Registers left to LLVM, for copies."""
-
 
 CACHE_LINE = 64
 """Size of a cache line [bytes], on recent x86 and most ARM processors."""
@@ -151,18 +146,11 @@ class BlockPrinter:
                 return here[self._tiles[place]], stride * element
             return here["%work"], stride * self._layout.work[value]
 
-        slots = print_allocated(
-            w,
-            lower(self._layout.tape, targets, self._host.fused),
-            source,
-            lambda slot: (here[base], stride * (first_column + slot)),
-            lambda slot: ("%spilled", 8 * lanes * slot),
-            self._host.registers - SPARE,
-        )
+        lowered = lower(self._layout.tape, targets, self._host.fused)
+        print_piece(w, lowered, source, lambda slot: (here[base], stride * (first_column + slot)))
         return f"""
 define internal void @{name}({", ".join(f"ptr noalias {array}" for array in arrays)}, ptr %constants) {{
 entry:
-%spilled = alloca [{max(slots, 1)} x {w.kind}], align 16
 br label %loop
 loop:
 %i = phi i64 [ 0, %entry ], [ %next, %loop ]

@@ -37,7 +37,7 @@ class Code:
 
     def __init__(self, *machine_code: bytes) -> None:
         """Link object files in memory."""
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(0))
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
         for part in machine_code:
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
         self._engine.finalize_object()
@@ -84,13 +84,12 @@ def host() -> Host:
     )
 
 
-def load_code(key: str, text: Callable[[], tuple[str, int]], *, printers: Path | None = None) -> Code:
+def load_code(key: str, text: Callable[[], str], *, printers: Path | None = None) -> Code:
     """Machine code of a module, from the cache on disk or compiled now.
 
     Args:
         key: names the module: equal keys mean equal text, as long as the printers' source stays the same.
-        text: prints the module; returns its text and the optimisation level of the code generator (0 to 3). Called only
-            where the cache does not have the code.
+        text: prints the module. Called only where the cache does not have the code.
         printers: folder of the source that prints the text, where that is not `dynid.tape` alone.
     """
     return Code(_functions(), _object(key, text, printers))
@@ -99,17 +98,17 @@ def load_code(key: str, text: Callable[[], tuple[str, int]], *, printers: Path |
 @functools.cache
 def _functions() -> bytes:
     """The passes of :mod:`~dynid.tape.llvm.functions`."""
-    return _object("functions", lambda: (functions_module(host().fused), 2), None)
+    return _object("functions", lambda: functions_module(host().fused), None)
 
 
-def _object(key: str, text: Callable[[], tuple[str, int]], printers: Path | None) -> bytes:
+def _object(key: str, text: Callable[[], str], printers: Path | None) -> bytes:
     cache = ObjectCache.default()
     versions = f"{llvm.get_process_triple()}|{llvmlite.__version__} {llvm.llvm_version_info}"
     sources = "|".join(source_digest(folder) for folder in (TAPE, printers) if folder is not None)
     name = hashlib.sha256(f"{sources}|{key}|{host()}|{versions}".encode()).hexdigest()
     found = cache.read(name)
     if found is None:
-        found = compile_text(*text())
+        found = compile_text(text())
         cache.write(name, found)
     return found
 
@@ -118,21 +117,12 @@ TAPE = Path(__file__).parent.parent
 """The folder of `dynid.tape`, whose modules lower, schedule and print programs."""
 
 
-def compile_text(text: str, level: int) -> bytes:
+def compile_text(text: str) -> bytes:
     """Compile a module to an object file in memory."""
     host()
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_process_triple()
-    return bytes(_target_machine(level).emit_object(module))
-
-
-def optimise_text(text: str) -> str:
-    """The text of a module after LLVM's own passes: for text that a person wrote, printed programs need none."""
-    host()
-    module = llvm.parse_assembly(text)
-    passes = llvm.create_pass_builder(_target_machine(2), llvm.create_pipeline_tuning_options(speed_level=2))
-    passes.getModulePassManager().run(module, passes)
-    return str(module)
+    return bytes(_target_machine().emit_object(module))
 
 
 @functools.cache
@@ -182,6 +172,6 @@ def _address(function: Any) -> int | None:
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
-def _target_machine(level: int) -> Any:
+def _target_machine() -> Any:
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(cpu=host().name, features=host().features, opt=level, jit=True)
+    return target.create_target_machine(cpu=host().name, features=host().features, opt=2, jit=True)

@@ -407,7 +407,7 @@ def _tile() -> int:
 def _code() -> Code:
     lanes, tile = host().lanes, _tile()
     key = f"gram|lanes {lanes}|tile {tile}|block {REDUCE_BLOCK}"
-    return load_code(key, lambda: (TilePrinter(lanes, tile, REDUCE_BLOCK, host().fused).text(), 2))
+    return load_code(key, lambda: TilePrinter(lanes, tile, REDUCE_BLOCK, host().fused).text())
 
 
 def _entry(code: Code) -> Callable[..., None]:

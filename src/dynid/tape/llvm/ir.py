@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+from dynid.tape.lower import Instruction
+
+Place = tuple[str, int]
+"""Base pointer and byte offset."""
 
 _PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
 
@@ -101,6 +106,31 @@ def constant_table(constants: Sequence[float], lanes: int) -> str:
     """The global ``@constants``: each constant once per lane, so that using it is a plain load."""
     values = ", ".join(f"double {number(value)}" for value in [*constants, 0.0] for _ in range(lanes))
     return f"@constants = private constant [{lanes * (len(constants) + 1)} x double] [{values}], align 64\n"
+
+
+def print_piece(
+    writer: Writer,
+    lowered: Iterable[Instruction],
+    source: Callable[[int], Place],
+    destination: Callable[[int], Place],
+) -> None:
+    """Print a straight-line piece; LLVM chooses what is in registers.
+
+    Args:
+        writer: the function to append to; its lanes are the samples computed at once.
+        lowered: the instructions.
+        source: base pointer and byte offset of an operand that the instructions do not compute.
+        destination: base pointer and byte offset of an output slot.
+    """
+    names: dict[int, str] = {}
+    for name, operands, result in lowered:
+        for value in operands:
+            if value not in names:
+                names[value] = writer.load(*source(value))
+        if name == "store":
+            writer.store(names[operands[0]], *destination(result))
+        else:
+            names[result] = print_instruction(writer, name, [names[value] for value in operands])
 
 
 def print_instruction(writer: Writer, name: str, operands: list[str]) -> str:

@@ -75,7 +75,7 @@ class LlvmPullback:
 @functools.cache
 def _code() -> Code:
     key = f"pullback|lanes {host().lanes}|registers {host().registers}|block {BLOCK}|fused {host().fused}"
-    return load_code(key, lambda: (PullbackPrinter(host(), BLOCK).text(), 2))
+    return load_code(key, lambda: PullbackPrinter(host(), BLOCK).text())
 
 
 def _entry(code: Code) -> Callable[..., None]:

@@ -18,11 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from dynid.tape.llvm.blocks import SPARE
 from dynid.tape.llvm.engine import host, load_code, provide
 from dynid.tape.llvm.functions import GROUP, PASSES, pass_call
-from dynid.tape.llvm.ir import Writer, constant_table, declarations
-from dynid.tape.llvm.registers import print_allocated
+from dynid.tape.llvm.ir import Writer, constant_table, declarations, print_piece
 from dynid.tape.lower import lower, stages
 from dynid.tape.tape import Tape
 
@@ -34,9 +32,6 @@ _TYPE = _HEAD - 8  # byte offsets in a Python object, and in an array: type, dat
 _DATA, _DIMENSIONS, _SHAPE, _DTYPE, _FLAGS = _HEAD, _HEAD + 8, _HEAD + 16, _HEAD + 40, _HEAD + 48
 _READABLE, _WRITEABLE = 0x0101, 0x0501
 """Flags of NumPy arrays: C-contiguous and aligned; and writeable."""
-
-OPTIMISED = 2000
-"""Tapes of up to this many operations are worth the optimising code generator."""
 
 _NUMPY_INTERFACES = (0x01000009, 0x02000000)
 """Versions of NumPy's binary interface in which slot `_NEW_ARRAY` makes arrays."""
@@ -76,8 +71,7 @@ def single_call(tape: Tape, otherwise: Callable[..., Any]) -> Callable[..., Any]
     """
     if not (_has_known_fields() and _provide_new_array()):
         return otherwise
-    level = 2 if len(tape.opcodes) <= OPTIMISED else 0
-    code = load_code(f"{tape.fingerprint}|single", lambda: (_Printer(tape).text(), level))
+    code = load_code(f"{tape.fingerprint}|single", lambda: _Printer(tape).text())
     definition = _MethodDefinition(b"dynid_program", code.address("call"), _CONVENTION, None)
     # The function keeps its first argument alive, and that everything the machine code needs.
     owner = (otherwise, np.ndarray, np.dtype(np.float64), sys.intern("out"), code, definition)
@@ -221,23 +215,17 @@ class _Printer:
         padded = [len(entry.arguments) + -len(entry.arguments) % GROUP for entry in passes]
         work_size = sum(size * (1 + len(entry.results)) for size, entry in zip(padded, passes, strict=True))
         w.line(f"%work = alloca [{max(work_size, 1)} x double], align 64")
-        w.line("%spilled = alloca [%spilled_slots x double], align 64")
         w.line(f"%local = alloca [{max(tape.outputs[0].size, 1)} x double], align 64")
         w.line(f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * work_size}, i1 false)")
 
         def source(operand: int) -> tuple[str, int]:
             return ("@constants", 8 * ~operand) if operand < 0 else locations[operand]
 
-        slots = base = 0
+        base = 0
 
         def piece(targets: Sequence[int], to: str, first: int) -> None:
             """Print straight-line code that leaves some operands side by side, from a number on behind a pointer."""
-            nonlocal slots
-            lowered = lower(tape, targets, host().fused)
-            slots = max(slots, print_allocated(
-                w, lowered, source, lambda slot: (to, 8 * (first + slot)), lambda slot: ("%spilled", 8 * slot),
-                host().registers - SPARE,
-            ))  # fmt: skip
+            print_piece(w, lower(tape, targets, host().fused), source, lambda slot: (to, 8 * (first + slot)))
 
         for entry, size in zip(passes, padded, strict=True):
             piece(entry.arguments, "%work", base)
@@ -249,4 +237,4 @@ class _Printer:
         piece(tape.outputs[0].elements.ravel().tolist(), "%local", 0)
         bytes_out = 8 * tape.outputs[0].size
         w.line(f"call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %local, i64 {bytes_out}, i1 false)\nret void\n}}\n")
-        return w.text().replace("%spilled_slots", str(max(slots, 1)))
+        return w.text()
