@@ -10,7 +10,7 @@ import pytest
 
 from dynid.dynamics.chain import dh_rows
 from dynid.parameters.base import Method, base_parameters
-from dynid.parameters.symbols import dh_symbols
+from dynid.parameters.expression import dh_symbols
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dynid.dynamics.chain import Chain, is_along_z
-from dynid.parameters.expression import ONE, Combination, Polynomial, Term
+from dynid.parameters.expression import ONE, Combination, DHSymbols, Polynomial, Term, dh_symbols
 from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
-from dynid.parameters.symbols import DHSymbols, dh_symbols
 from dynid.spatial import EXACT, SAME
 from dynid.terms.base import Dependence
 

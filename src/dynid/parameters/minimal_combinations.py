@@ -18,9 +18,8 @@ from dynid.dynamics.chain import Chain
 from dynid.dynamics.minimal_constants import Member, minimal_set
 from dynid.parameters.closed_form import rotor_substitutes
 from dynid.parameters.dh_frames import chain_in_dh_frames
-from dynid.parameters.expression import Combination, Polynomial, Term
+from dynid.parameters.expression import Combination, Polynomial, Term, dh_symbols
 from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout, parameter_layout
-from dynid.parameters.symbols import dh_symbols
 from dynid.robot.model import Robot
 from dynid.spatial import ROUNDING
 

@@ -4,13 +4,13 @@
 
 DE_j (10,) and DU_j (10,) hold the derivatives of the kinetic and the potential energy with respect to ``XX XY XZ YY YZ
 ZZ MX MY MZ M`` of link j. The recursion is the reason for the regrouping: a parameter whose row of lambda is constant
-and whose entry of f is zero acts through link j - 1 alone. The matrices are those of the paper's appendix, entry by
-entry, for one row of a modified DH table. `dynid.energy_regressor` computes the same derivatives for any robot.
+and whose entry of f is zero acts through link j - 1 alone. lambda is the transposed transport of a rigid body's
+parameters. `dynid.energy_regressor` computes the same derivatives for any robot.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +19,9 @@ from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.dynamics.chain import dh_rows
 from dynid.errors import ArgumentError
+from dynid.parameters.inertia_maps import transport
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
-from dynid.spatial import skew
 
 
 def energy_transport(row: DH, q: float = 0.0) -> Floats:
@@ -35,13 +35,8 @@ def energy_transport(row: DH, q: float = 0.0) -> Floats:
         >>> dynid.parameters.energy_transport(dynid.DH(r=0.1)).shape
         (10, 10)
     """
-    placed = _placed(row, q)
-    result = np.zeros((10, 10))
-    result[:6, :6] = _tensor_block(placed)
-    result[6:9, :6] = _first_moment_block(placed)
-    result[9, :6] = _mass_row(placed)
-    result[6:, 6:] = potential_transport(row, q)[6:, 6:]
-    return result
+    T = _pose(row, q)
+    return transport(T[:3, :3], T[:3, 3]).T
 
 
 def energy_increment(row: DH, angular_velocity: ArrayLike, velocity: ArrayLike, dq: float) -> Floats:
@@ -75,12 +70,8 @@ def potential_transport(row: DH, q: float = 0.0) -> Floats:
         >>> dynid.parameters.potential_transport(dynid.DH(r=0.1)).shape
         (10, 10)
     """
-    placed = _placed(row, q)
-    ca, sa, ct, st = np.cos(placed.alpha), np.sin(placed.alpha), np.cos(placed.theta), np.sin(placed.theta)
-    result = np.zeros((10, 10))
-    result[6:9, 6:9] = [[ct, ca * st, sa * st], [-st, ca * ct, sa * ct], [0.0, -sa, ca]]  # eq. (A7)
-    result[9, 6:9] = placed.d, -placed.r * sa, placed.r * ca  # eq. (A6)
-    result[9, 9] = 1.0
+    result = energy_transport(row, q)
+    result[:, :6] = 0.0  # second moments have no weight
     return result
 
 
@@ -154,52 +145,15 @@ def count_bound(robot: Robot) -> int:
     return 7 * (robot.dof - prismatic) + 4 * prismatic - 3 - int(is_first_revolute)
 
 
-def _placed(row: DH, q: float) -> DH:
-    """The row with the joint's position in it."""
+def _pose(row: DH, q: float) -> Floats:
+    """Pose (4, 4) of frame j in frame j - 1 at a position of the joint."""
     theta, r = (row.theta, row.r + q) if row.sigma else (row.theta + q, row.r)
-    return DH(alpha=row.alpha, d=row.d, theta=float(theta), r=float(r), sigma=row.sigma)
+    return replace(row, theta=float(theta), r=float(r)).T_previous_joint
 
 
 def _next_velocity(row: DH, q: float, dq: float, w: Floats, v: Floats) -> tuple[Floats, Floats]:
     """Angular velocity and origin velocity (3,), (3,) of link j from those of link j - 1, each in its own frame."""
-    beta = potential_transport(row, q)
-    A, p = beta[6:9, 6:9], beta[9, 6:9]
+    T = _pose(row, q)
     along = np.array([0.0, 0.0, dq])
-    w_next, v_next = A @ w, A @ (v - skew(p) @ w)
+    w_next, v_next = T[:3, :3].T @ w, T[:3, :3].T @ (v + np.cross(w, T[:3, 3]))
     return (w_next, v_next + along) if row.sigma else (w_next + along, v_next)
-
-
-def _tensor_block(row: DH) -> list[list[float]]:
-    """The block DJ (6, 6): [GautierKhalil1990] eq. (A3)."""
-    ca, sa, ct, st = np.cos(row.alpha), np.sin(row.alpha), np.cos(row.theta), np.sin(row.theta)
-    cca, ssa, csa, cct, sst, cst = ca * ca, sa * sa, ca * sa, ct * ct, st * st, ct * st
-    return [
-        [cct, cst * ca, cst * sa, sst * cca, sst * csa, sst * ssa],
-        [-2 * cst, (cct - sst) * ca, (cct - sst) * sa, 2 * cst * cca, 2 * cst * csa, 2 * cst * ssa],
-        [0.0, -ct * sa, ct * ca, -2 * st * csa, st * (cca - ssa), 2 * st * csa],
-        [sst, -cst * ca, -cst * sa, cct * cca, cct * csa, cct * ssa],
-        [0.0, st * sa, -st * ca, -2 * ct * csa, ct * (cca - ssa), 2 * ct * csa],
-        [0.0, 0.0, 0.0, ssa, -csa, cca],
-    ]
-
-
-def _first_moment_block(row: DH) -> Floats:
-    """The block DS (3, 6): [GautierKhalil1990] eq. (A4), which prints its transpose."""
-    d, r = row.d, row.r
-    ca, sa, ct, st = np.cos(row.alpha), np.sin(row.alpha), np.cos(row.theta), np.sin(row.theta)
-    cca, ssa, csa = ca * ca, sa * sa, ca * sa
-    transposed = [
-        [0.0, 0.0, 2 * r],
-        [-d * st * ca + r * ct * sa, -d * ct * ca - r * st * sa, d * sa],
-        [-d * st * sa - r * ct * ca, -d * ct * sa + r * st * ca, -d * ca],
-        [2 * (d * ct + r * st * csa), 2 * (-d * st + r * ct * csa), 2 * r * cca],
-        [r * st * (ssa - cca), r * ct * (ssa - cca), 2 * r * csa],
-        [2 * (d * ct - r * st * csa), 2 * (-d * st - r * ct * csa), 2 * r * ssa],
-    ]
-    return np.array(transposed).T
-
-
-def _mass_row(row: DH) -> list[float]:
-    """The row Dm (6,): [GautierKhalil1990] eq. (A5)."""
-    d, r, ca, sa = row.d, row.r, np.cos(row.alpha), np.sin(row.alpha)
-    return [r * r, d * r * sa, -d * r * ca, d * d + r * r * ca * ca, r * r * ca * sa, d * d + r * r * sa * sa]

@@ -8,15 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dynid
-from dynid.dynamics.energy_recursion import (
+from dynid.errors import ArgumentError
+from dynid.parameters.energy_recursion import (
     count_bound,
     energy_derivatives,
     energy_increment,
     energy_transport,
     potential_transport,
 )
-from dynid.errors import ArgumentError
-from dynid.parameters.inertia_maps import transport
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from support.pinocchio_oracle import pinocchio_model
@@ -44,11 +43,13 @@ def random_chain(seed: int) -> Robot:
 @given(row=ROWS, q=LENGTHS)
 @settings(max_examples=100, deadline=None)
 def test_lambda_is_the_transport_of_a_rigid_body(row: DH, q: float) -> None:
-    theta, r = (row.theta, row.r + q) if row.sigma else (row.theta + q, row.r)
-    T = DH(alpha=row.alpha, d=row.d, theta=theta, r=r).T_previous_joint
-    moved = transport(T[:3, :3], T[:3, 3]).T
-    np.testing.assert_allclose(energy_transport(row, q), moved, atol=1e-12)
+    """Its last row as the paper prints it, and what it has in common with beta."""
+    moved, d, r = energy_transport(row, q), row.d, row.r + q * row.sigma
+    ca, sa = np.cos(row.alpha), np.sin(row.alpha)
+    tensor = [r * r, d * r * sa, -d * r * ca, d * d + (r * ca) ** 2, r * r * ca * sa, d * d + (r * sa) ** 2]
+    np.testing.assert_allclose(moved[9], [*tensor, d, -r * sa, r * ca, 1.0], atol=1e-12)  # eqs. (A5), (A6)
     np.testing.assert_allclose(potential_transport(row, q)[:, 6:], moved[:, 6:], atol=1e-12)
+    assert not potential_transport(row, q)[:, :6].any()
 
 
 @pytest.mark.parametrize("seed", range(12))
