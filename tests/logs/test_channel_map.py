@@ -74,12 +74,6 @@ def test_sign_gear_and_offset_in_this_order(tmp_path: Path) -> None:
     assert any("gear" in note for note in recording.notes)
 
 
-def test_fractions_as_gear_ratios(tmp_path: Path) -> None:
-    effort = {"columns": "tau", "unit": "N m", "gear": ["1798/7", 221, "757/3"]}
-    recording = read_recording(make(tmp_path), channel_map=base_map(effort=effort))
-    np.testing.assert_allclose(recording.effort, TAU * [1798 / 7, 221, 757 / 3], rtol=1e-15)
-
-
 def test_currents_and_torque_constants(tmp_path: Path) -> None:
     sections = base_map(
         current={"columns": "i", "unit": "mA", "torque_constant": [0.1, 0.2, 0.3], "gear": [100, 50, 10]}
@@ -224,13 +218,6 @@ def test_a_map_changes_single_keys_of_its_profile(tmp_path: Path) -> None:
         read_recording(path, channel_map={**changes, "temperature": {"unit": "K"}})
     without_column = {"profile": "ur_rtde", "time": {"sample_time": 2, "unit": "ms"}}
     np.testing.assert_allclose(np.diff(read_recording(path, channel_map=without_column).time), 0.002)
-
-
-def test_text_that_is_no_toml_is_refused_with_its_place(tmp_path: Path) -> None:
-    path = tmp_path / "map.toml"
-    path.write_text("[current]\r\ntorque_constant = [1.5, -.126]\r\n", newline="")
-    with pytest.raises(DataError, match="line 2, column 25"):
-        read_channel_map(path)
 
 
 def test_libfranka_profile(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from campaigns.log_writers import JOINTS, planted, write_db3, write_text
+from campaigns.log_writers import planted
 from dynid import check_recording, process
 from dynid.errors import DataError, LogReadError
 from dynid.logs.inspect import inspect_log
@@ -23,25 +23,6 @@ def propose(path: Path) -> dict[str, object]:
     assert all(guess.reason for guess in proposal.guesses)
     assert proposal.toml in str(proposal)
     return tomllib.loads(proposal.toml)
-
-
-def test_planted_log_is_understood(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    write_text(path, LOG)
-    recording = read_recording(path, channel_map=propose(path))
-    np.testing.assert_array_equal(recording.q, LOG.q)
-    np.testing.assert_array_equal(recording.dq, LOG.dq)
-    np.testing.assert_array_equal(recording.effort, LOG.effort)
-    assert "check" in inspect_log(path).toml  # the units were not declared by the log
-
-
-def test_bag_needs_only_the_order_of_joints(tmp_path: Path) -> None:
-    path = tmp_path / "log.db3"
-    write_db3(path, LOG)
-    proposal = propose(path)
-    assert proposal["profile"] == "joint_state"
-    assert set(proposal["joints"]) == set(JOINTS)  # type: ignore[call-overload]
-    assert read_recording(path, channel_map=proposal).q.shape == LOG.q.shape
 
 
 @pytest.mark.parametrize(

@@ -90,13 +90,6 @@ def test_missing_stamps_are_no_other_clock(log, tmp_path):
     assert np.isnan(recording.time).sum() == 8
 
 
-@pytest.mark.parametrize("pattern", ["{joint}_{joint}", "{joint}_{0..2}"])
-def test_a_pattern_by_joint_has_no_second_unknown(log: Path, pattern: str) -> None:
-    with pytest.raises(DataError, match="twice, or together with a range") as caught:
-        read_recording(log, channel_map=_changed("position", columns=pattern))
-    assert "position" in str(caught.value.place)
-
-
 @pytest.mark.parametrize(("gear", "is_refused"), [(1e11, False), (1e29, True)])
 def test_numbers_that_no_robot_reaches_are_refused_at_once(log: Path, gear: float, is_refused: bool) -> None:
     if is_refused:

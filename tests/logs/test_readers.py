@@ -326,18 +326,6 @@ def test_empty_and_odd_files(tmp_path: Path) -> None:
             read_table(path)
 
 
-def test_interrupt_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "log.csv"
-    write_text(path, LOG)
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("dynid.logs.readers.text.sniff", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        read_table(path)
-
-
 # --- bags -----------------------------------------------------------------------------------------------------------
 
 

@@ -9,15 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid import Robot, read_recording
+from dynid import read_recording
 from dynid.errors import DataError, LogReadError
 from dynid.logs import Commands, read_lerobot
 from dynid.logs.inspect import inspect_log
-from dynid.logs.joint_order import match_joints
 from dynid.logs.readers import read_table
-from dynid.logs.reading import runs_in
 from dynid.logs.recording import Recording
-from dynid.robot.zoo import ddarm
 
 ROOT = Path(__file__).parents[2]
 DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
@@ -75,30 +72,10 @@ def test_commands_with_a_clock_of_their_own_in_another_file(tmp_path: Path) -> N
     assert recording.commands.enabled.tolist() == [[False, False], [True, True]]
 
 
-def test_commands_are_matched_by_joint_names() -> None:
-    robot: Robot = ddarm()
-    names = tuple(reversed(robot.joint_names))
-    q = np.arange(15.0).reshape(5, 3)
-    time = np.arange(5) / 100
-    log = Recording(time=time, q=q, joint_names=names, commands=Commands(time=time, position=10 * q, kp=q))
-    matched = match_joints(log, robot)
-    assert matched.commands is not None
-    np.testing.assert_array_equal(matched.commands.position, 10 * matched.q)
-    np.testing.assert_array_equal(matched.commands.kp, matched.q)
-
-
 def test_a_command_of_another_number_of_joints_is_refused() -> None:
     time = np.arange(5) / 100
     with pytest.raises(DataError, match="2 commanded positions for 3 columns of q"):
         Recording(time=time, q=np.zeros((5, 3)), commands=Commands(time=time, position=np.zeros((5, 2))))
-
-
-def test_a_folder_of_json_files_holds_one_run_each(tmp_path: Path) -> None:
-    servo_log(tmp_path / "a.json")
-    servo_log(tmp_path / "b.json")
-    assert [run.name for run in runs_in(tmp_path)] == ["a.json", "b.json"]
-    (tmp_path / "log.csv").write_text("t,q\n0,1\n1,2\n")
-    assert [run.name for run in runs_in(tmp_path)] == ["log.csv"]
 
 
 def test_inspect_proposes_a_map_that_reads_the_commands(tmp_path: Path) -> None:

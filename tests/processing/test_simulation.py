@@ -8,7 +8,6 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
@@ -24,15 +23,6 @@ def test_without_noise_the_log_is_the_truth():
     np.testing.assert_array_equal(log.dq, dq)
     np.testing.assert_allclose(log.effort, dynid.inverse_dynamics(ROBOT, q, dq, ddq), atol=1e-12)
     assert log.joint_names == ROBOT.joint_names
-
-
-def test_friction_and_inertia_are_found_again():
-    noise = Noise(position=1e-5, effort=0.2)
-    log = simulate_experiment(ROBOT, PATH, rate_hz=250.0, duration_s=20.0, noise=noise, seed=3)
-    theta = dynid.identify(ROBOT, process(log), dynid.Recipe.bare(), estimator="wls").standard
-    friction = theta[60:].reshape(6, 4)
-    np.testing.assert_allclose(friction[:, 1], 2.0, atol=0.1)
-    np.testing.assert_allclose(friction[:, 2], 3.0, atol=0.2)
 
 
 def test_seeds_repeat_and_differ():

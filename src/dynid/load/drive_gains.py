@@ -65,11 +65,6 @@ class DriveGains:
     """What the load does not determine, and stated gains that it contradicts."""
 
     @property
-    def conversion(self) -> CurrentGains:
-        """The gains as a conversion of recordings."""
-        return CurrentGains(self.gain, stderr=self.stderr)
-
-    @property
     def map_line(self) -> str:
         """The line of a channel map that states these gains, with ``?`` for those that stay unknown."""
         known = np.isfinite(self.gain) & np.isfinite(self.stderr)

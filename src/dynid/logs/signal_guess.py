@@ -1,8 +1,8 @@
 """Which columns of an unknown log hold which quantity, in which unit: from their names and their values.
 
-Columns of one quantity are candidates together where their names agree: in all words but the joint, in the words beside
-quantity and unit (torques of turning, forces of sliding joints), in the place of the word for the quantity (joints that
-the robot does not have), or in the quantity alone. `_score` chooses among the candidates.
+Columns of one quantity are candidates together where their names agree: in all words but the joint, in the place of
+the word for the quantity (joints that the robot does not have), or in the quantity alone (torques of turning, forces of
+sliding joints). `_score` chooses among the candidates.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class Survey:
                 reading = replace(reading, commanded=True)
             if reading.quantity in (*QUANTITIES, "force", "temperature") and not reading.other:
                 readings.append(reading)
-        for way in (_by_rest, _by_context, _by_word, _by_quantity):
+        for way in (_by_rest, _by_word, _by_quantity):
             groups: dict[Any, list[Reading]] = {}
             for reading in readings:
                 kind = "effort" if reading.quantity == "force" else reading.quantity
@@ -306,11 +306,14 @@ class Survey:
     def _matched(self, velocity: Found, position: Found) -> Found:
         """Velocities in the unit in which they add up to the motion, where neither the log nor a name says one."""
         q, dq = self.values(position), self.values(velocity)
-        if velocity.stated or self.time is None or not len(self.stamps(self.time)) == len(q) == len(dq) > 2:
+        clock = known_unit(self.time.units[0]) if self.time is not None else None
+        if velocity.stated or self.time is None or clock is None:
+            return velocity
+        if not len(self.stamps(self.time)) == len(q) == len(dq) > 2 or None in map(known_unit, position.units):
             return velocity
         known = np.isfinite(np.column_stack([q, dq])).all(axis=1)
         q, dq, stamps = q[known], dq[known], self.stamps(self.time)[known]
-        steps = np.diff(stamps)[:, None] * UNITS[self.time.units[0]].factor
+        steps = np.diff(stamps)[:, None] * clock.factor
         travelled = np.cumsum(0.5 * (dq[1:] + dq[:-1]) * steps, axis=0)
         every = max(len(q) // PARTS, 1)  # long steps, so that noise and coarse encoders do not count
         moved, added = (np.diff(x[::every], axis=0).std(axis=0) for x in (q[1:], travelled))
@@ -374,10 +377,6 @@ class Survey:
 
 def _by_rest(reading: Reading) -> Any:
     return ("name" if reading.joint is not None else "number", reading.rest) if reading.is_named else reading.column
-
-
-def _by_context(reading: Reading) -> Any:
-    return (reading.joint is not None, reading.context) if reading.is_named else None
 
 
 def _by_word(reading: Reading) -> Any:

@@ -1,0 +1,132 @@
+"""Which samples are marked, and which noise is found: planted at known places and of known size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.logs.recording import Recording
+from dynid.processing.cutoff import _spectrum, choose_common_cutoff
+from dynid.processing.filters import Butterworth, CentralDifferences, Smoothing
+from dynid.processing.outliers import Rest, absurd_samples, longest_spike, saturated_samples, unwrap_angles
+from dynid.processing.process import Processing
+from dynid.processing.streaming import process_stream
+
+RNG = np.random.default_rng(0)
+TIME = np.arange(4000) / 200.0
+
+
+def test_spikes_are_marked_where_they_were_planted() -> None:
+    clean = np.sin(2.0 * TIME) + 1e-3 * RNG.normal(size=TIME.size)
+    assert not absurd_samples(clean[:, None]).any()
+    spiked, planted = clean.copy(), np.zeros(TIME.size, dtype=bool)
+    for start, width, height in ((500, 1, 0.2), (900, 2, -0.3), (1500, 3, 0.5), (2000, 40, 1e3)):
+        spiked[start : start + width] += height
+        planted[start : start + width] = True
+    spiked[3000:3004] += 0.5  # longer than a spike, and possible
+    spiked[3500:] += 0.5  # a jump that stays
+    spiked[3200] += 0.02  # below 5 % of the range
+    np.testing.assert_array_equal(absurd_samples(spiked[:, None])[:, 0], planted)
+    spiked[[100, 200]] = np.nan
+    np.testing.assert_array_equal(absurd_samples(spiked[:, None])[:, 0], planted)
+    assert np.flatnonzero(absurd_samples(spiked[:, None], 1)).tolist() == [500, *range(2000, 2040)]
+
+
+@pytest.mark.parametrize(("rate_hz", "most"), [(50.0, 1), (100.0, 1), (200.0, 2), (300.0, 3), (1000.0, 3)])
+def test_a_spike_is_at_most_twelve_milliseconds_and_three_samples(rate_hz: float, most: int) -> None:
+    assert longest_spike(np.arange(100) / rate_hz) == most
+
+
+def test_clipped_samples_are_those_at_the_limit_and_no_digit_below() -> None:
+    effort = 10.0 * np.sin(2.0 * np.pi * TIME) + 0.1 * RNG.normal(size=TIME.size)
+    assert not saturated_samples(effort[:, None]).any()
+    clipped = np.clip(effort, -8.0, 8.0)
+    at_limit = np.abs(effort) >= 8.0
+    rows = np.flatnonzero(at_limit)
+    clipped[rows[::7]] *= 1.0 - 1e-11  # the last digits, as unit conversions leave them
+    long = np.zeros_like(at_limit)
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+        long[run] = len(run) >= 4
+    np.testing.assert_array_equal(saturated_samples(clipped[:, None])[:, 0], long)
+    clipped[rows[::3]] *= 1.0 - 1e-7  # a sensor that resolves more than that is not clipped
+    assert not saturated_samples(clipped[:, None]).any()
+    signals = np.column_stack([np.round(effort / 4.0), np.zeros(TIME.size)])  # coarse, and dead
+    assert not saturated_samples(signals).any()
+
+
+def test_whole_turns_are_undone_and_counted() -> None:
+    angle = np.column_stack([3.0 * TIME, 4.0 * np.sin(TIME), 0.1 * TIME])
+    wrapped = (angle + np.pi) % (2.0 * np.pi) - np.pi
+    found, jumps = unwrap_angles(wrapped)
+    np.testing.assert_allclose(found, angle, atol=1e-9)
+    turns = np.abs(np.diff(np.round((angle - wrapped) / (2.0 * np.pi)), axis=0)).sum(axis=0)
+    np.testing.assert_array_equal(jumps, turns)
+    wrapped[2000:, 2] += 2.0 * np.pi - 0.6  # no whole turn: the robot was moved
+    np.testing.assert_array_equal(unwrap_angles(wrapped)[1], turns)
+
+
+def test_a_rest_is_slow_for_at_least_its_time() -> None:
+    dq = np.ones((400, 2))
+    dq[100:150, 0], dq[200:249, 0], dq[300:400, 1] = 0.009, 0.009, -0.02
+    found = Rest(min_s=0.5).mask(dq, 100.0, np.array([0.01, 0.01]))
+    assert np.flatnonzero(found[:, 0]).tolist() == list(range(100, 150))
+    assert not found[:, 1].any()
+
+
+def test_noise_and_motion_have_their_power_in_the_spectrum() -> None:
+    """By Parseval a sine of amplitude A has N A^2 / 4 over all bins; white noise has its variance in each, steps that
+    add up have theirs over (2 sin(pi f / rate))^2."""
+    white, steps = 1e-3 * RNG.normal(size=(2, TIME.size))
+    motion = 0.5 * np.sin(2.0 * np.pi * 1.5 * TIME)
+    found = _spectrum(np.column_stack([motion + white, motion + np.cumsum(steps)]), 200.0)
+    np.testing.assert_allclose(found.bins @ found.signal, TIME.size * 0.5**2 / 4.0, rtol=0.02)
+    np.testing.assert_allclose(found.noise[:, 0], 1e-6, rtol=0.1)
+    high = found.frequency_hz > 10.0
+    density = 1e-6 / (2.0 * np.sin(np.pi * found.frequency_hz / 200.0)) ** 2
+    assert found.bins[high] @ found.noise[high, 1] == pytest.approx(found.bins[high] @ density[high], rel=0.1)
+    assert found.noise[0, 1] < density[found.frequency_hz > 1.0].max()
+    assert not found.signal[high].any()
+
+
+@pytest.mark.parametrize("adds_up", [False, True], ids=["white", "steps add up"])
+def test_the_cutoff_is_the_best_for_the_accelerations(adds_up: bool) -> None:
+    pulses = np.exp(-0.5 * ((TIME[:, None] - [4.0, 9.0, 15.0]) / [0.3, 0.2, 0.25]) ** 2)
+    curved = pulses * (((TIME[:, None] - [4.0, 9.0, 15.0]) / [0.3, 0.2, 0.25]) ** 2 - 1.0) / np.square([0.3, 0.2, 0.25])
+    noise = 1e-4 * RNG.normal(size=TIME.size)
+    measured = pulses.sum(axis=1) + (0.1 * np.cumsum(noise) if adds_up else noise)
+
+    def error(cutoff_hz: float) -> float:
+        smoothing = Smoothing(rate_hz=200.0, cutoff_hz=cutoff_hz, low_pass=Butterworth())
+        return float(np.std(CentralDifferences().motion(measured[:, None], None, smoothing).ddq[:, 0] - curved.sum(1)))
+
+    chosen, _, predicted = choose_common_cutoff(
+        [([measured[:, None]], 200.0)], differentiation=CentralDifferences(), low_pass=Butterworth()
+    )
+    assert error(chosen) < 1.15 * min(map(error, np.geomspace(2.0, 20.0, 40)))
+    assert predicted == pytest.approx(error(chosen) / curved.sum(axis=1).std(), rel=0.5)
+
+
+def test_settling_is_where_an_impulse_has_died_away() -> None:
+    for order in (2, 4, 6):
+        low_pass, impulse = Butterworth(order=order), np.zeros((4001, 1))
+        impulse[2000] = 1.0
+        response = np.abs(low_pass.apply(impulse, 1000.0, 10.0)[:, 0])
+        outside = int(1000.0 * low_pass.settling_s(10.0))
+        assert response[2000 + outside :].sum() < 4e-3 * response.sum()
+        assert response[2000 + outside // 2 :].sum() > 4e-3 * response.sum()
+
+
+def test_pieces_of_which_one_lacks_a_channel_are_joined_without_it() -> None:
+    q = np.column_stack([np.sin(TIME), np.cos(TIME)])
+    log = Recording(time=TIME, q=q, effort=3.0 * q, wrench=np.ones((TIME.size, 6)))
+    first, second = log.rows(slice(0, 300)), log.rows(slice(300, None))
+    options = Processing(cutoff_hz=10.0, rest=None)
+    (whole,) = process_stream([first, second], options, overlap_s=10.0)
+    np.testing.assert_allclose(whole.effort, 3.0 * whole.q, atol=1e-3)
+    assert whole.wrench is not None
+    for parts in ([replace(first, wrench=None), second], [first, replace(second, wrench=None)]):
+        (joined,) = process_stream(parts, options, overlap_s=10.0)
+        assert joined.wrench is None
+        np.testing.assert_array_equal(joined.effort, whole.effort)
