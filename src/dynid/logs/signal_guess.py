@@ -326,7 +326,8 @@ class Survey:
             names = ("rad/s", "deg/s") if own.si == "rad" else ("m/s", "mm/s")
             best = min(names, key=lambda name: abs(ratio + np.log(UNITS[name].factor / own.factor)))
             units = [best if one == unit else other for one, other in zip(columns, units, strict=True)]
-        return replace(velocity, units=_once(units), reason="they add up to the motion of the positions")
+        shown = "they add up to the motion of the positions" if moved.any() else "the positions have these units"
+        return replace(velocity, units=_once(units), reason=shown)
 
     def _reference(self, candidates: Sequence[_Candidate], found: Mapping[str, Found]) -> dict[str, Found]:
         """The commanded positions, if columns say so and their values lie near the measured ones.
