@@ -11,7 +11,7 @@ from dynid.logs.recording import Recording
 from dynid.processing.cutoff import _spectrum, choose_common_cutoff
 from dynid.processing.filters import Butterworth, CentralDifferences, Smoothing
 from dynid.processing.outliers import Rest, absurd_samples, longest_spike, saturated_samples, unwrap_angles
-from dynid.processing.process import Processing
+from dynid.processing.process import Processing, process
 from dynid.processing.streaming import process_stream
 
 RNG = np.random.default_rng(0)
@@ -130,3 +130,10 @@ def test_pieces_of_which_one_lacks_a_channel_are_joined_without_it() -> None:
         (joined,) = process_stream(parts, options, overlap_s=10.0)
         assert joined.wrench is None
         np.testing.assert_array_equal(joined.effort, whole.effort)
+
+
+def test_late_torques_are_moved_back() -> None:
+    q = np.sin(2.0 * TIME)[:, None]
+    log = Recording(time=TIME, q=q, effort=np.cos(3.0 * (TIME - 0.0123))[:, None])
+    found = process(log, cutoff_hz=20.0, effort_delay_s=0.0123, rest=None)
+    np.testing.assert_allclose(found.effort[found.valid], np.cos(3.0 * found.time[found.valid[:, 0]]), atol=1e-6)
