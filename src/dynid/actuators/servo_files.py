@@ -10,14 +10,13 @@ import msgspec
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
 from dynid.actuators.kinds import kind_of
 from dynid.actuators.servo_model import ServoModel, ServoParameter
+from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import ArgumentError
 from dynid.files.records import as_record
 from dynid.files.small_files import read_toml
 from dynid.robot.model import Robot
 
-LARGEST = 1e12
-"""Largest number of a file (convention: far beyond those of real drives)."""
-Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+Number = Annotated[float, msgspec.Meta(ge=-LARGEST_SIGNAL, le=LARGEST_SIGNAL)]
 Numbers = Annotated[list[Number], msgspec.Meta(min_length=1)] | Number
 Group = Annotated[list[str], msgspec.Meta(min_length=2)]
 LAWS: dict[str, tuple[type[PositionLaw | MotorLaw], tuple[str, ...]]] = {

@@ -2,7 +2,7 @@
 
 Nothing is known of the robot here. A drive follows its command later, weaker and with an error, but in the same
 direction, of the same joint, in the same unit, while it is on. Thresholds come from 27 real logs of a leg robot, a
-servo bench, a low-cost arm and a slide, none of which may be accused (tests/campaigns/command_evidence.py): their
+servo bench, a low-cost arm and a slide, none of which may be accused: their
 positions move by 0.10 to 1.0 of what was commanded, and follow best after 0 to 0.4 s.
 """
 

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from dynid.arrays import Floats
+from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError, DynidError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
@@ -43,10 +44,8 @@ from dynid.terms.coupling import Coupling
 SCHEMA = 2
 """Version of the file's layout."""
 _REMEDY = "Run dynid identify again."
-LARGEST = 1e12
-"""Largest number of a robot, a term or a parameter in SI units (convention, as in logs and loads)."""
-_Parameter = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-_Rate = Annotated[float, Meta(ge=0.0, le=LARGEST)]
+_Parameter = Annotated[float, Meta(ge=-LARGEST_SIGNAL, le=LARGEST_SIGNAL)]
+_Rate = Annotated[float, Meta(ge=0.0, le=LARGEST_SIGNAL)]
 
 
 class _Data(Struct, forbid_unknown_fields=True):
@@ -386,7 +385,7 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
         raise DataError(reason, path=file, remedy=_REMEDY)
     as_record(content, _Result, path=file, remedy=_REMEDY)
     with _content_errors(file):
-        check_bounded({"model": content["model"], "terms": content["terms"]}, LARGEST)
+        check_bounded({"model": content["model"], "terms": content["terms"]}, LARGEST_SIGNAL)
     return SavedResult(content=content)
 
 

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynid.arrays import Floats
+from dynid.spatial import EXACT
 
 FEWEST_POINTS = 4
 """Smallest number of values of which a trend can be judged (convention: two more than a line has parameters)."""
 LEAST_RANGE_K = 2.0
 """Smallest range of temperatures with which their effect is estimated [K] (convention: sensors of drives read whole
 degrees)."""
-ROUNDING = 1e-12
-"""Smallest standard deviation of a value, relative to the largest of them (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +58,7 @@ def fit_trend(times_s: Floats, temperatures: Floats, values: Floats, std: Floats
         values: (m,) the values.
         std: (m,) their standard deviations.
     """
-    weight = 1.0 / np.maximum(std, ROUNDING * max(float(np.abs(values).max(initial=0.0)), 1e-300)) ** 2
+    weight = 1.0 / np.maximum(std, EXACT * max(float(np.abs(values).max(initial=0.0)), 1e-300)) ** 2
     warm = bool(np.isfinite(temperatures).all()) and float(np.ptp(temperatures) if values.size else 0.0) > LEAST_RANGE_K
     timed = bool(values.size) and float(np.ptp(times_s)) > 0.0
     if values.size < FEWEST_POINTS + warm or not (timed or warm):
@@ -69,7 +68,7 @@ def fit_trend(times_s: Floats, temperatures: Floats, values: Floats, std: Floats
     X, y = np.column_stack(centred), values - float(weight @ values) / total
     scale = np.sqrt(weight @ X**2)
     A = (X / scale).T @ (weight[:, None] * X / scale)
-    if len(centred) == 2 and abs(A[0, 1]) > 1.0 - ROUNDING:  # time and temperature are one and the same
+    if len(centred) == 2 and abs(A[0, 1]) > 1.0 - EXACT:  # time and temperature are one and the same
         X, scale, A, warm = X[:, :1], scale[:1], A[:1, :1], False
     inverse = np.linalg.inv(A)
     found = inverse @ ((X / scale).T @ (weight * y)) / scale

@@ -25,6 +25,7 @@ from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import structural_row_space
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
+from dynid.spatial import EXACT, ROUNDING
 from dynid.tape import Tape, count, record
 from dynid.terms.base import Dependence
 
@@ -99,11 +100,7 @@ def _is_friction(layout: ParameterLayout) -> NDArray[np.bool_]:
 
 _LOAD = (0.02, -0.01, -0.01, 0.02, -0.01, 0.02, 0.1, 0.1, 0.1, 1.0)
 """XX XY XZ YY YZ ZZ MX MY MZ M of the load with which regrouping is tested: 1 kg at (0.1, 0.1, 0.1) m; a convention."""
-_SAME_FRAME = 1e-12
-"""Largest deviation from the identity of a transform between frames that are taken as equal."""
-_EXACT_DH = 1e-14
-"""Largest deviation of modified DH frames from the description [m or rad]: beyond rounding, they are not used."""
-_ROUNDING = 1e-13
+_TORQUE_ROUNDING = 1e-13
 """Largest torque error of regrouped values, relative to the size of the terms; a tenth of the code's tolerance."""
 
 
@@ -285,8 +282,8 @@ def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
     except ArgumentError:  # not a chain
         pass
     else:
-        changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=_SAME_FRAME) for T in table.T_body_mdh)
-        if changed and table.deviation <= _EXACT_DH:
+        changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=EXACT) for T in table.T_body_mdh)
+        if changed and table.deviation <= ROUNDING:
             candidates.append((table.robot, regroup(table.robot).values(table.robot.parameter_vector)))
     exact = [
         (frames, values) for frames, values in candidates if _keeps_torques(frames, values, frames.parameter_vector)
@@ -309,7 +306,7 @@ def _keeps_torques(robot: Robot, values: Floats, own: Floats) -> bool:
     """
     Y = sample_regressor(robot, random_states(robot, 5))
     terms = float((np.abs(Y) @ np.abs(own)).max())
-    return bool(np.abs(Y @ (values - own)).max() <= _ROUNDING * terms)
+    return bool(np.abs(Y @ (values - own)).max() <= _TORQUE_ROUNDING * terms)
 
 
 def _inverse_dynamics(robot: Robot, values: Floats) -> Tape:
