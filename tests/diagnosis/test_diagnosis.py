@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dynid
 from campaigns import diagnosis as campaign
+from dynid import diagnosis
 from dynid.diagnosis import diagnose_runs, find_delay, refine_geometry
+from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.refinement import resolve_delay
 from dynid.diagnosis.signals import check_signals
 from dynid.errors import ArgumentError
 from dynid.estimation import build_equations
 from dynid.information.displacements import displace
+from dynid.logs.recording import Commands
 from dynid.processing.process import Processing
+from dynid.processing.simulation import sum_of_sines
 
 
 @pytest.mark.parametrize(
@@ -118,3 +125,72 @@ def test_coarse_currents_are_no_spikes() -> None:
     torque[2000] = 60.0
     log = replace(log, effort=torque[:, None])
     assert "spikes" in {finding.code for finding in check_signals(log)}
+
+
+def commanded(fault: str) -> dynid.Recording:
+    """Two joints that follow their commands 0.1 s later and 5 % weaker, with a fault in the columns."""
+    time, rng = np.arange(2500) * 0.01, np.random.default_rng(3)
+    paths = [sum_of_sines(2, period_s=12.5, harmonics=6, amplitude=0.5, seed=4)(time - lag)[:2] for lag in (0.0, 0.1)]
+    command, (q, dq) = paths[0][0], paths[1]
+    q = 0.95 * q + rng.normal(0.0, 2e-3, q.shape)
+    on = np.ones(q.shape, dtype=bool)
+    match fault:
+        case "flipped":
+            q[:, 1] *= -1.0
+        case "swapped":
+            command = command[:, ::-1]
+        case "unit":
+            command = np.degrees(command)
+        case "exchanged":
+            q, command = command, q
+        case "late":
+            command = sum_of_sines(2, period_s=12.5, harmonics=6, amplitude=0.5, seed=4)(time + 0.9)[0]
+        case "velocities":
+            command = dq
+        case "copied":
+            command = q
+        case "inverted":
+            on[:1250] = False
+            q[1250:] = q[1250]
+            q[1250:] += 0.02 * np.sin(np.arange(1250.0))[:, None]
+    return dynid.Recording(time=time, q=q, commands=Commands(time=time, position=command, enabled=on))
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "joint"),
+    [
+        ("", None, None),
+        ("flipped", "flipped", 1),
+        ("swapped", "swapped", 0),
+        ("unit", "unit", 0),
+        ("exchanged", "commands", None),
+        ("late", "delay", None),
+        ("velocities", "commands", 0),
+        ("copied", "commands", None),
+        ("inverted", "drive-setting", 0),
+    ],
+)
+def test_commands_are_what_the_positions_follow(fault: str, code: str | None, joint: int | None) -> None:
+    log = commanded(fault)
+    found = list(check_commands(log))
+    if code is None:
+        assert not found
+        return
+    assert {finding.code for finding in found} == {code}
+    assert found[0].joint == (None if joint is None else log.joint_names[joint])
+    if fault == "late":
+        assert found[0].evidence["lag [s]"] == pytest.approx(1.0, abs=0.03)
+
+
+def test_thresholds_are_few() -> None:
+    """Numbers that decide: constants that are effects or levels, and other numbers in comparisons than 0, 1 and 2."""
+    named, compared = [], []
+    for path in sorted(Path(diagnosis.__file__).parent.glob("*.py")):
+        text = path.read_text()
+        deciding = re.findall(r'^[A-Z_, ]+ = [^\n]*\d[^\n]*\n"""[^"]*\((?:effect|level)\b', text, re.MULTILINE)
+        named += [name for line in deciding for name in line.split(" = ")[0].split(", ")]
+        for node in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare)):
+            numbers = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+            compared += [f"{path.name}: {x}" for x in numbers if type(x) in (int, float) and abs(x) not in (0, 1, 2)]
+    assert len(named) <= 26, named
+    assert len(compared) <= 26, compared

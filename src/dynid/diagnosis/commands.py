@@ -1,83 +1,64 @@
 """Checks of commanded motions: do the positions follow these commands, as a robot under position control does?
 
-Nothing is known of the robot here. A drive follows its command later, weaker and with an error, but in the same
-direction, of the same joint, in the same unit, while it is on. Thresholds come from 27 real logs of a leg robot, a
-servo bench, a low-cost arm and a slide, none of which may be accused: their
-positions move by 0.10 to 1.0 of what was commanded, and follow best after 0 to 0.4 s.
+Nothing is known of the robot here. A drive follows its command within half a second, weaker perhaps, but in the same
+direction: the position of a joint is a + g u(t - lag), with a gain g > 0 of its command u. What else may be in the
+columns (another sign, joint or quantity, a later or an earlier clock) is the same regression on another signal or lag,
+named where it leaves at most half of what this one leaves, by more than chance between blocks of time can do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import combinations
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.signal import correlate
 
-from dynid.arrays import Floats
-from dynid.diagnosis.signals import FEW
+from dynid.arrays import Bools, Floats
+from dynid.diagnosis.evidence import BLOCKS
+from dynid.diagnosis.log_changes import HALF, OTHER_UNIT, RIDGE
+from dynid.diagnosis.signals import FEW, STILL
+from dynid.diagnosis.verdicts import LEVEL, compare
 from dynid.findings import Finding, Severity
 from dynid.logs.recording import Commands, Recording
 
-Mask = NDArray[np.bool_]
-STEP_S = 0.01
-"""Time between compared samples [s]; convention."""
-LONGEST = 20_000
-"""Most compared samples: longer logs are compared in larger steps; convention."""
-MOVING = 1e-3
-"""Range above which a command moves its joint [rad or m]; convention: below the steps of usual encoders."""
-LOOK_S = 0.2
-"""Reach of the comparison of earlier with later [s]; convention."""
-EARLY = 0.02
-"""Excess of the correlation with earlier over that with later positions from which they precede their commands. Real
-logs: at most 0.006."""
-LATE_S, LATEST_S, LATE = 0.5, 2.0, 0.05
-"""Lag from which positions are late [s], the longest looked for [s], and what the correlation must gain by it. Real
-logs: a gain of at most 0.02 beyond 0.5 s."""
-REVERSED = -0.6
-"""Correlation at and below which a joint moves against its command. Real logs: at least -0.2."""
-SMALL, LARGE = 0.04, 3.0
-"""Shares of the commanded range below and above which positions are in another unit. Real logs: 0.10 to 1.0."""
-NEARER = 0.5
-"""Share of its own distance below which each of two exchanged joints must come. Real logs: no pair."""
+STEP_S, LONGEST = 0.01, 20_000
+"""Time between compared samples [s], and most of these (convention: longer logs are compared in larger steps)."""
+EARLY_S, USUAL_S, LATE_S = (-0.5, 0.0), (0.0, 0.5), (0.5, 2.0)
+"""Lags behind its command that are looked for [s]; those between the second ones are a drive's (effect)."""
 TURNS = 3.0 * np.pi
-"""Positions beyond this are degrees or counts rather than radians [rad]; convention: one and a half turns."""
+"""Positions beyond this are degrees or counts rather than radians [rad] (effect: one and a half turns)."""
 SUPPLY_V = (1.0, 100.0)
-"""Supply voltages of servos and legs [V]; convention."""
+"""Supply voltages of servos and legs [V] (effect)."""
 FAST = 8.0
-"""Steps of the encoder in two samples from which a joint moves fast; convention."""
-FOLLOWS = 0.9
-"""Correlation with the command, after the best lag, from which on a joint follows it. Real logs: 0.99 or more while the
-drive is on, 0 while it is off."""
+"""Steps of the encoder in two samples from which a joint surely moves (effect)."""
 
-
-_REMEDIES = {
-    "backward-time": "Sort the commands by their time, or give the right column of time.",
-    "command-clock": "Give both the same clock: check unit and column of time of either file.",
-    "command-kind": "Name commanded positions under [reference], velocities under [reference_velocity].",
-    "constant-command": "Check the columns of [reference]; commands of torques or velocities do not belong there.",
-    "copied-command": "Name the columns of what was sent to the drives under [reference].",
-    "drive-setting": "Check the column and its unit; take the section out where the log does not hold it.",
-    "exchanged": "Exchange [position] and [reference] in the channel map, or mend the clock of one of them.",
-    "flipped": "Set sign = -1 for positions or commands of this joint in the channel map.",
-    "frozen": "Check the encoder, its column, and whether the drive was on.",
-    "inverted-enable": "Check what the column of [enabled] means: above zero is on.",
-    "late-motion": "Check that both clocks start at the same instant; no drive is that late.",
-    "never-enabled": "Record with the torque enabled, or check the column of [enabled].",
-    "not-finite": "Handled: the command before counts until the next one. Commands at a lower rate belong into a file "
-    "with a clock of its own.",
-    "stale": "Packets were lost between robot and logger: record again, or drop the rows.",
-    "swapped": "Put the columns of commands and positions into one order of joints.",
-    "unit": "Give the unit of positions and of commands (rad, deg, or counts with a gear); or the joint was blocked.",
-    "unusable": "Record it again.",
-}
-"""Fault -> what to do."""
-_CODES = {
-    "command-clock": "commands", "command-kind": "commands", "constant-command": "commands",
-    "copied-command": "commands", "exchanged": "commands", "never-enabled": "drive-setting",
-    "inverted-enable": "drive-setting", "late-motion": "delay", "stale": "repeated-samples",
+_FAULTS = {
+    "backward-time": ("", "Sort the commands by their time, or give the right column of time."),
+    "command-clock": ("commands", "Give both the same clock: check unit and column of time of either file."),
+    "command-kind": ("commands", "Name commanded positions under [reference], velocities under "
+                     "[reference_velocity]."),
+    "constant-command": ("commands", "Check the columns of [reference]; commands of torques or velocities do not "
+                         "belong there."),
+    "copied-command": ("commands", "Name the columns of what was sent to the drives under [reference]."),
+    "drive-setting": ("", "Check the column and its unit; take the section out where the log does not hold it."),
+    "exchanged": ("commands", "Exchange [position] and [reference] in the channel map, or mend the clock of one of "
+                  "them."),
+    "flipped": ("", "Set sign = -1 for positions or commands of this joint in the channel map."),
+    "frozen": ("", "Check the encoder, its column, and whether the drive was on."),
+    "enabled": ("drive-setting", "Check what the column of [enabled] means: above zero is on."),
+    "late-motion": ("delay", "Check that both clocks start at the same instant; no drive is that late."),
+    "not-finite": ("", "Handled: the command before counts until the next one. Commands at a lower rate belong into a "
+                   "file with a clock of its own."),
+    "stale": ("repeated-samples", "Packets were lost between robot and logger: record again, or drop the rows."),
+    "swapped": ("", "Put the columns of commands and positions into one order of joints."),
+    "unit": ("", "Give the unit of positions and of commands (rad, deg, or counts with a gear); or the joint was "
+             "blocked."),
+    "unusable": ("", "Record it again."),
 }  # fmt: skip
-"""Fault -> code of its finding, where that is not its own name."""
+"""Fault -> code of its finding, where that is not its own name, and what to do."""
 
 
 def _finding(
@@ -85,20 +66,13 @@ def _finding(
     where: str,
     message: str,
     joint: str | None = None,
-    *,
     severity: Severity = "error",
-    evidence: dict[str, float] | None = None,
+    **evidence: float,
 ) -> Finding:
-    numbers = {name: float(value) for name, value in (evidence or {}).items()}
-    return Finding(
-        code=_CODES.get(fault, fault),
-        severity=severity,
-        where=where,
-        joint=joint,
-        message=message,
-        evidence=numbers,
-        remedy=_REMEDIES[fault],
-    )
+    code, remedy = _FAULTS[fault]
+    numbers = {name.replace("_", " "): float(x) for name, x in evidence.items()}
+    return Finding(code=code or fault, severity=severity, where=where, joint=joint, message=message, evidence=numbers,
+                   remedy=remedy)  # fmt: skip
 
 
 def check_commands(recording: Recording) -> Iterator[Finding]:
@@ -112,38 +86,27 @@ def check_commands(recording: Recording) -> Iterator[Finding]:
         return
     seen = _Tracking.of(recording, told)
     if seen is None:
-        starts = {"commands from [s]": told.time[0], "positions from [s]": recording.time[0]}
-        yield _finding(
-            "command-clock", "commands", "commands and positions were not logged at the same time", evidence=starts
-        )
+        yield _finding("command-clock", "commands", "commands and positions were not logged at the same time",
+                       **{"commands from [s]": told.time[0], "positions from [s]": recording.time[0]})  # fmt: skip
         return
-    inverted = [*_check_enabled(seen)]
-    yield from inverted
-    if inverted:  # every other check asks where the drives are on
-        return
-    first = [*_check_dead(seen), *_check_copy(seen), *_check_units(seen)]
-    yield from first
-    if any(finding.severity == "error" for finding in first):
-        return
-    for check in (_check_swapped, _check_reversed, _check_late):
-        yield from check(seen)
-    yield from _check_order(seen)
+    for check in (_check_enabled, _check_ranges, _check_following):
+        found = [*check(seen)]
+        yield from found
+        if any(finding.severity == "error" for finding in found):  # it explains whatever the others would find
+            return
     yield from _check_stale(recording)
 
 
 def _check_numbers(told: Commands, recording: Recording) -> Iterator[Finding]:
     """Check the numbers of the commands by themselves."""
-    if told.time.size < 2 or recording.time.size < 2:
-        yield _finding("unusable", "commands", "the log holds fewer than two samples")
-        return
-    if (np.isfinite(recording.q).all(axis=1) & np.isfinite(recording.time)).sum() < 2:
-        yield _finding("unusable", "q", "fewer than two samples have the positions of all joints")
+    known = np.isfinite(recording.q).all(axis=1) & np.isfinite(recording.time)
+    if min(told.time.size, int(known.sum())) < 2:
+        yield _finding("unusable", "commands", "the log holds fewer than two commands, or positions of all joints")
         return
     bad = ~np.isfinite(told.position).all(axis=1) | ~np.isfinite(told.time)
     if bad.any():
-        severity: Severity = "error" if bad.mean() > 0.5 else "warning"
-        share = {"share": float(bad.mean())}
-        yield _finding("not-finite", "commands", "commanded positions are missing", severity=severity, evidence=share)
+        yield _finding("not-finite", "commands", "commanded positions are missing",
+                       severity="error" if bad.mean() > HALF else "warning", share=bad.mean())  # fmt: skip
     if (np.diff(told.time[np.isfinite(told.time)]) < 0.0).any():
         yield _finding("backward-time", "commands", "the time of the commands runs backwards")
 
@@ -151,17 +114,16 @@ def _check_numbers(told: Commands, recording: Recording) -> Iterator[Finding]:
 def _check_settings(told: Commands, names: tuple[str, ...]) -> Iterator[Finding]:
     """Check gains, supply and flags of the drives by themselves."""
     for gain in ("kp", "kd"):
-        values = getattr(told, gain)
-        for j in range(0 if values is None else len(names)):
-            if not np.isfinite(values[:, j]).all() or (values[:, j] < 0.0).any() or not values[:, j].any():
-                yield _finding("drive-setting", gain, f"{gain} is negative, missing or always zero", names[j])
+        values = cast("Floats | None", getattr(told, gain))
+        for name, column in zip(names, () if values is None else values.T, strict=values is not None):
+            if not (column >= 0.0).all() or not column.any():
+                yield _finding("drive-setting", gain, f"{gain} is negative, missing or always zero", name)
     if told.supply is not None:
-        level = float(np.nanmedian(told.supply)) if np.isfinite(told.supply).any() else np.nan
+        level = float(np.median(told.supply[np.isfinite(told.supply)])) if np.isfinite(told.supply).any() else np.nan
         if not SUPPLY_V[0] <= level <= SUPPLY_V[1]:
             yield _finding("drive-setting", "supply", f"a supply of {level:.4g} V drives no servo")
-    if told.enabled is not None:
-        for j in np.flatnonzero(~told.enabled.any(axis=0)).tolist():
-            yield _finding("never-enabled", "enabled", "the drive is never on", names[j])
+    for j in [] if told.enabled is None else np.flatnonzero(~told.enabled.any(axis=0)).tolist():
+        yield _finding("enabled", "enabled", "the drive is never on", names[j])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,180 +135,132 @@ class _Tracking:
     """(K, n)"""
     position: Floats
     """(K, n)"""
-    on: Mask
+    on: Bools
     """(K, n)"""
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, recording: Recording, told: Commands) -> _Tracking | None:
-        """None where they hardly overlap."""
-        time, rows = recording.time, np.isfinite(recording.q).all(axis=1) & np.isfinite(recording.time)
+        """None where they overlap by less than half of the shorter one."""
+        rows = np.isfinite(recording.q).all(axis=1) & np.isfinite(recording.time)
         known = np.isfinite(told.position).all(axis=1) & np.isfinite(told.time)
-        time, q = time[rows], recording.q[rows]
-        start, stop = max(time[0], told.time[known][0]), min(time[-1], told.time[known][-1])
-        lengths = (time[-1] - time[0], told.time[known][-1] - told.time[known][0])
-        if stop - start < max(0.5 * min(lengths), 0.1 * max(lengths)):
+        time, q, sent_at = recording.time[rows], recording.q[rows], told.time[known]
+        start, stop = max(time[0], sent_at[0]), min(time[-1], sent_at[-1])
+        clock = np.arange(start, stop, max(STEP_S, (stop - start) / LONGEST))
+        if stop - start < HALF * min(np.ptp(time), np.ptp(sent_at)) or clock.size < BLOCKS:
             return None
-        step = max(STEP_S, (stop - start) / LONGEST)
-        clock = np.arange(start, stop, step)
-        if clock.size < 4:
-            return None
-        sent = np.clip(np.searchsorted(told.time[known], clock, side="right") - 1, 0, int(known.sum()) - 1)
+        sent = np.searchsorted(sent_at, clock, side="right") - 1
         on = np.ones((clock.size, q.shape[1]), dtype=bool) if told.enabled is None else told.enabled[known][sent]
         position = np.column_stack([np.interp(clock, time, column) for column in q.T])
-        command = np.column_stack([np.interp(clock, told.time[known], column) for column in told.position[known].T])
-        return cls(step, command, position, on, recording.joint_names)
+        command = np.column_stack([np.interp(clock, sent_at, column) for column in told.position[known].T])
+        return cls(float(clock[1] - clock[0]), command, position, on, recording.joint_names)
 
     def moving(self) -> list[int]:
         """The joints that are commanded to move while they are on."""
-        return [
-            j
-            for j in range(len(self.names))
-            if self.on[:, j].sum() > 3 and _range(self.command[self.on[:, j], j]) > MOVING
-        ]
+        return [j for j, on in enumerate(self.on.T) if on.any() and np.ptp(self.command[on, j]) > STILL]
 
-    def correlation(self, j: int, k: int, lag: int) -> float:
-        """Of the command of joint j with the position of joint k, `lag` steps later."""
-        first, second = (slice(0, -lag), slice(lag, None)) if lag > 0 else (slice(-lag, None), slice(0, lag or None))
-        both = self.on[first, j] & self.on[second, j]
-        a, b = self.command[first, j][both], self.position[second, k][both]
-        if a.size < 4 or _range(a) <= MOVING or _range(b) == 0.0:
-            return 0.0
-        a, b = a - a.mean(), b - b.mean()
-        return float(a @ b / np.sqrt((a @ a) * (b @ b)))
+    def follow(
+        self, response: Floats, command: Floats, on: Bools, lags_s: tuple[float, float] = USUAL_S, sign: float = 1.0
+    ) -> tuple[float, Floats]:
+        """Regress a response on a command some time before, both (K,), while the drive is on.
 
-    def correlations(self, j: int, lags: range) -> Floats:
-        return np.array([self.correlation(j, j, lag) for lag in lags])
-
-    def distance(self, j: int, k: int) -> float:
-        """Root mean square of the position of joint k from the command of joint j, while j is on."""
-        on = self.on[:, j]
-        return float(np.sqrt(np.mean((self.command[on, j] - self.position[on, k]) ** 2)))
-
-
-def _range(x: Floats) -> float:
-    return float(np.ptp(x)) if x.size else 0.0
-
-
-def _check_dead(seen: _Tracking) -> Iterator[Finding]:
-    """Commands that never change, and joints that never move."""
-    moving = seen.moving()
-    if not moving and any(_range(column) > 20.0 * MOVING for column in seen.position.T):
-        yield _finding("constant-command", "commands", "joints move although no command changes")
-    for j in moving:
-        sent, went = _range(seen.command[seen.on[:, j], j]), _range(seen.position[seen.on[:, j], j])
-        if went <= 1e-9 * sent:
-            message = "the position never changes although the command does"
-            yield _finding("frozen", "q", message, seen.names[j], evidence={"commanded range": sent})
-
-
-def _check_copy(seen: _Tracking) -> Iterator[Finding]:
-    """Commands that are the measured positions."""
-    moving = seen.moving()
-    if moving and all(seen.distance(j, j) < 1e-9 * max(_range(seen.command[:, j]), 1e-9) for j in moving):
-        yield _finding("copied-command", "commands", "the commands are the measured positions")
-
-
-def _check_units(seen: _Tracking) -> Iterator[Finding]:
-    """Ranges that no drive makes of its command; positions of many turns."""
-    for j in seen.moving():
-        on, name = seen.on[:, j], seen.names[j]
-        sent, went = _range(seen.command[on, j]), _range(seen.position[on, j])
-        ranges = {"commanded range": sent, "measured range": went}
-        if went > 1e-9 * sent and not SMALL <= went / sent <= LARGE:
-            message = f"the position moves by {went / sent:.3g} of what was commanded"
-            yield _finding("unit", "commands", message, name, evidence=ranges)
-        elif min(sent, went) > TURNS:
-            message = "commands and positions span more than one and a half turns"
-            yield _finding("unit", "q", message, name, severity="warning", evidence=ranges)
+        Returns:
+            The lag [s] that leaves least with a gain of this sign, and the share (B,) of the response that it leaves in
+            blocks of time of equal motion; all of it where no lag has such a gain.
+        """
+        early, late = (min(round(s / self.step_s), len(on) // 4) for s in (-EARLY_S[0], LATE_S[1]))
+        core = slice(late, len(on) - early)  # the same rows at all lags
+        weight, u = on[core].astype(float), command - command[on].mean() if on.any() else command
+        y = weight * (response[core] - response[core].mean(where=on[core])) if weight.any() else weight
+        along, mean, square = (correlate(x, z, mode="valid")[::-1]
+                               for x, z in ((u, y), (u, weight), (u**2, weight)))  # fmt: skip
+        size = square - mean**2 / max(float(weight.sum()), 1.0)
+        gains = along / np.maximum(size, STILL**2)
+        lag = np.arange(-early, late + 1) * self.step_s
+        explained = np.where((lag >= lags_s[0]) & (lag <= lags_s[1]) & (gains * sign > 0.0), gains * along, 0.0)
+        best = int(np.argmax(explained))
+        gain, rows = float(gains[best]) * bool(explained[best]), np.arange(len(on))[core]
+        sent = u[rows - (best - early)]
+        left = y - gain * weight * (sent - (weight @ sent) / max(float(weight.sum()), 1.0))
+        power = np.cumsum(y**2) + 1e-300
+        block = np.minimum(BLOCKS * power // power[-1], BLOCKS - 1).astype(int)  # each with as much of the motion
+        return float(lag[best]), BLOCKS * np.bincount(block, left**2, BLOCKS) / power[-1] + RIDGE
 
 
 def _check_enabled(seen: _Tracking) -> Iterator[Finding]:
     """A flag that says on where the joint hangs free."""
-    for j in range(len(seen.names)):
-        on = seen.on[:, j]
-        if min(on.mean(), 1.0 - on.mean()) < 0.05 or _range(seen.command[:, j]) <= MOVING:
+    for j, on in enumerate(seen.on.T):
+        if on.all() or np.ptp(seen.command[:, j]) <= STILL:
             continue
-        lags = range(0, max(2, round(LATE_S / seen.step_s)))
-        follows = [float(replace(seen, on=flags).correlations(j, lags).max()) for flags in (seen.on, ~seen.on)]
-        if follows[0] < FOLLOWS < follows[1]:
-            evidence = {"correlation while on": follows[0], "while off": follows[1]}
-            message = "the joint follows its command while the drive is said to be off"
-            yield _finding("inverted-enable", "enabled", message, seen.names[j], evidence=evidence)
+        left = [seen.follow(seen.position[:, j], seen.command[:, j], flags)[1].mean() for flags in (on, ~on)]
+        if left[1] < HALF**2 < left[0]:
+            yield _finding("enabled", "enabled", "the joint follows its command while the drive is said to be off",
+                           seen.names[j], unexplained_while_on=left[0], while_off=left[1])  # fmt: skip
+
+
+def _check_ranges(seen: _Tracking) -> Iterator[Finding]:
+    """Commands or joints that never move, copies, ranges that no drive makes of its command, many turns."""
+    moving = seen.moving()
+    if not moving and (np.ptp(seen.position, axis=0) > STILL).any():
+        yield _finding("constant-command", "commands", "joints move although no command changes")
+    if moving and np.allclose(seen.position[:, moving], seen.command[:, moving]):
+        yield _finding("copied-command", "commands", "the commands are the measured positions")
+    for j in moving:
+        on, name = seen.on[:, j], seen.names[j]
+        sent, went = (float(np.ptp(x[on, j])) for x in (seen.command, seen.position))
+        if went == 0.0:
+            yield _finding("frozen", "q", "the position never changes although the command does", name,
+                           commanded_range=sent)  # fmt: skip
+        elif not OTHER_UNIT**-2 <= went / sent <= OTHER_UNIT:
+            yield _finding("unit", "commands", f"the position moves by {went / sent:.3g} of what was commanded", name,
+                           commanded_range=sent, measured_range=went)  # fmt: skip
+        elif min(sent, went) > TURNS:
+            yield _finding("unit", "q", "commands and positions span more than one and a half turns", name, "warning",
+                           commanded_range=sent, measured_range=went)  # fmt: skip
+
+
+def _check_following(seen: _Tracking) -> Iterator[Finding]:
+    """What else than a drive that follows its own command explains the positions."""
+    moving = seen.moving()
+    own = {j: seen.follow(seen.position[:, j], seen.command[:, j], seen.on[:, j])[1] for j in moving}
+
+    def is_better(rival: Floats, usual: Floats, tried: int) -> bool:
+        p, left = compare(rival[:, None], usual[:, None], tried)
+        return p < LEVEL and left < HALF
+
+    for j in moving:
+        q, u, on, name = seen.position[:, j], seen.command[:, j], seen.on[:, j], seen.names[j]
+        if is_better(seen.follow(q, u, on, sign=-1.0)[1], own[j], len(moving)):
+            yield _finding("flipped", "commands", "the joint moves against its command", name)
+        elif is_better(seen.follow(np.gradient(q), u, on)[1], own[j], len(moving)):
+            yield _finding("command-kind", "commands",
+                           "the commands follow the velocity of the joint, not its position", name)  # fmt: skip
+    pairs = list(combinations(moving, 2))
+    for j, k in pairs:
+        crossed = (seen.follow(seen.position[:, b], seen.command[:, a], seen.on[:, a])[1] for a, b in ((k, j), (j, k)))
+        if all(is_better(left, own[b], len(pairs)) for left, b in zip(crossed, (j, k), strict=True)):
+            yield _finding("swapped", "commands", f"the commands of {seen.names[j]} and {seen.names[k]} fit the "
+                           "positions of each other", seen.names[j])  # fmt: skip
+    for fault, where, severity, lags, says in (
+        ("exchanged", "commands", "error", EARLY_S, "precede their commands by"),
+        ("late-motion", "q", "warning", LATE_S, "follow their commands after"),
+    ):
+        found = [seen.follow(seen.position[:, j], seen.command[:, j], seen.on[:, j], lags) for j in moving]
+        rival, before = (np.exp(np.mean([np.log(left) for left in all_left], axis=0)) if moving else np.ones(BLOCKS)
+                         for all_left in ([left for _, left in found], [own[j] for j in moving]))  # fmt: skip
+        if is_better(rival, before, 2):
+            lag = abs(float(np.median([lag_s for lag_s, _ in found])))
+            yield _finding(fault, where, f"the positions {says} {lag:.3g} s", None, cast("Severity", severity),
+                           **{"lag [s]": lag})  # fmt: skip
 
 
 def _check_stale(recording: Recording) -> Iterator[Finding]:
     """Rows that repeat the row before, while joints move both before and after."""
     q = recording.q[np.isfinite(recording.q).all(axis=1)]
-    if len(q) < 20:
-        return
     steps = np.abs(np.diff(q, axis=0))
     quantum = np.array([column[column > 0.0].min(initial=np.inf) for column in steps.T])
     before, after = np.abs(q[2:-3] - q[:-5]), np.abs(q[5:] - q[3:-2])
     fast = ((before > FAST * quantum) & (after > FAST * quantum)).any(axis=1)
     repeated = (q[3:-2] == q[2:-3]).all(axis=1)
-    if fast.sum() >= 20 and (share := float(repeated[fast].mean())) > FEW:
-        message = "rows repeat the row before while joints move"
-        yield _finding("stale", "q", message, severity="warning", evidence={"share": share})
-
-
-def _check_swapped(seen: _Tracking) -> Iterator[Finding]:
-    """Pairs of joints, each of which follows the other's command."""
-    moving = seen.moving()
-    for place, j in enumerate(moving):
-        for k in moving[place + 1 :]:
-            own = (seen.distance(j, j), seen.distance(k, k))
-            other = (seen.distance(j, k), seen.distance(k, j))
-            if all(b < NEARER * a for a, b in zip(own, other, strict=True)):
-                message = f"the commands of {seen.names[j]} and {seen.names[k]} fit the positions of each other"
-                distances = {"distance": max(own), "distance exchanged": max(other)}
-                yield _finding("swapped", "commands", message, seen.names[j], evidence=distances)
-
-
-def _check_reversed(seen: _Tracking) -> Iterator[Finding]:
-    """Joints that move against their command; commands that are velocities."""
-    lags = range(0, max(2, round(LOOK_S / seen.step_s) + 1))
-    for j in seen.moving():
-        found = seen.correlations(j, lags)
-        rate = replace(seen, position=np.gradient(seen.position, seen.step_s, axis=0)).correlations(j, lags).max()
-        if rate > max(FOLLOWS, found.max() + 0.2):
-            message = "the commands follow the velocity of the joint, not its position"
-            yield _finding("command-kind", "commands", message, seen.names[j])
-        elif found.min() <= REVERSED and found.max() < 0.2:
-            evidence = {"correlation": float(found.min())}
-            yield _finding(
-                "flipped", "commands", "the joint moves against its command", seen.names[j], evidence=evidence
-            )
-
-
-def _check_order(seen: _Tracking) -> Iterator[Finding]:
-    """Positions before their commands: the columns, or the clocks, are exchanged."""
-    reach = max(2, round(LOOK_S / seen.step_s))
-    excess = [
-        float(seen.correlations(j, range(-reach, 0)).max() - seen.correlations(j, range(1, reach + 1)).max())
-        for j in seen.moving()
-    ]
-    if not excess:
-        return
-    evidence = {"excess of correlation": float(np.median(excess))}
-    if float(np.median(excess)) > EARLY:
-        yield _finding("exchanged", "commands", "the positions precede their commands", evidence=evidence)
-
-
-def _check_late(seen: _Tracking) -> Iterator[Finding]:
-    """Positions that follow their commands much later than any drive does."""
-    usual, longest = round(LATE_S / seen.step_s), round(min(LATEST_S / seen.step_s, len(seen.command) / 4))
-    if usual < 1 or longest <= usual:
-        return
-    stride = max(1, longest // 100)
-    lags, gains = [], []
-    for j in seen.moving():
-        early, late = range(0, usual, stride), range(usual, longest, stride)
-        before, after = seen.correlations(j, early), seen.correlations(j, late)
-        gains.append(float(after.max() - before.max()))
-        lags.append(seen.step_s * late[int(after.argmax())])
-    if gains and float(np.median(gains)) > LATE:
-        lag = float(np.median(lags))
-        evidence = {"lag [s]": lag, "gain of correlation": float(np.median(gains))}
-        message = f"the positions follow their commands {lag:.3g} s later"
-        yield _finding("late-motion", "q", message, severity="warning", evidence=evidence)
+    if fast.sum() >= BLOCKS and (share := float(repeated[fast].mean())) > FEW:
+        yield _finding("stale", "q", "rows repeat the row before while joints move", severity="warning", share=share)

@@ -18,7 +18,7 @@ from scipy import stats
 from dynid.arrays import Floats, Ints
 from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt
 from dynid.diagnosis.suspects import Model, friction_columns, trusted_values
-from dynid.diagnosis.verdicts import EQUAL, Fit, test_columns
+from dynid.diagnosis.verdicts import EQUAL, Fit, compare, test_columns
 from dynid.findings import Finding
 from dynid.kernels import regressor
 from dynid.robot.model import Robot
@@ -30,13 +30,14 @@ ROWS, TRIED = 400, 3
 RIDGE = 1e-8
 """Share of their squares by which columns are held at zero (convention: rounding noise of products)."""
 HALF = 0.5
-"""Share of what is unexplained at a joint that a change may leave; share of friction in a torque that has no other sign
+"""Share of what is unexplained at a joint that a change may leave, and of that in a part of a log that a load or a push
+there must explain; share of friction in a torque that has no other sign
 (effect)."""
 TORQUE_UNITS = {1e3: "N mm or mN m", 1e2: "N cm or percent", 10.197: "kgf cm", 8.851: "lbf in", 141.6: "ozf in",
                 0.10197: "kgf m", 0.01: "shares of the rated torque", 1e-3: "kN m"}  # fmt: skip
 """Number of a unit in one N m -> its name (definitions of the units)."""
 OTHER_UNIT = 5.0
-"""Factor of all torques over those of the model's masses from which on they are in another unit (effect)."""
+"""Factor of a quantity over its model, limit or derivative from which on it is in another unit (effect)."""
 _AXES = {name: 9.81 * sign * axis for sign in (1.0, -1.0) for name, axis in zip(
     ("+x", "+y", "+z") if sign > 0.0 else ("-x", "-y", "-z"), np.eye(3), strict=True)}  # fmt: skip
 
@@ -63,13 +64,12 @@ def find_change(model: Model, level: float) -> tuple[Finding | None, tuple[str, 
     robot, trial = model.robot, _Trial.of(model)
     changes = list(_list_changes(robot, trial.excerpts))
     before = trial.left_out(Change())
-    best, p, most = None, 1.0, np.log(HALF)
+    best, p, left = None, 1.0, HALF
     fitted = [float(np.sum(np.log(trial.fit(trial.products(change))[1]))) for change in changes]
     for place in np.argsort(fitted)[:TRIED].tolist():
-        ratio = np.log(trial.left_out(changes[place]) / before).sum(axis=1)
-        chance = len(changes) * float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue)
-        if chance < level and 0.5 * float(ratio.mean()) < most:
-            best, p, most = changes[place], chance, 0.5 * float(ratio.mean())
+        chance, share = compare(trial.left_out(changes[place]), before, len(changes))
+        if chance < level and share < left:
+            best, p, left = changes[place], chance, share
     usual = float(np.sum(np.log(trial.fit(trial.products(Change()))[1])))
     hidden = tuple(
         f"order of {robot.joint_names[change.joint]} and {change.says.split()[-1]}"
@@ -79,7 +79,6 @@ def find_change(model: Model, level: float) -> tuple[Finding | None, tuple[str, 
     )
     if best is None:
         return None, hidden
-    left = float(np.exp(most))
     finding = Finding(
         code=best.code,
         severity="error",

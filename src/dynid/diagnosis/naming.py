@@ -10,7 +10,7 @@ import numpy as np
 
 from dynid.arrays import Bools, Floats, Ints
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence, gather
-from dynid.diagnosis.log_changes import check_friction, check_scale, check_single_scales, find_change
+from dynid.diagnosis.log_changes import HALF, check_friction, check_scale, check_single_scales, find_change
 from dynid.diagnosis.refinement import Delay, find_delay
 from dynid.diagnosis.suspects import (
     KINDS,
@@ -45,8 +45,6 @@ MOST_NAMED = 3
 UNEVEN = 0.1
 """Part of the level at which suspects of a whole log are named: errors of the model are less alike in all blocks of
 time than the test takes them to be (level: of simulated clean logs one in a hundred is accused then)."""
-HALF = 0.5
-"""Share of what is unexplained in a part of a log that a load or a push there must explain (effect)."""
 
 
 @dataclass(frozen=True, eq=False)

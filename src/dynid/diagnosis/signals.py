@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dynid.arrays import Floats
+from dynid.diagnosis.log_changes import HALF, OTHER_UNIT
 from dynid.errors import DataError
 from dynid.findings import Finding, Severity
 from dynid.logs.recording import Recording, torque_remedy
@@ -20,16 +21,15 @@ RATES_HZ = (5.0, 1e5)
 FEW, MANY = 0.05, 0.2
 """Shares of samples: missing ones or spikes above the first, clipped torques above the second are errors (effect)."""
 STILL = 2e-3
-"""Range of a joint up to which it does not move [rad or m] (effect: 0.1 deg)."""
+"""Range of a joint up to which it does not move [rad or m], and its speed per second (effect: 0.1 deg)."""
 COARSE = 2e-3
 """Quantisation step over the range from which on it is a warning (effect: fewer than 500 steps)."""
 SAME = 0.9
 """Correlation from which on two velocities are the same signal (effect)."""
 SCALE = 0.05
 """Relative difference of velocities and derivatives from which on it is told (effect)."""
-BEYOND, FAR_BEYOND = 1.5, 5.0
-"""Positions over the limits of the robot file from which on these are wrong, and positions or torques from which on it
-is their unit (effect)."""
+BEYOND = 1.5
+"""Positions over the limits of the robot file from which on these are wrong (effect)."""
 FEWEST = 50
 """Smallest number of samples that are judged (convention)."""
 LOST = 60.0
@@ -68,7 +68,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                           evidence={"count": count, "stretches": len(clock.stretches), "longest step [s]": longest},
                           remedy="Handled: such samples are dropped or sorted, and no filter extends across a gap.",
                           )  # fmt: skip
-        if clock.jitter_s > 0.02 * clock.period_s:
+        if clock.jitter_s > FEW * clock.period_s:
             yield Finding(code="jitter", severity="note", where=name, message="the sampling period scatters",
                           evidence={"share of a period": clock.jitter_s / clock.period_s},
                           remedy="Handled: samples are interpolated to a uniform clock.")  # fmt: skip
@@ -119,7 +119,7 @@ def _reverses(q: Floats) -> bool:
     """Whether some joint moves as far down as up, roughly."""
     steps = np.diff(np.nan_to_num(q), axis=0)
     up, down = np.maximum(steps, 0.0).sum(axis=0), np.maximum(-steps, 0.0).sum(axis=0)
-    return bool((np.minimum(up, down) > 0.1 * np.maximum(up, down)).any() and (up + down).max() > 0.0)
+    return bool((np.minimum(up, down) > FEW * np.maximum(up, down)).any() and (up + down).max() > 0.0)
 
 
 def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[Finding]:
@@ -150,7 +150,7 @@ def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[F
                         "The choice of the cutoff counts this noise; coarse steps need a low cutoff.",
                         step=step, share_of_range=step / span)  # fmt: skip
     if true.size >= FEWEST and where == "effort":
-        if np.ptp(true) <= 1e-9 * max(1.0, float(np.abs(true).max())):
+        if np.ptp(true) == 0.0:
             yield found("frozen", "error", "the torque never changes", "The channel is dead or mapped wrongly.",
                         value=float(true[0]))  # fmt: skip
         elif (clipped := saturated_samples(true[:, None])[:, 0]).any():
@@ -189,10 +189,10 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
         for where, values, limit in (("q", recording.q[:, j], reach), ("effort", effort, limits.effort)):
             known = np.abs(values[np.isfinite(values)])
             largest = float(np.percentile(known, 90.0)) if known.size else 0.0
-            if not 0.0 < limit < np.inf or largest <= (BEYOND if where == "q" else FAR_BEYOND) * limit:
+            if not 0.0 < limit < np.inf or largest <= (BEYOND if where == "q" else OTHER_UNIT) * limit:
                 continue
             units = ("N", "m") if slides else ("N m", "rad")
-            surely = largest > FAR_BEYOND * limit
+            surely = largest > OTHER_UNIT * limit
             yield Finding(code="unit" if surely else "beyond-limits", severity="error" if surely else "warning",
                           where=where, joint=joint.name,
                           message=f"values of {largest:.4g} {units[where == 'q']} are {largest / limit:.3g} times the "
@@ -226,7 +226,7 @@ def _check_hangs(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) ->
     for j, name in enumerate(names):
         same = np.append(np.diff(q[:, j]) == 0.0, False)
         travel = np.abs(np.where(same & (run_lengths(same) >= FEWEST // 2), dq[:, j] * steps, 0.0)).sum()
-        if travel > FEW * max(float(np.ptp(q[:, j])), 10.0 * quantisation_step(q[:, j]), STILL):
+        if travel > FEW * max(float(np.ptp(q[:, j])), STILL):
             yield Finding(code="frozen", severity="error", where="q", joint=name,
                           message="the position stands still while the velocity shows motion",
                           evidence={"motion missed [rad or m]": float(travel)},
@@ -246,18 +246,18 @@ def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Flo
     both = np.array([np.clip(x, *np.percentile(x, [2.0, 98.0])) for x in (*measured.T, *derived.T)])
     size, n = both.std(axis=1), len(names)
     with np.errstate(invalid="ignore", divide="ignore"):
-        table = np.where(size[n:] > 1e-3, np.nan_to_num(np.corrcoef(both)[:n, n:]), 0.0)
+        table = np.where(size[n:] > STILL, np.nan_to_num(np.corrcoef(both)[:n, n:]), 0.0)
     for j, name in enumerate(names):
-        if size[n + j] < 1e-3 or size[j] == 0.0:
+        if size[n + j] < STILL or size[j] == 0.0:
             continue
         own, best, ratio = float(table[j, j]), int(np.argmax(np.abs(table[j]))), float(size[j] / size[n + j])
         if best != j and abs(table[j, best]) > SAME > abs(own):
             code, says = "swapped", f"the velocities belong to the positions of {names[best]}"
         elif own < -SAME:
             code, says = "flipped", "velocities have the opposite sign of the positions' derivative"
-        elif own > SAME and not 0.5 < ratio < 2.0:
+        elif own > SAME and not 1.0 / OTHER_UNIT < ratio < OTHER_UNIT:
             code, says = "unit", "velocities and positions differ in unit"
-        elif own < 0.5:
+        elif own < HALF:
             code, says = "inconsistent", "velocities do not follow the positions"
         elif ratio * own > 1.0 + SCALE or ratio < (1.0 - SCALE) * own:  # by either regression
             code, says = "inconsistent", f"velocities are {ratio:.3g} times the derivatives of the positions"

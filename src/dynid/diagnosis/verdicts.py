@@ -218,6 +218,18 @@ def judge_suspects(
             open_ones.remove(best)
 
 
+def compare(rival: Floats, usual: Floats, tried: int) -> tuple[float, float]:
+    """Compare what two explanations leave, as squares (B, n) of joints in blocks of time.
+
+    Returns:
+        The probability that chance between the blocks makes one of so many rivals as good, and the root mean square
+        that the rival leaves over that of the usual one.
+    """
+    ratio = np.log(rival / usual).sum(axis=1)
+    chance = tried * float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue)
+    return chance, float(np.exp(0.5 * ratio.mean()))
+
+
 def columns_in_group(evidence: Evidence, suspect: Tried, verdict: Verdict) -> Floats:
     """(R, d) the columns of a suspect, zero outside the group that a verdict names."""
     if suspect.groups is None or verdict.group is None:
