@@ -61,8 +61,8 @@ class Recipe(TomlSettings):
     """What each run has for itself: "offset", "friction", "trend", "warming" (see
     `dynid.links.run_differences`)."""
     free: tuple[str, ...] = ()
-    """Geometry that is estimated together with them: "zeros" of encoders, "lengths" of links, "tilt" of the base,
-    "angles" between axes (see `dynid.diagnosis.refinement`); the identified robot has what was found."""
+    """Errors of geometry that are estimated together with the parameters: "zeros" of encoders, "lengths" of links,
+    "tilt" of the base, "angles" between axes (see `dynid.diagnosis.refinement`); the robot found has them."""
     hold_out: str | None = None
     """Part of every log that is held out for the proof: "40%", "12:16" [s] or "every:3:0.75" [s]."""
     limit_percent: Positive = 15.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import shlex
 import sys
 import tempfile
@@ -213,7 +214,7 @@ def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any
         for k, (a, b) in enumerate(zip(old, new, strict=True)):
             yield from _differences(a, b, f"{place}/{k}")
     elif isinstance(old, float) and isinstance(new, int | float):
-        if abs(old - new) > TOLERANCE * max(abs(old), abs(new)):
+        if not math.isclose(old, new, rel_tol=TOLERANCE) and not (math.isnan(old) and math.isnan(new)):
             yield place, old, new
     elif old != new:
         yield place, old, new

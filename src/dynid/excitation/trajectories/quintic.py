@@ -116,7 +116,7 @@ def _roots_inside(a: Floats, order: int, T: float) -> Floats:
     """Times within (0, T) at which a derivative of the polynomial a (6,) is zero."""
     for _ in range(order):
         a = a[1:] * np.arange(1, len(a))
-    roots = np.polynomial.polynomial.polyroots(np.trim_zeros(a, "b"))
+    roots = np.polynomial.polynomial.polyroots(np.trim_zeros(a, "b") if a.any() else a[:1])  # none at rest
     inside = (np.abs(roots.imag) < ROUNDING * T) & (roots.real > 0.0) & (roots.real < T)
     return np.asarray(roots[inside].real, dtype=float)
 
