@@ -125,7 +125,7 @@ def test_minimum_jerk_is_the_shortest_within_limits() -> None:
 
 def test_a_joint_that_rests_in_a_segment_has_its_position_as_range() -> None:
     motion = QuinticTrajectory.through([[0.3, 0.0], [0.3, 1.0]], np.zeros((2, 2)), velocity=1.0, acceleration=2.0)
-    np.testing.assert_allclose(motion.position_range(), [[0.3, 0.0], [0.3, 1.0]], atol=1e-12)
+    np.testing.assert_allclose(motion.position_range, [[0.3, 0.0], [0.3, 1.0]], atol=1e-12)
 
 
 def test_samples_end_at_rest_and_round_trip(tmp_path) -> None:
