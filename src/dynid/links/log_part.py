@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
+from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -192,13 +193,13 @@ def read_gravity(text: str) -> tuple[float, ...]:
     """Read gravity such as ``0,0,-9.81`` [m/s^2].
 
     Raises:
-        ArgumentError: The text does not hold three finite numbers.
+        ArgumentError: The text does not hold three numbers of a size that signals have.
     """
     try:
         gravity = tuple(float(word) for word in text.split(","))
     except ValueError:
         gravity = ()
-    if len(gravity) != 3 or not np.isfinite(gravity).all():
+    if len(gravity) != 3 or not np.all(np.abs(gravity) < LARGEST_SIGNAL):
         remedy = "Give x,y,z in the frame of the root link, such as 0,0,-9.81."
         raise ArgumentError(f"gravity is {list(gravity)}", remedy=remedy)
     return gravity

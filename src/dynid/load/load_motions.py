@@ -57,7 +57,7 @@ def wrist_test_motion(
         reach = min(length, max(up, down))
         if not (own.velocity > 0.0 and own.acceleration > 0.0):
             raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
-        points += [q0 + np.copysign(reach, up - down) * np.eye(robot.dof)[joint], q0]
+        points += [q0 + (reach if up >= down else -reach) * np.eye(robot.dof)[joint], q0]
         # the peaks of a fifth-order move d from rest to rest are 15/8 d/T and 10/sqrt(3) d/T^2
         peaks = 15 / 8 * reach / own.velocity, np.sqrt(10 / np.sqrt(3) * reach / own.acceleration)
         durations += [max(shortest, *map(float, peaks))] * 2
