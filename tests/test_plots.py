@@ -13,8 +13,8 @@ import pytest
 import dynid
 from dynid.estimation.linear.least_squares import WLS
 from dynid.excitation.design import design_excitation
-from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.limits import MotionLimits
+from dynid.excitation.search import SearchSettings
 from dynid.links.identify import Identification, identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import validate

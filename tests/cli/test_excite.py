@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynid.cli import main
-from dynid.excitation.design_settings import SearchSettings
+from dynid.excitation.search import SearchSettings
 from dynid.parameters.base import base_parameters
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.formats.urdf import write_urdf

@@ -8,9 +8,9 @@ import pytest
 from dynid.dynamics.kinematics import link_poses
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
-from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.hulls import Hull, split_pairs
 from dynid.excitation.limits import MotionLimits
+from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, puma560
@@ -52,8 +52,7 @@ def test_capsule_distances() -> None:
     limits = MotionLimits.from_robot(robot).with_hulls(*PANDA_CAPSULES, clearance=0.0)
     pairs, _ = split_pairs(robot, PANDA_CAPSULES, 0.0)
     q = np.random.default_rng(0).uniform(limits.lower, limits.upper, (50, 7))
-    zero = np.zeros_like(q)
-    ours = -0.1 * build_constraints(robot, limits)[-1].excess(Motion(q, zero, zero, zero))
+    ours = -0.1 * build_constraints(robot, limits)[-1].excess(Motion.at(q))
     theirs = coal_distances(robot, PANDA_CAPSULES, pairs, q)
     apart = theirs > 0
     assert np.abs(ours - theirs)[apart].max() < 1e-5
@@ -67,7 +66,7 @@ def test_torque_limit_is_active_and_kept() -> None:
         **{**limits.__dict__, "velocity": 6 * limits.velocity, "lower": -np.ones(6), "upper": np.ones(6)}
     )
     settings = SearchSettings(starts=1, iterations=30, outer=6)
-    plan = design_excitation(robot, limits, period_s=5, goal=DesignGoal(criterion="d-optimality"), settings=settings)
+    plan = design_excitation(robot, limits, period_s=5, criterion="d-optimality", settings=settings)
     model = pinocchio_model(robot)
     data = model.createData()
     times, _ = plan.trajectory.grid(3000)

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
-from dynid.excitation import MotionLimits, design_commands
+from dynid.excitation.command_motion import design_commands
+from dynid.excitation.limits import MotionLimits
 
 
 def limits_of(lower: list[float], upper: list[float], velocity: list[float], acceleration: list[float]) -> MotionLimits:

@@ -13,10 +13,9 @@ from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import build_constraints, find_unchecked_limits, measure_margins
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.design import design_excitation
-from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.measured import Measured, with_smooth_friction
-from dynid.excitation.search import DesignProblem
+from dynid.excitation.search import DesignProblem, SearchSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.kernels import regressor, wrench_regressor
 from dynid.parameters.base import base_parameters
@@ -38,10 +37,10 @@ def problem(robot: Robot) -> DesignProblem:
     return DesignProblem(
         FourierTrajectory.still(robot.dof, period_s=6, harmonics=3),
         observation,
+        limits,
         build_constraints(smooth, limits),
-        sizes=((limits.upper - limits.lower) / 2, limits.velocity, limits.acceleration),
         samples=40,
-        repetitions=3.0,
+        rate_hz=20.0,
         prior=0.1 * np.eye(observation.size),
     )
 
@@ -72,7 +71,6 @@ def test_information_is_that_of_the_kernels(robot: Robot) -> None:
     columns, noise = base_parameters(robot).columns, np.linspace(0.5, 2, robot.dof)
     observation = Measured.joint_torques(robot, noise).observation(robot)
     W = (regressor(robot, *states(robot), columns=columns) / noise[None, :, None]).reshape(-1, len(columns))
-    assert np.allclose(observation.matrix(*states(robot)), W)
     assert np.allclose(observation.information(*states(robot)), W.T @ W)
     wrist = ur10()
     observation = Measured.load_wrench(tip(wrist), force_noise=0.5, moment_noise=0.02).observation(wrist)
@@ -81,10 +79,9 @@ def test_information_is_that_of_the_kernels(robot: Robot) -> None:
     arm = panda()
     link = arm.bodies[-1].members[-1][0]  # the flange, which is shifted in its body
     load = Inertia.from_com(1.3, [0.02, -0.01, 0.05], 0.01 * np.eye(3))
-    more = load.in_frame(arm.link_body(link)[1]).vector
-    torque = regressor(arm, *states(arm), columns=range(60, 70)) @ more
-    observation = Measured.load_torques(link, noise=2.0).observation(arm)
-    assert np.allclose(observation.matrix(*states(arm)) @ load.vector * 2.0, torque.ravel())
+    torque = regressor(arm, *states(arm), columns=range(60, 70)) @ load.in_frame(arm.link_body(link)[1]).vector
+    information = Measured.load_torques(link, noise=2.0).observation(arm).information(*states(arm))
+    assert load.vector @ information @ load.vector == pytest.approx(np.sum(torque**2) / 4.0)
 
 
 def fine(plan, robot: Robot) -> float:
@@ -110,8 +107,8 @@ def test_design_keeps_every_limit_at_finer_sampling(robot: Robot) -> None:
 def test_errors_have_the_predicted_size(robot: Robot) -> None:
     """Errors of weighted least squares on torques with planted noise."""
     noise, base = np.linspace(0.3, 1.0, robot.dof), base_parameters(robot)
-    goal = DesignGoal(observation=Measured.joint_torques(robot, noise))
-    plan = design_excitation(robot, goal=goal, settings=SearchSettings(starts=1, iterations=20, outer=3))
+    settings = SearchSettings(starts=1, iterations=20, outer=3)
+    plan = design_excitation(robot, observation=Measured.joint_torques(robot, noise), settings=settings)
     start, end = plan.trajectory.recorded
     t = start + np.arange(round((end - start) * 100.0)) / 100.0
     Y = regressor(robot, *plan.trajectory.evaluate(t), columns=base.columns)
@@ -129,7 +126,7 @@ def test_an_earlier_motion_goes_on_and_counts_as_prior(robot: Robot) -> None:
     second = design_excitation(robot, limits, progress=steps.append, settings=more)
     assert second.value <= first.value * (1 + 1e-6)
     assert tuple(steps) == second.history
-    third = design_excitation(robot, limits, seed=1, goal=DesignGoal(prior=first.information), settings=BRIEF)
+    third = design_excitation(robot, limits, seed=1, prior=first.information, settings=BRIEF)
     assert np.linalg.eigvalsh(third.information - first.information).min() > -1e-6
     assert np.array_equal(
         design_excitation(robot, limits, settings=BRIEF).trajectory.coefficients, first.trajectory.coefficients
@@ -179,7 +176,7 @@ def test_conflicts_are_named(robot: Robot) -> None:
 
 @pytest.mark.parametrize("terms", ["qr", "frobenius", {"condition": 1.0, "a-optimality": 0.1}, "e-optimality"])
 def test_criteria_of_the_information_are_accepted(robot: Robot, terms: object) -> None:
-    plan = design_excitation(robot, goal=DesignGoal(criterion=terms), settings=BRIEF)
+    plan = design_excitation(robot, criterion=terms, settings=BRIEF)
     factor = np.linalg.cholesky(plan.information).T  # any W with this information has the same value
     assert plan.value == pytest.approx(Criterion(terms).value(factor), rel=1e-6)
 
@@ -194,11 +191,13 @@ def test_torques_of_unknown_masses_are_not_judged(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot)
     nothing, hand = weightless(robot, (0, 1, 2, 3)), weightless(robot, (3,))
     assert "torque" not in [constraint.name for constraint in build_constraints(nothing, limits)]
-    assert "torque (torques cannot be judged, masses are zero)" in find_unchecked_limits(nothing, limits)
+    assert "torque (torques cannot be judged, masses are zero)" in find_unchecked_limits(nothing, limits, ())
     (judged,) = (constraint for constraint in build_constraints(hand, limits) if constraint.name == "torque")
     assert set(judged.where) == {f"joint 'joint{j}'" for j in (1, 2, 3)}
-    assert any("torque of joint4 (torques cannot be judged" in phrase for phrase in find_unchecked_limits(hand, limits))
-    assert not any("cannot be judged" in phrase for phrase in find_unchecked_limits(robot, limits))
+    assert any(
+        "torque of joint4 (torques cannot be judged" in phrase for phrase in find_unchecked_limits(hand, limits, ())
+    )
+    assert not any("cannot be judged" in phrase for phrase in find_unchecked_limits(robot, limits, ()))
 
 
 @pytest.mark.parametrize(
@@ -207,9 +206,9 @@ def test_torques_of_unknown_masses_are_not_judged(robot: Robot) -> None:
         (lambda robot: design_excitation(robot, harmonics=2.5), "harmonics"),
         (lambda robot: design_excitation(robot, 5), "limits"),
         (lambda robot: Measured.joint_torques(robot, noise=[1.0, 2.0]), "noise"),
-        (lambda _: DesignGoal(prior=np.triu(np.ones((3, 3)))), "prior"),
-        (lambda robot: design_excitation(robot, goal=DesignGoal(prior=np.eye(3))), "prior"),
-        (lambda _: DesignGoal(criterion="equilibrium"), "criterion"),
+        (lambda robot: design_excitation(robot, prior=np.triu(np.ones((3, 3)))), "prior"),
+        (lambda robot: design_excitation(robot, prior=np.eye(3)), "prior"),
+        (lambda robot: design_excitation(robot, criterion="equilibrium"), "criterion"),
         (lambda _: SearchSettings(starts=0), "starts"),
         (lambda robot: design_excitation(robot, settings=SearchSettings(initial="plan")), "initial"),
     ],

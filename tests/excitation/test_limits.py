@@ -87,7 +87,7 @@ def test_wrong_limits_are_refused(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot)
     with pytest.raises(ArgumentError, match="scale"):
         MotionLimits.from_robot(robot, scale=1.5)
-    with pytest.raises(ArgumentError, match="one number per joint"):
+    with pytest.raises(ArgumentError, match="one for each"):
         MotionLimits(**{**limits.__dict__, "jerk": np.ones(2)})
     with pytest.raises(ArgumentError, match="exceeds"):
         MotionLimits(**{**limits.__dict__, "lower": limits.upper + 1})

@@ -26,8 +26,6 @@ def fourier(seed: int, dof: int = 3) -> FourierTrajectory:
     return FourierTrajectory(
         coefficients=rng.normal(size=(1 + 2 * rng.integers(1, 6), dof)),
         period_s=rng.uniform(2, 20),
-        lead_s=rng.uniform(0.5, 3),
-        periods=int(rng.integers(1, 4)),
     )
 
 
@@ -54,7 +52,7 @@ def test_derivatives_agree_with_differences(seed: int) -> None:
                 continue  # the jerk of the others jumps at knots
             up, down = trajectory.derivative(t + h, order), trajectory.derivative(t - h, order)
             exact = trajectory.derivative(t, order + 1)
-            scale = 1 + np.abs(trajectory.peak(order + 1)).max()
+            scale = 1 + np.abs(exact).max()
             # a knot inside the difference costs first order
             assert np.median(np.abs((up - down) / (2 * h) - exact)) < 1e-6 * scale
             assert np.abs((up - down) / (2 * h) - exact).max() < 2e-2 * scale
@@ -66,11 +64,9 @@ def test_rest_to_rest(seed: int) -> None:
     series = fourier(seed)
     assert at_rest(series)
     assert np.allclose(series.evaluate([0.0, series.duration])[0], series.coefficients[0])
-    start, _ = series.recorded
-    t = start + np.linspace(0, 0.9 * series.period_s, 7)
-    if series.periods > 1:
-        for first, second in zip(series.evaluate(t), series.evaluate(t + series.period_s), strict=True):
-            assert np.allclose(first, second, atol=1e-9)
+    start, end = series.recorded
+    for first, last in zip(series.evaluate(start), series.evaluate(end), strict=True):
+        assert np.allclose(first, last, atol=1e-9)
 
 
 @given(seeds)
@@ -126,21 +122,6 @@ def test_minimum_jerk_is_the_shortest_within_limits() -> None:
 def test_a_joint_that_rests_in_a_segment_has_its_position_as_range() -> None:
     motion = QuinticTrajectory.through([[0.3, 0.0], [0.3, 1.0]], np.zeros((2, 2)), velocity=1.0, acceleration=2.0)
     np.testing.assert_allclose(motion.position_range, [[0.3, 0.0], [0.3, 1.0]], atol=1e-12)
-
-
-def test_samples_end_at_rest_and_round_trip(tmp_path) -> None:
-    series = fourier(5, dof=6)
-    samples = series.sample(rate_hz=50)
-    assert np.allclose(np.diff(samples.time), 0.02)
-    assert np.allclose(samples.q[-1], series.centre)
-    samples.to_csv(tmp_path / "a.csv")
-    table = np.genfromtxt(tmp_path / "a.csv", delimiter=",", names=True)
-    assert np.array_equal(table["q_joint3"], samples.q[:, 2])
-    point = samples.ros_message()["points"][51]
-    assert point["time_from_start"] == {"sec": 1, "nanosec": 20_000_000}
-    yaml = pytest.importorskip("yaml")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the plain one takes seconds
-    assert yaml.load(samples.ros_yaml(), loader)["points"][51] == point
 
 
 def test_times_outside_are_refused() -> None:

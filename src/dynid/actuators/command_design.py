@@ -24,8 +24,8 @@ HIGHEST_HZ, AMPLITUDES = (1.0, 3.0, 8.0), (0.3, 0.6, 0.9)
 def refine_commands(model: ServoModel, limits: MotionLimits, *, rate_hz: float = 100.0) -> CommandPlan:
     """Choose commands under which the parameters of a model can be found best.
 
-    They need a model with rough values, such as that of a first recording; `dynid.excitation.design_commands` needs the
-    limits of the robot only. The best has the largest determinant of the information at the model's first guess.
+    They need a model with rough values, such as that of a first recording; `design_commands` needs the limits of the
+    robot only. The best has the largest determinant of the information at the model's first guess.
 
     Args:
         model: The robot and its servos, with rough values as first guess.

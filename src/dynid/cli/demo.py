@@ -11,9 +11,9 @@ import numpy as np
 
 from dynid.errors import ExportError
 from dynid.excitation.design import design_excitation
-from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
+from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.export.c.c_package import generate_c
 from dynid.links.recipe import Recipe
@@ -107,11 +107,11 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0, force: bool = False) ->
     tell(f"robot: {sheet!r}, with rotor inertia, friction and offset in every joint")
     base = base_parameters(sheet)
     tell(f"base parameters: {base.rank} combinations of {len(base.layout)} standard parameters")
-    goal = DesignGoal(observation=Measured.joint_torques(sheet, base=base))
+    measured = Measured.joint_torques(sheet, base=base)
     limits, motions = MotionLimits.from_robot(sheet, scale=0.8), []
     for k, (period, harmonics) in enumerate(((10.0, 5), (8.0, 4))):
-        plan = design_excitation(sheet, limits, period_s=period, harmonics=harmonics, seed=seed + k, goal=goal,
-                                 settings=SEARCH)  # fmt: skip
+        plan = design_excitation(sheet, limits, period_s=period, harmonics=harmonics, seed=seed + k,
+                                 observation=measured, settings=SEARCH)  # fmt: skip
         tell(f"exciting motion {k + 1}: condition number {plan.condition_number:.1f} within all limits")
         assert isinstance(plan.trajectory, FourierTrajectory)
         steps = np.round(plan.trajectory.coefficients / COEFFICIENT_STEP)

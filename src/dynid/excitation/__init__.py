@@ -5,17 +5,16 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "hulls": ["Hull", "skeleton_hulls", "urdf_hulls"],
-    "command_motion": ["design_commands"],
+    "collision_shapes": ["urdf_hulls"],
     "criteria": ["Criterion"],
     "design": ["design_excitation"],
-    "design_settings": ["DesignGoal", "SearchSettings"],
     "excitation": ["Excitation"],
-    "limits": ["HalfSpace", "MotionLimits", "Workspace"],
+    "hulls": ["Hull", "skeleton_hulls"],
+    "limits": ["MotionLimits", "Workspace"],
     "measured": ["Measured"],
-    "plan_files": ["write_plan"],
     "energy_points": ["EnergyPoints", "PointSequence", "optimise_points"],
     "point_design": ["design_energy_points"],
+    "search": ["SearchSettings"],
     "trajectories.quintic": ["QuinticTrajectory", "minimum_jerk"],
 }
 """Module -> its public names, loaded at first use."""

@@ -1,22 +1,18 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.excitation.command_motion import design_commands as design_commands
+from dynid.excitation.collision_shapes import urdf_hulls as urdf_hulls
 from dynid.excitation.criteria import Criterion as Criterion
 from dynid.excitation.design import design_excitation as design_excitation
-from dynid.excitation.design_settings import DesignGoal as DesignGoal
-from dynid.excitation.design_settings import SearchSettings as SearchSettings
 from dynid.excitation.energy_points import EnergyPoints as EnergyPoints
 from dynid.excitation.energy_points import PointSequence as PointSequence
 from dynid.excitation.energy_points import optimise_points as optimise_points
 from dynid.excitation.excitation import Excitation as Excitation
 from dynid.excitation.hulls import Hull as Hull
 from dynid.excitation.hulls import skeleton_hulls as skeleton_hulls
-from dynid.excitation.hulls import urdf_hulls as urdf_hulls
-from dynid.excitation.limits import HalfSpace as HalfSpace
 from dynid.excitation.limits import MotionLimits as MotionLimits
 from dynid.excitation.limits import Workspace as Workspace
 from dynid.excitation.measured import Measured as Measured
-from dynid.excitation.plan_files import write_plan as write_plan
 from dynid.excitation.point_design import design_energy_points as design_energy_points
+from dynid.excitation.search import SearchSettings as SearchSettings
 from dynid.excitation.trajectories.quintic import QuinticTrajectory as QuinticTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk as minimum_jerk

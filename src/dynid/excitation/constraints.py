@@ -7,7 +7,8 @@ motion with them; `find_unchecked_limits` lists what the motion was not measured
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,27 +17,143 @@ from dynid.arrays import Bools, Floats, Ints
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import body_poses, body_velocities
 from dynid.errors import ArgumentError
-from dynid.excitation.base import Constraint, Differentiable, RecordedConstraint
-from dynid.excitation.hulls import (
-    Hull,
-    Witness,
-    hull_distances,
-    random_positions,
-    segment_distances,
-    split_pairs,
-)
-from dynid.excitation.limits import MotionLimits, Workspace
+from dynid.excitation.base import Constraint, Derivative, Margin, Quantity, Recorded
+from dynid.excitation.hulls import Hull, Witness, all_distances, hull_distances, random_positions, split_pairs
+from dynid.excitation.limits import MotionLimits, Wall, Workspace
 from dynid.excitation.trajectories.trajectory import Motion
+from dynid.lazy import cached_property
 from dynid.robot.model import Robot
-from dynid.spatial import cross
+from dynid.spatial import SAME, cross
 
 _SCALE = 0.1
-"""Distance [m] that counts as one unit of excess. Convention."""
+"""Distance between bodies [m] that counts as one unit of excess. Convention."""
 
 
-def _pose_function(robot: Robot, links: Sequence[str]) -> Differentiable:
-    """Poses of links (h, 3, 4) in the root frame, as a function of the joint positions."""
-    frames = [robot.link_body(link) for link in links]
+def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, ...]:
+    """Every limit that is finite, as a constraint; recorded and compiled where it needs the robot."""
+    constraints = _joint_constraints(robot, limits)
+    for workspace in limits.workspaces:
+        if workspace.link is not None and robot.link_body(workspace.link)[0] < 0:
+            raise ArgumentError(
+                f"link '{workspace.link}' does not move: its workspace limits nothing", remedy="Name the tool's link."
+            )
+        if workspace.walls:
+            constraints.append(_wall_constraint(robot, workspace, limits.hulls))
+        if np.isfinite(workspace.speed):
+            constraints.append(_speed_constraint(robot, workspace))
+    if limits.clearance is not None and limits.hulls:
+        constraints.append(_collision_constraint(robot, limits.hulls, limits.clearance))
+    return tuple(constraints)
+
+
+# --- joints -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _JointBounds(Constraint):
+    """Bounds of one quantity (N, n) of the joints."""
+
+    joints: Ints
+    """(m,) the joint of each column."""
+    sign: Floats
+    """(m,) 1 for an upper bound, -1 for a lower one."""
+    bound: Floats
+    """(m,) signed bounds, so that ``sign * value <= bound``."""
+
+    def beyond(self, values: Floats) -> Floats:
+        return values[:, self.joints] * self.sign - self.bound
+
+    def slope(self, values: Floats, cotangent: Floats) -> Floats:
+        onto_joint = self.joints[:, None] == np.arange(values.shape[1])
+        return np.asarray((cotangent * self.sign) @ onto_joint)
+
+
+def _joint_constraints(robot: Robot, limits: MotionLimits) -> list[Constraint]:
+    span, units = limits.upper - limits.lower, robot.position_units
+    half = np.where(np.isfinite(span), 0.5 * span, 1.0)  # a bound on one side only is measured in rad or m
+    found = [_bounds(limits, "position", Derivative(0), limits.lower, limits.upper, half, units)]
+    for order, name in enumerate(("velocity", "acceleration", "jerk"), start=1):
+        size, power = getattr(limits, name), "" if order == 1 else f"^{order}"
+        rates = [f"{unit}/s{power}" for unit in units]
+        found.append(_bounds(limits, name, Derivative(order), -size, size, size, rates))
+    size = np.where(carries_mass(robot), limits.torque, np.inf)
+    if np.isfinite(size).any():
+        theta, efforts = robot.parameter_vector, ["N" if unit == "m" else "N m" for unit in units]
+        torque = Recorded(lambda **state: newton_euler(robot, theta, **state), robot.dof, "q", "dq", "ddq")
+        found.append(_bounds(limits, "torque", torque, -size, size, size, efforts))
+    return [constraint for constraint in found if constraint.where]
+
+
+def _bounds(
+    limits: MotionLimits,
+    name: str,
+    quantity: Quantity,
+    lower: Floats,
+    upper: Floats,
+    size: Floats,
+    units: Sequence[str],
+) -> Constraint:
+    """The finite ones of the bounds (n,) of a quantity."""
+    low, high = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
+    joints = np.concatenate([high, low])
+    return _JointBounds(
+        name=name,
+        where=tuple(f"joint '{limits.joint_names[j]}'" for j in joints),
+        scale=np.maximum(size[joints], SAME),
+        units=tuple(units[j] for j in joints),
+        quantity=quantity,
+        joints=joints,
+        sign=np.repeat([1.0, -1.0], [len(high), len(low)]),
+        bound=np.concatenate([upper[high], -lower[low]]),
+    )
+
+
+def carries_mass(robot: Robot) -> Bools:
+    """Whether each joint (n,) carries a body with mass or inertia in the model: only then its torque can be judged."""
+    heavy = np.array([bool(np.any(body.inertia.vector)) for body in robot.bodies], dtype=bool)
+    for index in reversed(range(robot.dof)):
+        if heavy[index] and robot.bodies[index].parent >= 0:
+            heavy[robot.bodies[index].parent] = True
+    return heavy
+
+
+# --- points and bodies ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SpeedLimit(Constraint):
+    """A bound of the length of a velocity (N, 3)."""
+
+    def beyond(self, values: Floats) -> Floats:
+        return np.asarray(np.linalg.norm(values, axis=1, keepdims=True) - self.scale)
+
+    def slope(self, values: Floats, cotangent: Floats) -> Floats:
+        speed = np.linalg.norm(values, axis=1, keepdims=True)
+        direction: Floats = np.divide(values, speed, out=np.zeros_like(values), where=speed > 0.0)
+        return cotangent * direction
+
+
+def _speed_constraint(robot: Robot, workspace: Workspace) -> Constraint:
+    link = str(workspace.link)
+    body, T = robot.link_body(link)
+    point = T[:3, :3] @ workspace.point + T[:3, 3]
+
+    def velocity(q: Any, dq: Any) -> Any:
+        w, v = body_velocities(robot, q, dq)[body]
+        return v + cross(w, point)
+
+    return _SpeedLimit(
+        name="tool speed",
+        where=(link,),
+        scale=np.array([workspace.speed]),
+        units=("m/s",),
+        quantity=Recorded(velocity, robot.dof, "q", "dq"),
+    )
+
+
+def _poses(robot: Robot, hulls: Sequence[Hull]) -> Recorded:
+    """Poses (h, 3, 4) of the links of bodies in the root frame, as a function of the joint positions."""
+    frames = [robot.link_body(hull.link) for hull in hulls]
 
     def poses(q: Any) -> Any:
         bodies = [*body_poses(robot, q), (np.eye(3), np.zeros(3))]  # index -1 is the base
@@ -46,83 +163,76 @@ def _pose_function(robot: Robot, links: Sequence[str]) -> Differentiable:
             found.append(np.hstack([R @ T[:3, :3], (p + R @ T[:3, 3])[:, None]]))
         return np.array(found)
 
-    return Differentiable(poses, robot.dof, "q")
+    return Recorded(poses, robot.dof, "q")
 
 
-@dataclass(frozen=True)
-class _Walls(RecordedConstraint):
+@dataclass(frozen=True, kw_only=True)
+class _Walls(Constraint):
     """The corner of a body that is farthest beyond a wall decides."""
 
-    hulls: tuple[Hull, ...]
-    """(h) the bodies."""
-    normals: Floats
-    """(w, 3) unit vectors out of the allowed region, root frame."""
-    offsets: Floats
-    """(w,) distances of the walls from the root's origin along their normals [m]."""
-    kept: Ints
-    """(m,) the pairs of body and wall that are checked, as indices among all h w."""
+    pairs: tuple[tuple[int, Hull, Wall], ...]
+    """(m) number of a body, the body, and a wall."""
 
-    def _farthest(self, poses: Floats) -> tuple[Floats, Ints]:
-        """How far each body reaches beyond each wall (N, h w) [m], and the corner that does."""
-        reach, which = [], []
-        for h, hull in enumerate(self.hulls):
-            heights = (self.normals @ poses[:, h, :, :3]) @ hull.corners.T  # (N, w, k)
-            which.append(heights.argmax(axis=2))
-            reach.append(heights.max(axis=2) + hull.radius + poses[:, h, :, 3] @ self.normals.T - self.offsets)
-        return np.hstack(reach), np.hstack(which)
+    def beyond(self, values: Floats) -> Floats:
+        return np.stack([_heights(values[:, h], hull, wall).max(axis=1) for h, hull, wall in self.pairs], axis=1)
 
-    def excess(self, motion: Motion) -> Floats:
-        return np.asarray(self._farthest(self.values(motion))[0][:, self.kept] / self.scale)
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        poses = self.values(motion)
-        _, which = self._farthest(poses)
-        whole = np.zeros_like(poses)
-        for column, place in enumerate(self.kept):
-            h, wall = divmod(int(place), len(self.offsets))
-            corner = np.ones((len(poses), 4))
-            corner[:, :3] = self.hulls[h].corners[which[:, place]]
-            force = cotangent[:, column, None] / self.scale[column] * self.normals[wall]
-            whole[:, h] += force[:, :, None] * corner[:, None, :]
-        return self.pull(motion, whole)
+    def slope(self, values: Floats, cotangent: Floats) -> Floats:
+        whole = np.zeros_like(values)
+        for (h, hull, wall), force in zip(self.pairs, cotangent.T, strict=True):
+            farthest = hull.corners[_heights(values[:, h], hull, wall).argmax(axis=1)]
+            whole[:, h] += _pose_force(force[:, None] * wall.normal, farthest)
+        return whole
 
 
-def wall_constraint(robot: Robot, workspace: Workspace, bodies: Sequence[Hull]) -> tuple[Constraint, tuple[str, ...]]:
+def _heights(poses: Floats, hull: Hull, wall: Wall) -> Floats:
+    """How far each corner of a body at poses (N, 3, 4) reaches beyond a wall (N, k) [m]."""
+    origins = poses[:, :, 3] @ wall.normal + hull.radius - wall.offset
+    return np.asarray((wall.normal @ poses[:, :, :3]) @ hull.corners.T + origins[:, None])
+
+
+def _pose_force(force: Floats, place: Floats) -> Floats:
+    """What forces (N, 3) on points (N, 3) fixed to links, root and link frame, are on the links' poses (N, 3, 4)."""
+    return force[:, :, None] * np.column_stack([place, np.ones(len(place))])[:, None, :]
+
+
+def _wall_constraint(robot: Robot, workspace: Workspace, bodies: Sequence[Hull]) -> Constraint:
     """The constraint that keeps the point of a workspace, or every moving body, behind all walls.
 
     A body that is beyond a wall in every one of 50 random positions of the joints is beyond it by build, for example
     the foot of the first link, which turns on the floor. Such pairs are not checked.
 
-    Returns:
-        The constraint, and a phrase for each pair of body and wall that is not checked.
-
     Raises:
         ArgumentError: No body is ever inside.
     """
-    hulls = _moving_bodies(robot, bodies) if workspace.link is None else [workspace.tool]
-    walls = workspace.half_spaces
-    where = [f"link '{hull.link}': {wall.name}" for hull in hulls for wall in walls]
-    name = "workspace" if workspace.link is not None else "floor or wall"
-
-    def constraint(kept: Ints) -> Constraint:
-        return _Walls(
-            name, tuple(where[k] for k in kept), np.full(len(kept), _SCALE), ("m",) * len(kept), function,
-            tuple(hulls), np.array([x.normal for x in walls]), np.array([x.offset for x in walls]), kept,
-        )  # fmt: skip
-
-    function = _pose_function(robot, [hull.link for hull in hulls])
-    every = constraint(np.arange(len(where)))
     if workspace.link is not None:
-        return every, ()
-    q = random_positions(robot)
-    inside = np.any(every.excess(Motion(q, 0.0 * q, 0.0 * q, 0.0 * q)) < 0.0, axis=0)
+        hulls, name = [Hull(link=workspace.link, corners=workspace.point[None])], "workspace"
+    else:
+        hulls, name = _moving_bodies(robot, bodies), "floor or wall"
+    pairs = tuple((h, hull, wall) for h, hull in enumerate(hulls) for wall in workspace.walls)
+    every = _Walls(
+        name=name,
+        where=tuple(f"link '{hull.link}': {wall.name}" for _, hull, wall in pairs),
+        scale=np.full(len(pairs), _SCALE),
+        units=("m",) * len(pairs),
+        quantity=_poses(robot, hulls),
+        pairs=pairs,
+    )
+    if workspace.link is not None:
+        return every
+    inside = np.any(every.excess(Motion.at(random_positions(robot))) < 0.0, axis=0)
     if not inside.any():
         raise ArgumentError(
-            f"the whole robot is beyond '{', '.join(x.name for x in walls)}' wherever its joints are",
+            f"the whole robot is beyond '{', '.join(wall.name for wall in workspace.walls)}' wherever its joints are",
             remedy="Give it in the frame of the base.",
         )
-    beyond = tuple(f"{where[k]} (it stands beyond by build)" for k in np.flatnonzero(~inside))
-    return constraint(np.flatnonzero(inside)), beyond
+    return replace(
+        every,
+        where=tuple(compress(every.where, inside)),
+        scale=every.scale[inside],
+        units=tuple(compress(every.units, inside)),
+        pairs=tuple(compress(pairs, inside)),
+        by_build=tuple(f"{where} (it stands beyond by build)" for where in compress(every.where, ~inside)),
+    )
 
 
 def _moving_bodies(robot: Robot, bodies: Sequence[Hull]) -> list[Hull]:
@@ -133,229 +243,70 @@ def _moving_bodies(robot: Robot, bodies: Sequence[Hull]) -> list[Hull]:
     return hulls + [Hull(link=name, corners=np.zeros((1, 3))) for body in bare for name, _ in body.members]
 
 
-@dataclass(frozen=True)
-class _SelfCollision(RecordedConstraint):
+@dataclass(frozen=True, kw_only=True)
+class _SelfCollision(Constraint):
     """Distances of bodies where the capsules about them are near; elsewhere those of the capsules, which are less."""
 
     hulls: tuple[Hull, ...]
     """(h) the bodies."""
-    covers: Floats
-    """(h, 2, 3) ends of the capsule about each body, link frame [m]."""
-    radii: Floats
-    """(h,) radii of these capsules [m]."""
     pairs: Ints
     """(m, 2) indices of the two bodies of each pair."""
     clearance: float
     """Smallest distance of two bodies [m]."""
 
-    def excess(self, motion: Motion) -> Floats:
-        poses = self.values(motion)
-        distance = self._bounds(poses)
-        self._measure(poses, distance, distance < self.clearance + _SCALE / 2)
-        return (self.clearance - distance) / self.scale
+    @cached_property
+    def _capsules(self) -> list[Hull]:
+        return [hull.capsule() for hull in self.hulls]
+
+    def beyond(self, values: Floats) -> Floats:
+        distance = all_distances(self._capsules, values, self.pairs)
+        near = np.nonzero(distance < self.clearance + _SCALE / 2)
+        distance[near] = self._measure(values, *near).distance
+        return self.clearance - distance
 
     def closest(self, motion: Motion) -> Floats:
         """The largest excess (m,) of each pair, measured exactly even where bodies stay far from each other."""
-        poses = self.values(motion)
-        distance = self._bounds(poses)
-        smallest = np.zeros_like(distance, dtype=bool)
-        smallest[np.argmin(distance, axis=0), np.arange(len(self.pairs))] = True
-        bound = distance.copy()
-        self._measure(poses, distance, smallest)
-        self._measure(poses, distance, ~smallest & (bound < np.where(smallest, distance, np.inf).min(axis=0)))
-        return np.asarray((self.clearance - distance.min(axis=0)) / self.scale)
+        poses = self.quantity(motion)
+        bound = all_distances(self._capsules, poses, self.pairs)
+        smallest = self._measure(poses, bound.argmin(axis=0), np.arange(len(self.pairs))).distance
+        rows, columns = np.nonzero(bound < smallest)
+        np.minimum.at(smallest, columns, self._measure(poses, rows, columns).distance)
+        return np.asarray((self.clearance - smallest) / self.scale)
 
-    def _bounds(self, poses: Floats) -> Floats:
-        """Distances (N, m) of the capsules [m]."""
-        ends = np.einsum("nhij,hkj->nhki", poses[..., :3], self.covers) + poses[:, :, None, :, 3]
-        a, b = (ends[:, self.pairs[:, side]].reshape(-1, 2, 3) for side in (0, 1))
-        near = segment_distances(a, b).distance.reshape(len(poses), -1)
-        return np.asarray(near - self.radii[self.pairs].sum(axis=1))
-
-    def _measure(self, poses: Floats, distance: Floats, where: Bools) -> None:
-        """Replace the distances (N, m) by exact ones where ``where`` is true."""
-        rows, columns = np.nonzero(where)
-        if rows.size:
-            distance[rows, columns] = self._witness(poses, rows, columns).distance
-
-    def _witness(self, poses: Floats, rows: Ints, columns: Ints) -> Witness:
-        pairs = self.pairs[columns]
-        return hull_distances(self.hulls, pairs, poses[rows[:, None], pairs])
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        poses = np.array(self.values(motion))
+    def slope(self, values: Floats, cotangent: Floats) -> Floats:
         rows, columns = np.nonzero(cotangent)
-        whole = np.zeros_like(poses)
-        if rows.size:
-            near = self._witness(poses, rows, columns)
-            # the distance changes as if its points were fixed to the links: a pose feels force times place
-            pull = -(cotangent[rows, columns] / self.scale[columns])[:, None] * near.direction
-            for side, point, sign in ((0, near.first, 1.0), (1, near.second, -1.0)):
-                links = self.pairs[columns, side]
-                pose = poses[rows, links]
-                place = np.ones((len(rows), 4))
-                place[:, :3] = np.einsum("mij,mi->mj", pose[..., :3], point - pose[..., 3])
-                np.add.at(whole, (rows, links), sign * pull[:, :, None] * place[:, None, :])
-        return self.pull(motion, whole)
+        near, whole = self._measure(values, rows, columns), np.zeros_like(values)
+        # the distance changes as if its points were fixed to the links
+        force = -cotangent[rows, columns, None] * near.direction
+        for side, point, sign in ((0, near.first, 1.0), (1, near.second, -1.0)):
+            links = self.pairs[columns, side]
+            pose = values[rows, links]
+            place = np.einsum("mij,mi->mj", pose[..., :3], point - pose[..., 3])
+            np.add.at(whole, (rows, links), _pose_force(sign * force, place))
+        return whole
+
+    def _measure(self, poses: Floats, rows: Ints, columns: Ints) -> Witness:
+        return hull_distances(self.hulls, poses, rows, self.pairs[columns])
 
 
-def collision_constraint(robot: Robot, limits: MotionLimits) -> tuple[Constraint | None, tuple[str, ...]]:
-    """The constraint that keeps bodies apart, and a phrase for each pair of them that is near by build.
-
-    Returns:
-        The constraint, None where no pair can collide, and the phrases.
-    """
-    if limits.clearance is None:
-        return None, ()
-    hulls = limits.hulls
-    pairs, near = split_pairs(robot, hulls, limits.clearance)
-    names = dict.fromkeys(
-        f"self-collision of {hulls[a].link} and {hulls[b].link} (nearer than the clearance by build)" for a, b in near
+def _collision_constraint(robot: Robot, hulls: tuple[Hull, ...], clearance: float) -> Constraint:
+    """The constraint that keeps bodies apart, but for pairs that are near by build."""
+    pairs, near = split_pairs(robot, hulls, clearance)
+    phrase = "self-collision of {} and {} (nearer than the clearance by build)"
+    return _SelfCollision(
+        name="self-collision",
+        where=tuple(f"links '{hulls[a].link}' and '{hulls[b].link}'" for a, b in pairs),
+        scale=np.full(len(pairs), _SCALE),
+        units=("m",) * len(pairs),
+        quantity=_poses(robot, hulls),
+        by_build=tuple(dict.fromkeys(phrase.format(hulls[a].link, hulls[b].link) for a, b in near)),
+        hulls=hulls,
+        pairs=pairs,
+        clearance=clearance,
     )
-    if not len(pairs):
-        return None, tuple(names)
-    covers = [hull.cover() for hull in hulls]
-    constraint = _SelfCollision(
-        "self-collision",
-        tuple(f"links '{hulls[a].link}' and '{hulls[b].link}'" for a, b in pairs),
-        np.full(len(pairs), _SCALE),
-        ("m",) * len(pairs),
-        _pose_function(robot, [hull.link for hull in hulls]),
-        hulls,
-        np.array([ends for ends, _ in covers]),
-        np.array([radius for _, radius in covers]),
-        pairs,
-        limits.clearance,
-    )
-    return constraint, tuple(names)
 
 
-_SMALLEST = 1e-6
-"""Smallest limit [SI] by which an excess is divided: zero limits stay finite. Convention."""
-
-
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """How far a motion stays from one limit at its closest."""
-
-    limit: str
-    """Name of the constraint: ``position``, ``velocity``, ``torque``, ..."""
-    where: str
-    """The joint, wall or pair of links."""
-    margin: float
-    """Smallest distance to the limit, negative beyond it, in ``unit``."""
-    relative: float
-    """The margin as a share of the limit (of 0.1 m for distances between bodies)."""
-    unit: str
-    """SI unit of ``margin``."""
-
-
-@dataclass(frozen=True)
-class _JointBounds(RecordedConstraint):
-    """Bounds on a derivative of the positions, or on the torque."""
-
-    order: int
-    """0 position, 1 velocity, 2 acceleration, 3 jerk; of the torque it is the recorded function that counts."""
-    joints: Ints
-    """(m,) the joint of each column."""
-    sign: Floats
-    """(m,) 1 for an upper bound, -1 for a lower one."""
-    bound: Floats
-    """(m,) signed bounds, so that ``sign * value <= bound``."""
-
-    def excess(self, motion: Motion) -> Floats:
-        values = motion[self.order] if self.function is None else self.values(motion)
-        return (values[:, self.joints] * self.sign - self.bound) / self.scale
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        onto_joint = self.joints[:, None] == np.arange(motion.q.shape[1])
-        gradient = (cotangent * (self.sign / self.scale)) @ onto_joint
-        if self.function is not None:
-            return self.pull(motion, gradient)
-        zero = np.zeros_like(motion.q)
-        return Motion(*(gradient if order == self.order else zero for order in range(4)))
-
-
-@dataclass(frozen=True)
-class _ToolSpeed(RecordedConstraint):
-    def excess(self, motion: Motion) -> Floats:
-        return np.asarray(np.linalg.norm(self.values(motion), axis=1, keepdims=True) / self.scale - 1.0)
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        velocity = self.values(motion)
-        speed = np.linalg.norm(velocity, axis=1, keepdims=True)
-        direction = np.divide(velocity, speed, out=np.zeros_like(velocity), where=speed > 0.0)
-        return self.pull(motion, direction * (cotangent / self.scale))
-
-
-def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, ...]:
-    """Every limit that is finite, as a constraint; recorded and compiled where it needs the robot."""
-    return _build_all(robot, limits)[0]
-
-
-def _build_all(robot: Robot, limits: MotionLimits) -> tuple[tuple[Constraint, ...], list[str]]:
-    """The constraints, and phrases for bodies that are beyond a wall or near each other by build."""
-    constraints = _joint_constraints(robot, limits)
-    unchecked: list[str] = []
-    for workspace in limits.workspaces:
-        if workspace.link is not None and robot.link_body(workspace.link)[0] < 0:
-            raise ArgumentError(
-                f"link '{workspace.link}' does not move: its workspace limits nothing", remedy="Name the tool's link."
-            )
-        if workspace.half_spaces:
-            walls, beyond = wall_constraint(robot, workspace, limits.hulls)
-            constraints.append(walls)
-            unchecked += beyond
-        if np.isfinite(workspace.speed):
-            constraints.append(_tool_speed(robot, workspace))
-    apart, near = collision_constraint(robot, limits)
-    return (*constraints, *([] if apart is None else [apart])), [*unchecked, *near]
-
-
-def _joint_constraints(robot: Robot, limits: MotionLimits) -> list[Constraint]:
-    span = limits.upper - limits.lower
-    half = np.where(np.isfinite(span), 0.5 * span, 1.0)  # a bound on one side only is measured in rad or m
-    judged = np.where(carries_mass(robot), limits.torque, np.inf)
-    units, efforts = robot.position_units, ["N" if body.is_prismatic else "N m" for body in robot.bodies]
-    kinds = [("position", limits.lower, limits.upper, half, units)]
-    for per, name in enumerate(("velocity", "acceleration", "jerk"), start=1):
-        bound, power = getattr(limits, name), "" if per == 1 else f"^{per}"
-        kinds.append((name, -bound, bound, bound, tuple(f"{unit}/s{power}" for unit in units)))
-    kinds.append(("torque", -judged, judged, judged, tuple(efforts)))
-    theta = robot.parameter_vector
-    torque = Differentiable(lambda **x: newton_euler(robot, theta, **x), robot.dof, "q", "dq", "ddq")
-    found: list[Constraint] = []
-    for order, (name, lower, upper, size, unit) in enumerate(kinds):
-        low, high = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
-        joints = np.concatenate([high, low])
-        if joints.size:
-            found.append(
-                _JointBounds(
-                    name,
-                    tuple(f"joint '{limits.joint_names[j]}'" for j in joints),
-                    np.maximum(size[joints], _SMALLEST),
-                    tuple(unit[j] for j in joints),
-                    torque if name == "torque" else None,
-                    order,
-                    joints,
-                    np.repeat([1.0, -1.0], [len(high), len(low)]),
-                    np.concatenate([upper[high], -lower[low]]),
-                )
-            )
-    return found
-
-
-def _tool_speed(robot: Robot, workspace: Workspace) -> Constraint:
-    link = str(workspace.link)
-    body, T = robot.link_body(link)
-    point = T[:3, :3] @ workspace.point + T[:3, 3]
-
-    def velocity(q: Any, dq: Any) -> Any:
-        w, v = body_velocities(robot, q, dq)[body]
-        return v + cross(w, point)
-
-    function = Differentiable(velocity, robot.dof, "q", "dq")
-    return _ToolSpeed("tool speed", (link,), np.array([workspace.speed]), ("m/s",), function)
+# --- what a motion keeps ----------------------------------------------------------------------------------------------
 
 
 def measure_speed_shares(motion: Motion, velocity: Floats) -> Floats:
@@ -368,26 +319,11 @@ def measure_speed_shares(motion: Motion, velocity: Floats) -> Floats:
 
 def measure_margins(constraints: tuple[Constraint, ...], motion: Motion) -> tuple[Margin, ...]:
     """The closest approach to every limit over a motion."""
-    found = []
-    for constraint in constraints:
-        closest = constraint.closest(motion)
-        rows = zip(constraint.where, -closest, constraint.scale, constraint.units, strict=True)
-        for where, relative, scale, unit in rows:
-            found.append(Margin(constraint.name, where, float(relative * scale), float(relative), unit))
-    return tuple(found)
+    return tuple(margin for c in constraints for margin in c.margins(c.closest(motion)))
 
 
-def carries_mass(robot: Robot) -> Bools:
-    """Whether each joint (n,) carries a body with mass or inertia in the model: only then its torque can be judged."""
-    heavy = np.array([bool(np.any(body.inertia.vector)) for body in robot.bodies], dtype=bool)
-    for index in reversed(range(robot.dof)):
-        if heavy[index] and robot.bodies[index].parent >= 0:
-            heavy[robot.bodies[index].parent] = True
-    return heavy
-
-
-def find_unchecked_limits(robot: Robot, limits: MotionLimits) -> tuple[str, ...]:
-    """A phrase for everything that a motion within these limits is not checked against, with the reason if one is."""
+def find_unchecked_limits(robot: Robot, limits: MotionLimits, constraints: tuple[Constraint, ...]) -> tuple[str, ...]:
+    """A phrase for everything that these constraints do not check of a motion, with the reason if there is one."""
     kinds = ("velocity", "acceleration", "jerk", "torque")
     found = [_joints_text(kind, np.isinf(getattr(limits, kind)), limits.joint_names) for kind in kinds]
     limited, carried = np.isfinite(limits.torque), carries_mass(robot)
@@ -397,14 +333,15 @@ def find_unchecked_limits(robot: Robot, limits: MotionLimits) -> tuple[str, ...]
     if empty and np.any(limited & carried):
         found.append(f"torque for {', '.join(empty)} (masses are zero: torques are judged without them)")
     tools = [space for space in limits.workspaces if space.link is not None]
-    if all(space.link is not None for space in limits.workspaces):
-        walled = any(space.half_spaces for space in tools)
+    if len(tools) == len(limits.workspaces):
+        walled = any(space.walls for space in tools)
         found.append("floor and walls for anything but the tool" if walled else "floor and walls")
     elif not limits.hulls:
         found.append("floor and walls for the bodies around the joint origins")
     found += [] if any(np.isfinite(space.speed) for space in tools) else ["tool speed"]
     found += [] if limits.hulls and limits.clearance is not None else ["self-collision"]
-    return tuple(phrase for phrase in (*found, *_build_all(robot, limits)[1]) if phrase)
+    found += [phrase for constraint in constraints for phrase in constraint.by_build]
+    return tuple(phrase for phrase in found if phrase)
 
 
 def _joints_text(kind: str, missing: Bools, names: tuple[str, ...]) -> str:

@@ -18,13 +18,15 @@ from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
+from dynid.spatial import ROUNDING
 
 _ORDERS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Orders of the norms that lead to the extreme ones, doubled from stage to stage. Convention."""
 _SMOOTH_CONDITION = 4.0
 """Smallest order for the condition number: that of the Frobenius norm of A."""
-_SINGULAR = 1e-15
-"""Ratio of the extreme eigenvalues of the information below which it is singular: a few units of double rounding."""
+_SINGULAR_OBJECTIVE = 50.0
+"""Objective of singular information: above any logarithm of a condition number, finite for the line search. Convention.
+"""
 
 Valued = tuple[float, Floats]
 """A value and its gradient."""
@@ -33,7 +35,7 @@ Valued = tuple[float, Floats]
 def _spectrum(A: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues (b,), ascending, and eigenvectors (b, b) of a positive definite matrix."""
     eigenvalues, vectors = eigh(A)
-    if not eigenvalues[0] > _SINGULAR * eigenvalues[-1]:
+    if not eigenvalues[0] > ROUNDING * eigenvalues[-1]:
         raise np.linalg.LinAlgError("the information matrix is singular")
     return eigenvalues, vectors
 
@@ -190,8 +192,11 @@ class Criterion:
         return _EVERY_ENTRY in dict(self.terms)
 
     def of_information(self, A: Floats) -> Valued:
-        """Value, and its symmetric derivative (b, b), for a positive definite A; `np.linalg.LinAlgError` otherwise."""
-        return self._combine([(weight, *_MEASURES[name](A, self)) for name, weight in self.terms])
+        """Value, and its symmetric derivative, for information A (b, b); infinite where it is singular."""
+        try:
+            return self._combine([(weight, *_MEASURES[name](A, self)) for name, weight in self.terms])
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(A)
 
     def value_and_gradient(self, W: Floats) -> Valued:
         """Value, and its derivative (m, b) with respect to W (m, b); infinite where W does not have full rank."""
@@ -203,6 +208,17 @@ class Criterion:
                 return np.inf, np.zeros_like(W)
             parts.append((weight, value, G if name == _EVERY_ENTRY else W @ (2.0 * G)))
         return self._combine(parts)
+
+    def flatten(self, value: float, gradient: Floats, size: int) -> Valued:
+        """What a search over b = ``size`` parameters minimises: the logarithm where values are positive.
+
+        It is flatter where values are large. Other criteria are divided by b; infinity becomes a plateau.
+        """
+        if not np.isfinite(value):
+            return _SINGULAR_OBJECTIVE, np.zeros_like(gradient)
+        if not self.positive:
+            return value / size, gradient / size
+        return float(np.log(value)), gradient / value
 
     def value(self, W: Floats) -> float:
         """Value alone."""

@@ -10,26 +10,29 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole, check_kind
+from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, ExcitationError
+from dynid.excitation.base import Margin
 from dynid.excitation.constraints import (
-    Margin,
     build_constraints,
     find_unchecked_limits,
     measure_margins,
     measure_speed_shares,
 )
-from dynid.excitation.design_settings import DesignGoal, DesignTask, SearchSettings
+from dynid.excitation.criteria import Criterion
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
+from dynid.excitation.feasibility import check_mobility
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.measured import Measured
-from dynid.excitation.search import Progress, Step, search
+from dynid.excitation.measured import Measured, with_smooth_friction
+from dynid.excitation.search import DesignProblem, Progress, SearchSettings, Step, search
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
+from dynid.spatial import SAME
 
 _BETWEEN_SAMPLES = 1e-4
 """Relative reserve for peaks between the samples of the final check.
@@ -45,7 +48,10 @@ def design_excitation(
     period_s: float = 10.0,
     harmonics: int = 5,
     seed: int = 0,
-    goal: DesignGoal | None = None,
+    criterion: Any = "scaled-condition",
+    observation: Measured | None = None,
+    rate_hz: float = 100.0,
+    prior: ArrayLike | None = None,
     settings: SearchSettings | None = None,
     progress: Progress | None = None,
 ) -> Excitation:
@@ -60,7 +66,14 @@ def design_excitation(
         period_s: Period of the Fourier series [s].
         harmonics: Number of harmonics of the Fourier series.
         seed: Seed of the random starts; equal seeds give equal designs unless the time limit ends them.
-        goal: What the motion shall reveal; the robot's base parameters from its joint torques by default.
+        criterion: The `Criterion` to minimise, or what its terms may be; one of the information alone.
+        observation: The measured quantities and the parameters that they shall reveal: `Measured.joint_torques` with
+            the robot's noise, `Measured.load_wrench` or `Measured.load_torques` for a load. By default the robot's
+            base parameters from joint torques with a noise of 1 N m or N.
+        rate_hz: Independent measurements per second [Hz]. The predicted accuracy and the weight of the prior depend on
+            it.
+        prior: (b, b) information of earlier runs, for example `Excitation.information`: the motion then fills the
+            gaps [inverse of the product of the parameters' units].
         settings: Where and how long to search.
         progress: Called after every outer iteration of every start with the `Step` that was reached.
 
@@ -73,24 +86,52 @@ def design_excitation(
         >>> dynid.design_excitation(robot, limits, period_s=5, harmonics=2, settings=settings).condition_number > 1.0
         True
     """
-    goal, settings = goal or DesignGoal(), settings or SearchSettings()
-    check_kind("goal", goal, DesignGoal)
+    settings = settings or SearchSettings()
     check_kind("settings", settings, SearchSettings)
     limits = check_robot_and_limits(robot, limits)
     period, count = as_number("period_s", period_s, above=0.0), as_whole("harmonics", harmonics, least=1)
     family = FourierTrajectory.still(robot.dof, period_s=period, harmonics=count)
-    task = DesignTask(
-        robot=robot,
+    measured = Measured.joint_torques(robot) if observation is None else observation
+    check_kind("observation", measured, Measured)
+    cost = Criterion.of(criterion)
+    if cost.needs_every_entry:
+        raise ArgumentError(
+            f"criterion: {cost} needs every entry of the observation matrix; the search sees information only",
+            remedy="Choose another measure, or design_energy_points.",
+        )
+    rate_hz, seed = as_number("rate_hz", rate_hz, above=0.0), as_whole("seed", seed, least=0)
+    known, initial = _check_prior(prior, len(measured.names)), _fit_initial(settings.initial, family, robot)
+
+    def problem_of(model: Robot) -> DesignProblem:
+        observation, constraints = measured.observation(model), build_constraints(model, limits)
+        return DesignProblem(family, observation, limits, constraints, rate_hz=rate_hz, prior=known)
+
+    smooth = problem_of(with_smooth_friction(robot))  # its gradients exist
+    history, interrupted = search(smooth, cost, settings, initial, seed, progress or (lambda step: None))
+    exact = problem_of(robot)
+    times, _ = family.grid(10 * exact.samples)
+    trajectory = _best_within_limits(exact, history, times)
+    motion, value = trajectory.motion(times), exact.value(trajectory, cost)
+    margins = measure_margins(exact.constraints, motion)
+    if not np.isfinite(value):
+        raise _no_information_error(margins)
+    return Excitation(
+        robot=robot.name,
+        trajectory=trajectory,
         limits=limits,
-        family=family,
-        measured=goal.observation or Measured.joint_torques(robot),
-        goal=goal,
-        settings=settings,
-        initial=_fit_initial(settings.initial, family, robot),
-        seed=as_whole("seed", seed, least=0),
+        criterion=cost,
+        value=value,
+        information=exact.information(exact.variables(trajectory)),
+        parameter_names=measured.names,
+        parameter_units=measured.units,
+        assumed=measured.describe_assumed(rate_hz),
+        margins=margins,
+        coverage=measure_speed_shares(motion, limits.velocity),
+        seed=seed,
+        history=tuple(history),
+        interrupted=interrupted,
+        not_checked=find_unchecked_limits(robot, limits, exact.constraints),
     )
-    goal.prior_for(len(task.measured.names))  # a prior of another robot is refused before the search
-    return _verify(task, *search(task, progress or (lambda step: None)))
 
 
 def check_robot_and_limits(robot: Robot, limits: MotionLimits | None) -> MotionLimits:
@@ -123,64 +164,44 @@ def _fit_initial(initial: Any, family: FourierTrajectory, robot: Robot) -> Fouri
     return family.fit(earlier)
 
 
-def _verify(task: DesignTask, history: Sequence[Step], interrupted: bool) -> Excitation:
-    """The best motion that keeps all limits of the robot with its true friction, at ten times the samples."""
-    constraints = build_constraints(task.robot, task.limits)
-    times, _ = task.family.grid(10 * task.samples)
-    candidates = _best_of_starts(history)
-    feasible = (
-        with_feasible_amplitude(candidate, constraints, times, reserve)
-        for reserve in (_BETWEEN_SAMPLES, 0.0)
-        for candidate in candidates
-    )
-    trajectory = next((trajectory for trajectory in feasible if trajectory is not None), None)
-    if trajectory is None:
-        raise _no_motion_error(measure_margins(constraints, candidates[0].motion(times)))
-    information = _information(task, trajectory)
-    found = measure_margins(constraints, trajectory.motion(times))
+def _check_prior(prior: ArrayLike | None, size: int) -> Floats | None:
+    """Information (b, b) of earlier runs about b parameters, made exactly symmetric; None without any.
+
+    Raises:
+        ArgumentError: It is not finite, symmetric and positive semidefinite, or about another number of parameters.
+    """
+    if prior is None:
+        return None
     try:
-        value, _ = task.goal.criterion.of_information(information)
-    except np.linalg.LinAlgError:
-        raise _no_information_error(found) from None
-    return Excitation(
-        robot=task.robot.name,
-        trajectory=trajectory,
-        limits=task.limits,
-        criterion=task.goal.criterion,
-        value=value,
-        information=information,
-        parameter_names=task.measured.names,
-        parameter_units=task.measured.units,
-        assumed=f"{task.measured.noise_text}, independent from sample to sample at {task.goal.rate_hz:g} Hz",
-        margins=found,
-        coverage=measure_speed_shares(trajectory.motion(times), task.limits.velocity),
-        seed=task.seed,
-        history=tuple(history),
-        interrupted=interrupted,
-        not_checked=find_unchecked_limits(task.robot, task.limits),
-    )
+        array = np.array(prior, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    good = array.shape == (size, size) and bool(np.isfinite(array).all())
+    if good:
+        rounding = SAME * float(np.abs(array).max(initial=0.0))
+        good = np.abs(array - array.T).max(initial=0.0) <= rounding and eigvalsh(array).min(initial=0.0) >= -rounding
+    if not good:
+        raise ArgumentError(
+            f"prior is no finite, symmetric and positive semidefinite matrix ({size}, {size})",
+            remedy="Give Excitation.information of the same robot and parameters.",
+        )
+    return np.asarray(0.5 * (array + array.T))
 
 
-def _best_of_starts(history: Sequence[Step]) -> list[FourierTrajectory]:
-    """The best motion of every start, the best of all first."""
-    best: dict[int, Step] = {}
+def _best_within_limits(problem: DesignProblem, history: Sequence[Step], times: Floats) -> FourierTrajectory:
+    """The best motion of a search that keeps all limits at finer times (N,) [s], with a smaller amplitude if needed."""
+    best: dict[int, FourierTrajectory] = {}  # of every start, the best of all first
     for step in sorted(history, key=lambda step: step.value):
         if step.trajectory is not None:
-            best.setdefault(step.start, step)
-    return [step.trajectory for step in best.values() if step.trajectory is not None]
-
-
-def _information(task: DesignTask, trajectory: FourierTrajectory) -> Floats:
-    """Information (b, b) of the recorded part by the robot's own regressor, earlier runs included."""
-    times, recorded = trajectory.grid(task.samples)
-    observation = task.measured.observation(task.robot)
-    information = task.repetitions * observation.information(*trajectory.evaluate(times[recorded]))
-    return information if task.prior is None else information + task.prior
-
-
-def _no_motion_error(found: tuple[Margin, ...]) -> ExcitationError:
-    beyond = sorted({f"{m.limit} of {m.where}" for m in found if m.relative < 0.0})
-    return ExcitationError(
+            best.setdefault(step.start, step.trajectory)
+    for reserve in (_BETWEEN_SAMPLES, 0.0):
+        for candidate in best.values():
+            trajectory = problem.make_feasible(candidate, times, reserve)
+            if trajectory is not None:
+                return trajectory
+    margins = measure_margins(problem.constraints, next(iter(best.values())).motion(times))
+    beyond = sorted({f"{m.limit} of {m.where}" for m in margins if m.relative < 0.0})
+    raise ExcitationError(
         f"no motion about the resting positions found keeps all limits; in conflict: {', '.join(beyond)}",
         remedy="Relax one of these limits.",
     )

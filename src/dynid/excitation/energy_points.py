@@ -17,14 +17,15 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from dynid.arrays import Floats
-from dynid.checks import as_columns, as_row, as_whole
+from dynid.checks import as_row, as_whole
 from dynid.decompositions import condition_number
 from dynid.dynamics.energy import energy_rows
 from dynid.errors import ArgumentError
-from dynid.excitation.base import Differentiable
+from dynid.excitation.base import Recorded
 from dynid.excitation.criteria import Criterion
-from dynid.excitation.search import MEMORY, SINGULAR_OBJECTIVE
+from dynid.excitation.search import MEMORY
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 
@@ -52,16 +53,14 @@ class EnergyPoints:
         lower: ArrayLike,
         upper: ArrayLike,
         velocity: ArrayLike,
-        columns: Sequence[int] | None = None,
     ) -> None:
-        """Record and compile the energy regressor.
+        """Record and compile the energy regressor of the base parameters of the links.
 
         Args:
             robot: The robot; its terms and couplings are left out: the energy model is that of the links.
             lower: Lowest positions, scalar or (n,) [rad or m].
             upper: Highest positions, scalar or (n,) [rad or m].
             velocity: Largest absolute velocities, scalar or (n,) [rad/s or m/s].
-            columns: (b,) inertial parameters to reveal; the base parameters of the links by default.
         """
         n = robot.dof
         self.lower, self.upper, self.velocity = (
@@ -70,11 +69,8 @@ class EnergyPoints:
         if not np.all((self.lower < self.upper) & (self.velocity > 0)):
             raise ArgumentError("points need ranges of position and positive velocities")
         links = robot.with_terms().with_couplings()
-        self.columns = as_columns(base_parameters(links).columns if columns is None else columns, 10 * n)
-        self._rows = Differentiable(self._kept_rows(links), n, "q", "dq")
-
-    def _kept_rows(self, robot: Robot) -> Any:
-        return lambda q, dq: energy_rows(robot, q, dq)[list(self.columns)]
+        self.columns = base_parameters(links).columns
+        self._rows = Recorded(lambda q, dq: energy_rows(links, q, dq)[list(self.columns)], n, "q", "dq")
 
     def with_box_share(self, share: float, centre: ArrayLike) -> EnergyPoints:
         """The same model in a smaller box: positions about a centre (n,) and velocities, ``share`` times as large."""
@@ -101,19 +97,16 @@ class EnergyPoints:
 
     def matrix(self, q: Floats, dq: Floats) -> Floats:
         """Observation matrix W (r, b) of a sequence of r + 1 points."""
-        return np.diff(self._rows(q, dq), axis=0)  # [GautierKhalil1992] eq. (9)
+        return np.diff(self._rows(Motion.at(q, dq)), axis=0)  # [GautierKhalil1992] eq. (9)
 
     def value_and_gradient(self, x: Floats, criterion: Criterion) -> tuple[float, Floats]:
         """Criterion of the points' matrix, and its gradient with respect to the free variables, like x."""
         q, dq = self.states(x)
         value, dW = criterion.value_and_gradient(self.matrix(q, dq))
-        dh = np.zeros((len(q), dW.shape[1]))
-        dh[1:] += dW
-        dh[:-1] -= dW
-        rates = self._rows.pullback(dh, q, dq)
+        rates = self._rows.pullback(Motion.at(q, dq), -np.diff(dW, axis=0, prepend=0.0, append=0.0))
         gradient = np.empty_like(x)
-        gradient[:, 0] = rates["q"] * (self.upper - self.lower) * np.sin(2.0 * x[:, 0])
-        gradient[:, 1] = rates["dq"] * self.velocity * np.cos(x[:, 1])
+        gradient[:, 0] = rates.q * (self.upper - self.lower) * np.sin(2.0 * x[:, 0])
+        gradient[:, 1] = rates.dq * self.velocity * np.cos(x[:, 1])
         return value, gradient
 
     def random(self, count: int, rng: np.random.Generator) -> PointSequence:
@@ -285,11 +278,7 @@ def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: i
 
         def objective(flat: Floats, stage: Criterion = stage) -> tuple[float, Floats]:
             value, gradient = model.value_and_gradient(flat.reshape(-1, 2, model.dof), stage)
-            if not np.isfinite(value):
-                return SINGULAR_OBJECTIVE, np.zeros_like(flat)
-            if not stage.positive:
-                return value / len(model.columns), gradient.ravel() / len(model.columns)
-            return float(np.log(value)), gradient.ravel() / value
+            return stage.flatten(value, gradient.ravel(), len(model.columns))
 
         result = minimize(
             objective, x.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations, "maxcor": MEMORY}

@@ -1,26 +1,38 @@
-"""The result of a design: a motion, what it will reveal, and how far it stays from every limit."""
+"""The result of a design: a motion, what it will reveal, how far it stays from every limit, and all that as files."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
-from dynid.excitation.constraints import Margin
+from dynid.errors import ArgumentError
+from dynid.excitation.base import Margin
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.energy_points import PointDesign
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.search import Step
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.excitation.trajectories.trajectory import Samples, Trajectory
+from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.tables import Table, html_card
 
 _ABSURD = 100.0
 """Predicted standard deviation of an inertial parameter from which on it is absurd [kg, kg m, kg m^2] (convention: the
 parameters of usual arms are smaller)."""
+PLAN_FILES = ("trajectory.csv", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
+"""Names of all files that a plan may write; the script is for robots with six joints only."""
+MOST_NUMBERS = 3e7
+"""Largest count of numbers in one trajectory file: some hundred megabytes. Convention."""
 _SLOW = 0.2
 """Share of its speed limit below which a joint is called slow, in either direction. Convention."""
 
@@ -159,7 +171,7 @@ class Excitation:
             slowest = int(np.argmin(np.where(limited, self.coverage.min(axis=1), np.inf)))
             share = f"{100 * self.coverage[slowest].min():.0f} % of the limit or more{rest}, in both directions"
             return f"{share} (least: {self.limits.joint_names[slowest]})"
-        peaks = self.trajectory.peak(1)
+        peaks = np.abs(self.sample(100.0).dq).max(axis=0)
         return f"{peaks.min():.3g} rad/s (m/s where a joint slides) or more; there is no limit"
 
     def accuracy(self) -> Table:
@@ -196,6 +208,94 @@ class Excitation:
         ]
         return "\n".join(lines)
 
+    def contents(self) -> dict[str, Any]:
+        """The plan in numbers, as plain data: coefficients, criterion, margins, predicted deviations, history."""
+        history = [[s.start, s.iteration, s.value if np.isfinite(s.value) else None, s.elapsed_s] for s in self.history]
+        return {
+            "robot": self.robot,
+            "condition_number": self.condition_number,
+            "log_det": self.log_det,
+            "criterion": str(self.criterion),
+            "value": self.value,
+            "duration_s": self.trajectory.duration,
+            "recorded_s": list(self.trajectory.recorded),
+            "joint_names": list(self.limits.joint_names),
+            **self._motion_contents(),
+            "speed_coverage": self.coverage.tolist(),
+            "assumed": self.assumed,
+            "units": dict(zip(self.parameter_names, self.parameter_units, strict=True)),
+            "predicted_deviation": dict(zip(self.parameter_names, self.predicted_deviation.tolist(), strict=True)),
+            "checked": list(self.checked),
+            "not_checked": list(self.not_checked),
+            "cautions": [caution.message for caution in self.cautions],
+            "finding_codes": [caution.code for caution in self.cautions],
+            "margins": [asdict(margin) for margin in self.margins],
+            "seed": self.seed,
+            "interrupted": self.interrupted,
+            "history": {"columns": ["start", "iteration", "value", "elapsed_s"], "rows": history},
+        }
+
+    def _motion_contents(self) -> dict[str, Any]:
+        """What defines the motion: coefficients of a series, or points with the durations between them."""
+        path = self.trajectory
+        if isinstance(path, FourierTrajectory):
+            return {"coefficients": path.coefficients.tolist()}
+        if self.points is None or not isinstance(path, QuinticTrajectory):
+            return {}
+        points = self.points.sequence
+        return {
+            "points": {"q": path.q.tolist(), "dq": path.dq.tolist(), "durations_s": path.durations.tolist()},
+            "energies": {
+                "condition_number": points.condition_number,
+                "equilibrium": points.equilibrium if np.isfinite(points.equilibrium) else None,
+                "differences": len(points.W),
+                "box_share": self.points.box_share,
+                "acceleration_share": self.points.acceleration_share,
+            },
+        }
+
+    def write(self, folder: str | os.PathLike[str], *, rate_hz: float, force: bool = False) -> list[Path]:
+        """Write the motion as CSV, ROS JointTrajectory and, for six joints, URScript; the plan as text and JSON.
+
+        Args:
+            folder: An existing folder.
+            rate_hz: Samples per second.
+            force: Whether existing files are overwritten.
+
+        Returns:
+            The paths of the written files.
+
+        Raises:
+            ArgumentError: The rate does not fit the motion.
+
+        Example:
+            >>> settings = dynid.excitation.SearchSettings(starts=1, time_limit_s=0.5)
+            >>> plan = dynid.design_excitation(robot, limits, period_s=5, harmonics=2, settings=settings)
+            >>> len(plan.write(folder, rate_hz=100)) > 0
+            True
+        """
+        check_rate(self.trajectory, rate_hz)
+        there, samples = Path(folder), self.sample(rate_hz)
+        samples.to_csv(there / "trajectory.csv", force=force)
+        rows = zip(self.parameter_names, self.predicted_deviation, self.parameter_units, strict=True)
+        cells = [[name, f"{deviation:.3g}", unit] for name, deviation, unit in rows]
+        deviations = Table.of(["parameter", "predicted standard deviation", "unit"], cells).to_text()
+        texts = {
+            "trajectory.yaml": samples.ros_yaml(),
+            "plan.txt": f"{self.summary()}\n\n{deviations}\n",
+            "plan.json": json.dumps(self.contents(), indent=1) + "\n",
+        }
+        if self.trajectory.dof == 6:
+            way = "The way from where the robot stands to the start (movej) is not checked at all."
+            texts["trajectory.script"] = f"# {self.checks_summary}\n# {way}\n{samples.urscript()}"
+        for name, content in texts.items():
+            write_atomically(there / name, content, force=force)
+        written = [name for name in PLAN_FILES if name == "trajectory.csv" or name in texts]
+        if force:  # another robot's script must not stand beside this plan
+            for name in set(PLAN_FILES) - set(written):
+                (there / name).unlink(missing_ok=True)
+        return [there / name for name in written]
+
     def __str__(self) -> str:
         return self.summary()
 
@@ -209,6 +309,20 @@ class Excitation:
         found = [f"{caution.severity.capitalize()}: {caution.sentence}" for caution in self.cautions]
         title = f"Predicted standard deviations, for {self.assumed}:"
         return html_card(repr(self), [self.checks_summary, *found, title], self.accuracy())
+
+
+def check_rate(trajectory: Trajectory, rate_hz: float) -> None:
+    """Refuse rates at which a written motion would not be the designed one, or would fill the disk.
+
+    Raises:
+        ArgumentError: The rate is too low or too high; the message states the bounds.
+    """
+    lowest = trajectory.lowest_rate_hz
+    highest = MOST_NUMBERS / (3.0 * trajectory.dof * trajectory.duration)
+    if not lowest <= rate_hz <= highest:
+        raise ArgumentError(
+            f"a rate of {rate_hz:g} Hz does not fit this motion", remedy=f"Use {lowest:.3g} to {highest:.3g} Hz."
+        )
 
 
 def _warning(code: str, where: str, message: str, remedy: str, evidence: Mapping[str, float]) -> Finding:

@@ -11,11 +11,10 @@ from dynid.excitation.base import Constraint
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import Motion
+from dynid.spatial import SAME
 
 _AMPLITUDES = np.exp(-0.02 * np.arange(28.0) ** 2)
 """Amplitudes to try, dense near 1 where a descent usually ends, down to a millionth. Convention."""
-_CREEP = 1e-6
-"""Speed of a joint that is about to move [rad/s or m/s]: full dry friction, no other effect. Convention."""
 _CANDIDATES = 400
 """Random positions that are tried; if none is good, the best fiftieth of them is improved by descent. Convention."""
 _COMFORT = 0.02
@@ -50,20 +49,17 @@ def is_feasible(constraints: tuple[Constraint, ...], motion: Motion, reserve: fl
 
 def _about_to_move(q: Floats) -> list[Motion]:
     """Motions that stand at positions q (N, n) with the dry friction of a first movement in either direction."""
-    zero = np.zeros_like(q)
-    return [Motion(q, zero + speed, zero, zero) for speed in (-_CREEP, _CREEP)]
+    return [Motion.at(q, speed) for speed in (-SAME, SAME)]
 
 
 def _rest_excess(constraints: tuple[Constraint, ...], q: Floats) -> Floats:
     """Largest excess (N,) over all limits of standing at positions q (N, n), about to move in either direction."""
-    worst = [c.excess(motion).max(axis=1) for c in constraints for motion in _about_to_move(q)]
-    return np.max(worst, axis=0) if worst else np.full(len(q), -1.0)
+    parts = [constraint.excess(motion) for constraint in constraints for motion in _about_to_move(q)]
+    return np.asarray(np.hstack([np.full((len(q), 1), -1.0), *parts]).max(axis=1))
 
 
-def rest_positions(
-    constraints: tuple[Constraint, ...], limits: MotionLimits, count: int, rng: np.random.Generator
-) -> Floats:
-    """Positions (count, n) at which the robot can stand within all limits, dry friction of a first movement included.
+def rest_positions(constraints: tuple[Constraint, ...], limits: MotionLimits, rng: np.random.Generator) -> Floats:
+    """Positions (k, n) at which the robot can stand within all limits, dry friction of a first movement included.
 
     Raises:
         ExcitationError: There is none; it names the limits that are beyond reach at the best position found.
@@ -80,8 +76,8 @@ def rest_positions(
         excess = _rest_excess(constraints, candidates)
         if not np.any(excess < 0.0):
             raise _conflict(constraints, candidates[np.argmin(excess)])
-    chosen = rng.permutation(np.flatnonzero((excess <= np.quantile(excess, 0.25)) & (excess < 0.0)))
-    return candidates[np.resize(chosen, count)]
+    chosen = np.flatnonzero((excess <= np.quantile(excess, 0.25)) & (excess < 0.0))
+    return np.asarray(candidates[rng.permutation(chosen)])
 
 
 def _descend(constraints: tuple[Constraint, ...], q: Floats, low: Floats, high: Floats) -> Floats:
@@ -103,12 +99,12 @@ def _descend(constraints: tuple[Constraint, ...], q: Floats, low: Floats, high: 
 def _conflict(constraints: tuple[Constraint, ...], q: Floats) -> ExcitationError:
     beyond: dict[str, float] = {}  # one entry for both ends of a range
     for constraint in constraints:
-        worst = np.max([constraint.excess(motion)[0] for motion in _about_to_move(q[None, :])], axis=0)
-        for where, excess, scale, unit in zip(constraint.where, worst, constraint.scale, constraint.units, strict=True):
-            if excess >= 0.0:
-                beyond[f"{constraint.name} of {where} (by {excess * scale:.3g} {unit})"] = excess
+        excess = np.max([constraint.excess(motion)[0] for motion in _about_to_move(q[None, :])], axis=0)
+        for margin in constraint.margins(excess):
+            if margin.relative <= 0.0:
+                beyond[f"{margin.limit} of {margin.where} (by {-margin.margin:.3g} {margin.unit})"] = -margin.relative
     # the descent leaves joints right at the end of their range: they are in no conflict
-    named = [text for text, excess in beyond.items() if excess > _CREEP] or list(beyond)
+    named = [text for text, excess in beyond.items() if excess > SAME] or list(beyond)
     return ExcitationError(
         f"no position of the joints meets all limits; in conflict at the best one: {', '.join(named)}",
         remedy="Relax one of these limits or widen the position ranges.",

@@ -3,51 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
+from dynid.checks import as_number
 from dynid.errors import ArgumentError
 from dynid.excitation.hulls import Hull
 from dynid.robot.model import Robot
 from dynid.robot.parts import freeze_array
 
-_PER_JOINT = ("lower", "upper", "velocity", "acceleration", "jerk", "torque")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class HalfSpace:
-    """Points p of the root frame with ``normal @ p <= offset``."""
+class Wall(NamedTuple):
+    """Points p of the root frame with ``normal @ p <= offset`` are allowed."""
 
     normal: Floats
     """(3,) unit vector that points out of the allowed region."""
     offset: float
-    """Distance of the boundary from the root's origin along the normal [m]."""
-    name: str = "half-space"
-    """Name of the boundary in messages."""
-
-    def __post_init__(self) -> None:
-        """Make the normal a unit vector."""
-        normal = freeze_array(self.normal, (3,))
-        length = float(np.linalg.norm(normal))
-        if not 0.0 < length < np.inf:
-            raise ArgumentError("the normal of a half-space has no direction", remedy="Give three finite numbers.")
-        if not np.isfinite(self.offset):
-            raise ArgumentError(
-                f"the offset of half-space '{self.name}' is not finite: {self.offset}", remedy="Give metres."
-            )
-        object.__setattr__(self, "normal", freeze_array(normal / length, (3,)))
-        object.__setattr__(self, "offset", float(self.offset) / length)
+    """Distance of the wall from the root's origin along the normal [m]."""
+    name: str
+    """Name in messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Workspace:
     """Where the whole robot, or one point of it such as the tool centre, may be, and how fast the point may move."""
 
-    half_spaces: tuple[HalfSpace, ...] = ()
-    """Floor, walls, ceiling: the point stays in all of them, or every moving body; the base may stand anywhere."""
+    walls: tuple[Wall, ...] = ()
+    """Floor, walls, ceiling: the point stays behind all of them, or every moving body; the base may stand anywhere."""
     link: str | None = None
     """Name of the link that carries the point; None for the whole robot: its hulls, or where a body has none the
     origins of its links."""
@@ -61,15 +46,10 @@ class Workspace:
         object.__setattr__(self, "point", freeze_array(self.point, (3,)))
         if not self.speed > 0.0:
             raise ArgumentError(f"the speed of the tool must be positive, not {self.speed}")
-        if not self.half_spaces and (np.isinf(self.speed) or self.link is None):
+        if not self.walls and (np.isinf(self.speed) or self.link is None):
             raise ArgumentError(
                 "a workspace needs a floor, a wall or the speed of a link", remedy="Leave it out where there is none."
             )
-
-    @property
-    def tool(self) -> Hull:
-        """The point as a body."""
-        return Hull(link=self.link or "", corners=self.point[None])
 
     @classmethod
     def box(
@@ -78,31 +58,44 @@ class Workspace:
         upper: ArrayLike,
         *,
         link: str | None = None,
-        point: ArrayLike = (0, 0, 0),
+        point: ArrayLike = (0.0, 0.0, 0.0),
         speed: float = np.inf,
     ) -> Workspace:
         """A box between corners ``lower`` and ``upper`` (3,) [m], root frame; infinite where there is no wall."""
-        return cls(half_spaces=_box(lower, upper), link=link, point=np.asarray(point, dtype=float), speed=speed)
+        low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        if low.shape != (3,) or high.shape != (3,) or not np.all(low < high):
+            raise ArgumentError(
+                f"a lower end of the box is not below its upper end: {low.tolist()} and {high.tolist()}",
+                remedy="Give the corners in metres, lower one first; infinity where there is no wall.",
+            )
+        walls = tuple(
+            Wall(sign * np.eye(3)[axis], sign * value, f"{'xyz'[axis]} {relation} {value:g} m")
+            for sign, relation, corner in ((-1.0, ">=", low), (1.0, "<=", high))
+            for axis, value in enumerate(corner)
+            if np.isfinite(value)
+        )
+        return cls(walls=walls, link=link, point=np.asarray(point), speed=speed)
 
     @classmethod
     def floor(cls, height: float) -> Workspace:
         """A floor at that height for the whole robot [m], z of the root frame."""
         return cls.box([-np.inf, -np.inf, height], [np.inf] * 3)
 
+    @classmethod
+    def behind(cls, normal: ArrayLike, offset: float, *, link: str | None = None, name: str = "wall") -> Workspace:
+        """A wall in any direction: points p with ``normal @ p <= offset`` are allowed, root frame.
 
-def _box(lower: ArrayLike, upper: ArrayLike) -> tuple[HalfSpace, ...]:
-    low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
-    if low.shape != (3,) or high.shape != (3,) or not np.all(low < high):
-        raise ArgumentError(
-            f"a lower end of the box is not below its upper end: {low.tolist()} and {high.tolist()}",
-            remedy="Give the corners in metres, lower one first; infinity where there is no wall.",
-        )
-    return tuple(
-        HalfSpace(normal=sign * np.eye(3)[axis], offset=sign * value, name=f"{'xyz'[axis]} {relation} {value:g} m")
-        for sign, relation, corner in ((-1.0, ">=", low), (1.0, "<=", high))
-        for axis, value in enumerate(corner)
-        if np.isfinite(value)
-    )
+        Args:
+            normal: (3,) direction out of the allowed region, of any length.
+            offset: What the product with the normal must not exceed [m, for a unit vector].
+            link: Link whose origin stays behind the wall; None for the whole robot.
+            name: Name of the wall in messages.
+        """
+        direction = freeze_array(normal, (3,))
+        length = float(np.linalg.norm(direction))
+        if not length > 0.0:
+            raise ArgumentError("the normal of a wall has no direction", remedy="Give a vector that is not zero.")
+        return cls(walls=(Wall(direction / length, as_number("offset", offset) / length, name),), link=link)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,12 +127,11 @@ class MotionLimits:
 
     def __post_init__(self) -> None:
         """Check and freeze."""
-        for name in _PER_JOINT:
-            array = np.array(getattr(self, name), dtype=float)
-            if array.shape != (len(self.joint_names),) or np.isnan(array).any():
-                raise ArgumentError(f"{name} must have one number per joint", remedy="Use infinity for no limit.")
-            if name not in ("lower", "upper") and not np.all(array >= 0.0):
-                raise ArgumentError(f"{name} limits must not be negative")
+        for name in ("lower", "upper", "velocity", "acceleration", "jerk", "torque"):
+            array = np.array(_per_joint(name, getattr(self, name), len(self.joint_names)))
+            if np.isnan(array).any() or (name not in ("lower", "upper") and np.any(array < 0.0)):
+                remedy = "Give numbers, not negative ones for sizes; infinity where there is no limit."
+                raise ArgumentError(f"the limits of {name} are {array.tolist()}", remedy=remedy)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         if not np.all(self.lower <= self.upper):
@@ -157,23 +149,21 @@ class MotionLimits:
         scale: float = 0.8,
         acceleration: ArrayLike | None = None,
         jerk: ArrayLike = np.inf,
-        unlimited_range: float = np.pi,
     ) -> Self:
-        """The robot's own limits, reduced.
+        """The robot's own limits, reduced; half a turn either way for joints without, for cables rarely allow more.
 
         Args:
             robot: The robot with its limits of position, velocity, acceleration and effort.
             scale: Share of every limit to use; a position range shrinks about its middle.
             acceleration: Acceleration limits in place of the own ones, scalar or (n,), not scaled [rad/s^2 or m/s^2].
             jerk: Jerk limits, scalar or (n,), not scaled [rad/s^3 or m/s^3].
-            unlimited_range: Half-range [rad] for joints without position limits; cables rarely allow more than a turn.
         """
         if not 0.0 < scale <= 1.0:
             raise ArgumentError(f"scale must lie between 0 and 1, not {scale}", remedy="0.8 leaves a fifth in reserve.")
         _check_rails(robot)
         own = [joint.limits for joint in robot.moving_joints]
-        low = np.array([x.lower if np.isfinite(x.lower) else -unlimited_range for x in own])
-        high = np.array([x.upper if np.isfinite(x.upper) else unlimited_range for x in own])
+        low, high = np.array([[x.lower, x.upper] for x in own]).reshape(-1, 2).T
+        low, high = np.where(np.isfinite(low), low, -np.pi), np.where(np.isfinite(high), high, np.pi)
         middle, half = 0.5 * (low + high), 0.5 * scale * (high - low)
         given = [scale * x.acceleration for x in own] if acceleration is None else acceleration
         return cls(
@@ -209,12 +199,8 @@ def _per_joint(name: str, value: ArrayLike, count: int) -> Floats:
 
 def _check_rails(robot: Robot) -> None:
     """Refuse sliding joints without position limits: no default range suits them."""
-    rails = [
-        joint.name
-        for joint in robot.moving_joints
-        if joint.kind == "prismatic" and not (np.isfinite(joint.limits.lower) and np.isfinite(joint.limits.upper))
-    ]
-    if rails:
+    slides = [joint for joint in robot.moving_joints if joint.kind == "prismatic"]
+    if rails := [joint.name for joint in slides if not np.isfinite([joint.limits.lower, joint.limits.upper]).all()]:
         raise ArgumentError(
             f"no position limits are known for the sliding joint {', '.join(rails)}",
             remedy='Write <limit lower="..." upper="..."/> into the file, or use Robot.with_limits.',

@@ -12,24 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.information.cross_products import CrossProducts
-from dynid.lazy import cached_property
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import INERTIAL_SYMBOLS, INERTIAL_UNITS
 from dynid.robot.model import Robot
-from dynid.tape import Program, compile_tape, record
+from dynid.tape import record
 
 STEP_WIDTH = 0.02
 """Velocity over which dry friction is smoothed while a motion is designed [rad/s or m/s] (convention)."""
@@ -52,67 +51,31 @@ class Observation:
             rows: Quantities per unit of each parameter (m, b), as a function of q, dq and ddq (n,); scalar-agnostic.
             noise: (m,) standard deviation of each measured quantity, positive, in its SI unit.
         """
-        self.rows, self.noise = rows, noise
         states = {state: (dof,) for state in ("q", "dq", "ddq")}
         used = record(rows, **states).sparsity("output")
-        self._quantities, self.size = len(used), used.shape[1]
-        self._blocks = _blocks(used)
-        self._places = np.concatenate([(b.kept[:, None] * self.size + b.kept).ravel() for b in self._blocks])
-        self._weights = np.concatenate([np.full(len(b.kept) ** 2, noise[b.row] ** -2) for b in self._blocks])
-        self._tape = record(self._compact, **states)
-        self._products = CrossProducts(self._tape)
+        self.size = used.shape[1]
+        kept = {row: np.flatnonzero(columns) for row, columns in enumerate(used) if columns.any()}
+        # where each quantity's products stand in the information, row after row, and their weight
+        places = [columns[:, None] * self.size + columns for columns in kept.values()]
+        self._parts = [(place, float(noise[row]) ** -2) for place, row in zip(places, kept, strict=True)]
 
-    def _compact(self, q: Any, dq: Any, ddq: Any) -> dict[str, Any]:
-        rows = self.rows(q, dq, ddq)
-        return {block.name: rows[block.row, block.kept] for block in self._blocks}
+        def nonzero(q: Any, dq: Any, ddq: Any) -> dict[str, Any]:
+            found = rows(q, dq, ddq)
+            return {f"row{row}": found[row, columns] for row, columns in kept.items()}
 
-    @cached_property
-    def _program(self) -> Program:
-        return compile_tape(self._tape)
+        self._products = CrossProducts(record(nonzero, **states))
 
     def information(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
         """Information (b, b) of a motion given at N samples, each (N, n)."""
-        packed = np.concatenate([product.ravel() for product in self._products(q, dq, ddq)])
-        A = np.bincount(self._places, packed * self._weights, self.size**2)
-        return np.asarray(A, dtype=float).reshape(self.size, self.size)
+        A = np.zeros(self.size**2)
+        for (place, weight), product in zip(self._parts, self._products(q, dq, ddq), strict=True):
+            A[place] += weight * product
+        return A.reshape(self.size, self.size)
 
     def pullback(self, G: Floats, q: Floats, dq: Floats, ddq: Floats) -> tuple[Floats, Floats, Floats]:
         """Gradients of ``sum(G * information)`` with respect to q, dq, ddq, each (N, n), for a cotangent G (b, b)."""
-        packed = self._weights * G.take(self._places)
-        weights = [packed[block.square].reshape(len(block.kept), -1) for block in self._blocks]
-        gradient = self._products.pullback(weights, q, dq, ddq)
+        gradient = self._products.pullback([weight * G.take(place) for place, weight in self._parts], q, dq, ddq)
         return gradient["q"], gradient["dq"], gradient["ddq"]
-
-    def matrix(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
-        """Weighted observation matrix W (N m, b), sample after sample; the information is ``W.T @ W``."""
-        W = np.zeros((len(q), self._quantities, self.size))
-        parts = self._program(q, dq, ddq)
-        for block in self._blocks:
-            W[:, block.row, block.kept] = parts[block.name] / self.noise[block.row]
-        return W.reshape(-1, self.size)
-
-
-class _Block(NamedTuple):
-    """The part of the observation matrix that one measured quantity fills."""
-
-    name: str
-    row: int
-    """Number of the quantity."""
-    kept: Ints
-    """Its non-zero columns among the b."""
-    square: slice
-    """Where its part of the information stands among those of all quantities, packed one after the other."""
-
-
-def _blocks(used: Bools) -> list[_Block]:
-    blocks: list[_Block] = []
-    start = 0
-    for row, columns in enumerate(used):
-        kept = np.flatnonzero(columns)
-        if len(kept):
-            blocks.append(_Block(f"row{row}", row, kept, slice(start, start + len(kept) ** 2)))
-            start += len(kept) ** 2
-    return blocks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,14 +132,15 @@ class Measured:
         """
         return cls(kind="load torques", noise=np.asarray(noise, dtype=float), link=link)
 
-    @property
-    def noise_text(self) -> str:
-        """A phrase that states the noise on which predictions rest."""
+    def describe_assumed(self, rate_hz: float) -> str:
+        """A phrase that states the noise and the rate on which predictions rest."""
         if self.kind == "load wrench":
-            return f"noise of {self.noise[0]:g} N in each force and {self.noise[-1]:g} N m in each moment"
-        low, high = np.min(self.noise), np.max(self.noise)
-        span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-        return f"torque noise of {span} N m (N where a joint slides)"
+            noise = f"noise of {self.noise[0]:g} N in each force and {self.noise[-1]:g} N m in each moment"
+        else:
+            low, high = np.min(self.noise), np.max(self.noise)
+            span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+            noise = f"torque noise of {span} N m (N where a joint slides)"
+        return f"{noise}, independent from sample to sample at {rate_hz:g} Hz"
 
     def observation(self, robot: Robot) -> Observation:
         """The quantities, recorded and compiled for a robot."""

@@ -16,9 +16,8 @@ from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole, check_kind
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.base import Constraint
+from dynid.excitation.base import Constraint, Margin
 from dynid.excitation.constraints import (
-    Margin,
     build_constraints,
     find_unchecked_limits,
     measure_margins,
@@ -32,9 +31,10 @@ from dynid.excitation.feasibility import is_feasible, rest_positions
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.excitation.trajectories.trajectory import ROUNDING, Motion
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
+from dynid.spatial import SAME
 
 _BOXES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 """Shares of the ranges and velocities for the points, tried in this order. Convention."""
@@ -43,10 +43,6 @@ _ACCELERATIONS = (1.0, 0.7, 0.5, 0.35, 0.25)
 jerk. Convention."""
 _PER_SEGMENT = 100
 """Samples of each segment at which limits are checked, besides the exact extrema. Convention."""
-_BETWEEN_SAMPLES = 1.0 - np.cos(np.pi / _PER_SEGMENT)
-"""Relative reserve to limits that are checked at samples only: a segment has at most two half-waves."""
-_EXACT = ("position", "velocity", "acceleration")
-"""Limits whose extrema are among the checked times."""
 
 
 def design_energy_points(
@@ -100,7 +96,7 @@ def design_energy_points(
     constraints = build_constraints(robot, limits)
     rest = _resting_position(constraints, limits, seed)
     # a segment may pass its limits by rounding
-    velocity, acceleration = ((1.0 - 2.0 * ROUNDING) * bound for bound in (limits.velocity, limits.acceleration))
+    velocity, acceleration = ((1.0 - 2.0 * SAME) * bound for bound in (limits.velocity, limits.acceleration))
     model = EnergyPoints(robot, lower=limits.lower, upper=limits.upper, velocity=velocity)
     points: PointSequence | None = None
     for number, share in enumerate(_BOXES):
@@ -111,11 +107,28 @@ def design_energy_points(
         )  # fmt: skip
         for slower in _ACCELERATIONS:
             path = points.trajectory(velocity=velocity, acceleration=slower * acceleration, rest=rest)
-            margins = measure_margins(constraints, path.motion(path.check_times(_PER_SEGMENT)))
+            motion = path.motion(path.check_times(_PER_SEGMENT))
+            margins = measure_margins(constraints, motion)
             passed = _passed_limits(margins)
             if not passed:
                 design = PointDesign(sequence=points, box_share=share, acceleration_share=slower)
-                return _plan(robot, limits, design, path, margins, cost, measured, rate_hz, seed)
+                return Excitation(
+                    robot=robot.name,
+                    trajectory=path,
+                    limits=limits,
+                    criterion=cost,
+                    value=cost.value(points.W),
+                    information=_information(robot, measured, path, rate_hz),
+                    parameter_names=measured.names,
+                    parameter_units=measured.units,
+                    assumed=measured.describe_assumed(rate_hz),
+                    margins=margins,
+                    coverage=measure_speed_shares(motion, limits.velocity),
+                    seed=seed,
+                    history=(),
+                    not_checked=find_unchecked_limits(robot, limits, constraints),
+                    points=design,
+                )
             if "position" in passed:  # longer segments overshoot more
                 break
     places = [f"{limit} of {where}" for limit, names in passed.items() for where in names]
@@ -158,19 +171,21 @@ def check_point_limits(limits: MotionLimits) -> None:
 
 def _passed_limits(margins: tuple[Margin, ...]) -> dict[str, dict[str, None]]:
     """The limits that a motion passes, each with the joints or places concerned: once, whichever end is passed."""
+    exact = ("position", "velocity", "acceleration")  # their extrema are among the checked times
+    between_samples = 1.0 - np.cos(np.pi / _PER_SEGMENT)  # a segment has at most two half-waves
     passed: dict[str, dict[str, None]] = {}
     for margin in margins:
-        if margin.relative < (0.0 if margin.limit in _EXACT else _BETWEEN_SAMPLES):
+        if margin.relative < (0.0 if margin.limit in exact else between_samples):
             passed.setdefault(margin.limit, {})[margin.where] = None
     return passed
 
 
 def _resting_position(constraints: tuple[Constraint, ...], limits: MotionLimits, seed: int) -> Floats:
     """The position (n,) in which the motion starts and ends, and about which the box shrinks: the middle if allowed."""
-    middle = 0.5 * (limits.lower + limits.upper)[None]
-    if is_feasible(constraints, Motion(middle, 0.0 * middle, 0.0 * middle, 0.0 * middle)):
-        return np.asarray(middle[0])
-    return np.asarray(rest_positions(constraints, limits, 1, np.random.default_rng(seed))[0])
+    middle = 0.5 * (limits.lower + limits.upper)
+    if is_feasible(constraints, Motion.at(middle[None])):
+        return np.asarray(middle)
+    return np.asarray(rest_positions(constraints, limits, np.random.default_rng(seed))[0])
 
 
 def _shrink(points: PointSequence | None, rest: Floats, number: int) -> PointSequence | None:
@@ -190,38 +205,12 @@ def _make_report(
     return lambda number, value: progress((box + min(number / starts, 1.0)) / len(_BOXES), value)
 
 
-def _plan(
-    robot: Robot,
-    limits: MotionLimits,
-    design: PointDesign,
-    path: QuinticTrajectory,
-    margins: tuple[Margin, ...],
-    cost: Criterion,
-    measured: Measured,
-    rate_hz: float,
-    seed: int,
-) -> Excitation:
-    """The motion with the information of the torques along it."""
+def _information(robot: Robot, measured: Measured, path: QuinticTrajectory, rate_hz: float) -> Floats:
+    """Information (b, b) of measurements along the motion."""
     times = path.times(rate_hz)
-    information = np.array(measured.observation(robot).information(*path.evaluate(times[times <= path.duration])))
+    information = measured.observation(robot).information(*path.evaluate(times[times <= path.duration]))
     if not eigvalsh(information)[0] > 0.0:
         raise ExcitationError(
             "the torques along the motion do not reveal all parameters of the robot", remedy="Use more points."
         )
-    return Excitation(
-        robot=robot.name,
-        trajectory=path,
-        limits=limits,
-        criterion=cost,
-        value=cost.value(design.sequence.W),
-        information=information,
-        parameter_names=measured.names,
-        parameter_units=measured.units,
-        assumed=f"{measured.noise_text}, independent from sample to sample at {rate_hz:g} Hz",
-        margins=margins,
-        coverage=measure_speed_shares(path.motion(path.check_times(_PER_SEGMENT)), limits.velocity),
-        seed=seed,
-        history=(),
-        not_checked=find_unchecked_limits(robot, limits),
-        points=design,
-    )
+    return information

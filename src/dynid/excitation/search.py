@@ -10,25 +10,23 @@ smooth maximum per limit, was measured beside it (Panda from two starts, PUMA 56
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from dynid.arrays import Floats
+from dynid.checks import as_number, as_whole
 from dynid.excitation.base import Constraint
-from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import Criterion
-from dynid.excitation.design_settings import DesignTask
 from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
-from dynid.excitation.measured import Observation, with_smooth_friction
+from dynid.excitation.limits import MotionLimits
+from dynid.excitation.measured import Observation
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import Motion
-
-SINGULAR_OBJECTIVE = 50.0
-"""Objective of singular information: above any logarithm of a condition number, finite for the line search. Convention.
-"""
 
 
 class DesignProblem:
@@ -42,11 +40,11 @@ class DesignProblem:
         self,
         family: FourierTrajectory,
         observation: Observation,
-        constraints: tuple[Constraint, ...],
+        limits: MotionLimits,
+        constraints: tuple[Constraint, ...] = (),
         *,
-        sizes: tuple[Floats, Floats, Floats],
-        samples: int,
-        repetitions: float = 1.0,
+        samples: int | None = None,
+        rate_hz: float = 1.0,
         prior: Floats | None = None,
     ) -> None:
         """Evaluate the basis once.
@@ -54,21 +52,21 @@ class DesignProblem:
         Args:
             family: A Fourier series; its own coefficients do not matter.
             observation: What the motion is to reveal.
-            constraints: The limits.
-            sizes: Half-ranges of position, velocity and acceleration (n,), which scale the variables.
-            samples: Number of samples over the recorded part.
-            repetitions: Number of real measurements that each sample stands for.
+            limits: They scale the variables.
+            constraints: The limits that are kept.
+            samples: Number of samples over the recorded part. By default thirty per period of the fastest harmonic, at
+                least 100. Convention: a series of K harmonics has 1 + 2 K coefficients, so 15 each are 30 per period.
+            rate_hz: Independent measurements per second that they stand for [Hz].
             prior: (b, b) information of earlier experiments.
         """
-        self.family = family
-        self.observation = observation
-        self.constraints = constraints
-        self.samples = samples
-        self.prior = prior
-        self.repetitions = repetitions
-        times, self._recorded = family.grid(samples)
-        self._basis = [family.basis(times, order) for order in range(4)]
-        self._seen = np.vstack([basis[self._recorded] for basis in self._basis[:3]])
+        self.family, self.observation, self.limits, self.constraints = family, observation, limits, constraints
+        self.samples = max(100, 15 * len(family.coefficients)) if samples is None else samples
+        self.prior, self._repetitions = prior, rate_hz * family.period_s / self.samples
+        self._times, recorded = family.grid(self.samples)
+        self._basis = [family.basis(self._times, order) for order in range(4)]
+        self._seen = np.vstack([basis[recorded] for basis in self._basis[:3]])
+        span = limits.upper - limits.lower
+        sizes = (np.where(np.isfinite(span), 0.5 * span, np.pi), limits.velocity, limits.acceleration)
         self.scale = np.min([_reach(b, size) for b, size in zip(self._basis[:3], sizes, strict=True)], axis=0)
         self._multipliers = [np.zeros_like(c.excess(self.motion(np.zeros(self.size)))) for c in self.constraints]
 
@@ -95,29 +93,28 @@ class DesignProblem:
 
     def information(self, x: Floats) -> Floats:
         """Information (b, b) of the recorded part and of earlier experiments."""
-        return self._total(self.observation.information(*self._states(x)))
+        A = self._repetitions * self.observation.information(*self._states(x))
+        return A if self.prior is None else A + self.prior
 
     def _states(self, x: Floats) -> Floats:
         """Positions, velocities and accelerations (3, N, n) of the recorded part."""
         return (self._seen @ self._coefficients(x)).reshape(3, self.samples, -1)
 
-    def _total(self, A: Floats) -> Floats:
-        A = A * self.repetitions
-        return A if self.prior is None else A + self.prior
+    def make_feasible(
+        self, trajectory: FourierTrajectory, times: Floats | None = None, reserve: float = 0.0
+    ) -> FourierTrajectory | None:
+        """As `with_feasible_amplitude`, at the samples or at other times (N,) [s]."""
+        return with_feasible_amplitude(trajectory, self.constraints, self._times if times is None else times, reserve)
+
+    def value(self, trajectory: FourierTrajectory, criterion: Criterion) -> float:
+        """Criterion of a trajectory of the family, infinite where it reveals too little."""
+        return criterion.of_information(self.information(self.variables(trajectory)))[0]
 
     def objective(self, x: Floats, criterion: Criterion) -> tuple[float, Floats]:
         """Criterion (its logarithm where it is positive) and gradient."""
-        states = self._states(x)
-        A = self.observation.information(*states)
-        try:
-            value, G = criterion.of_information(self._total(A))
-        except np.linalg.LinAlgError:
-            return SINGULAR_OBJECTIVE, np.zeros_like(x)
-        if criterion.positive:
-            value, G = float(np.log(value)), G / value
-        else:
-            value, G = value / len(A), G / len(A)
-        gradient = np.vstack(self.observation.pullback(G * self.repetitions, *states))
+        A = self.information(x)
+        value, G = criterion.flatten(*criterion.of_information(A), len(A))
+        gradient = np.vstack(self.observation.pullback(G * self._repetitions, *self._states(x)))
         return value, self._chain(self._seen, gradient)
 
     def _chain(self, basis: Floats, gradient: Floats) -> Floats:
@@ -165,8 +162,30 @@ _WEIGHT = 10.0
 """Weight of the squared relative excess over the limits in the augmented Lagrangian. Convention."""
 _SWING = 0.4
 """Spread of the random starts' coefficients, relative to the largest of each basis function alone. Convention."""
-_REST_POSITIONS = 20
-"""Positions that a start tries to swing about before it stands still. Convention."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SearchSettings:
+    """How long a search looks, and from where."""
+
+    initial: Any = None
+    """An earlier design (`Excitation`) or Fourier series to continue from, in addition to the random starts; its path
+    is run in the new time."""
+    starts: int = 2
+    """Number of random starts; 0 is allowed with ``initial``."""
+    time_limit_s: float = 60.0
+    """Time after which the search stops and the best motion so far is returned [s]."""
+    iterations: int = 80
+    """Steps of L-BFGS per outer iteration."""
+    outer: int = 12
+    """Outer iterations per start; the stages of the criterion share them."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        as_whole("starts", self.starts, least=1 if self.initial is None else 0)
+        as_number("time_limit_s", self.time_limit_s, least=0.0)
+        as_whole("iterations", self.iterations, least=1)
+        as_whole("outer", self.outer, least=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +210,37 @@ Progress = Callable[[Step], None]
 """Called after every outer iteration of every start, with the step that it reached."""
 
 
-def search(task: DesignTask, progress: Progress) -> tuple[list[Step], bool]:
-    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised."""
-    steps: list[Step] = []
+def search(
+    problem: DesignProblem,
+    criterion: Criterion,
+    settings: SearchSettings,
+    initial: FourierTrajectory | None,
+    seed: int,
+    progress: Progress,
+) -> tuple[list[Step], bool]:
+    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised.
 
-    def report(step: Step) -> None:
-        steps.append(step)
-        progress(step)
+    Args:
+        problem: What is searched.
+        criterion: What is minimised.
+        settings: The effort.
+        initial: An earlier motion of the same family to continue from.
+        seed: Seed of the random starts.
+        progress: Called with every step.
+    """
+    begun, steps = time.monotonic(), list[Step]()
+
+    def is_late() -> bool:
+        return time.monotonic() - begun > settings.time_limit_s
 
     try:
-        problem = _problem(task)
-        for number in range(task.settings.starts + (task.initial is not None)):
-            _descend(task, problem, number, report)
+        for number in range(settings.starts + (initial is not None)):
+            rng = np.random.default_rng([seed, number])
+            start = _first_trajectory(problem, initial if number == 0 else None, rng)
+            for iteration, (excess, motion) in enumerate(_descend(problem, start, criterion, settings, is_late)):
+                value = np.inf if motion is None else problem.value(motion, criterion)
+                steps.append(Step(number, iteration, value, excess, time.monotonic() - begun, motion))
+                progress(steps[-1])
     except KeyboardInterrupt:
         if not steps:
             raise
@@ -210,22 +248,45 @@ def search(task: DesignTask, progress: Progress) -> tuple[list[Step], bool]:
     return steps, False
 
 
-def _descend(task: DesignTask, problem: DesignProblem, number: int, progress: Progress) -> None:
-    """Improve one start until the outer iterations or the deadline end it; every step is reported."""
-    criterion, settings = task.goal.criterion, task.settings
-    start = _first_trajectory(task, problem, number)
-    times, _ = problem.family.grid(problem.samples)
-    progress(Step(number, 0, _value(problem, start, criterion), 0.0, task.elapsed_s, start))
+def _first_trajectory(
+    problem: DesignProblem, initial: FourierTrajectory | None, rng: np.random.Generator
+) -> FourierTrajectory:
+    """A feasible start: the earlier motion where there is one, otherwise one that swings about a rest position."""
+    earlier = None if initial is None else problem.make_feasible(initial)
+    if earlier is not None:
+        return earlier
+    for q in rest_positions(problem.constraints, problem.limits, rng):
+        swing = problem.family.with_coefficients(problem.scale * rng.normal(size=problem.scale.shape))
+        start = problem.make_feasible(swing.with_amplitude(_SWING, q))
+        if start is not None:
+            return start
+    return problem.family.with_amplitude(0.0, q)
+
+
+def _descend(
+    problem: DesignProblem,
+    start: FourierTrajectory,
+    criterion: Criterion,
+    settings: SearchSettings,
+    is_late: Callable[[], bool],
+) -> Iterator[tuple[float, FourierTrajectory | None]]:
+    """Improve a start until the outer iterations or the deadline end it.
+
+    Yields:
+        The start and the motion after each outer iteration: its largest excess over a limit, in units of the limit, and
+        the motion with an amplitude that is feasible, None where there is none.
+    """
+    yield 0.0, start
     problem.forget_multipliers()
     x = problem.variables(start)
 
     def stop_when_late(_: Floats) -> None:
-        if task.is_late:
+        if is_late():
             raise StopIteration
 
     stages = criterion.stages()
     for iteration in range(settings.outer):
-        if task.is_late:
+        if is_late():
             break
         stage = stages[min(iteration * len(stages) // max(settings.outer - 1, 1), len(stages) - 1)]
         options = {"maxiter": settings.iterations, "maxcor": MEMORY}
@@ -233,45 +294,4 @@ def _descend(task: DesignTask, problem: DesignProblem, number: int, progress: Pr
             problem.lagrangian, x, args=(stage, _WEIGHT), jac=True, method="L-BFGS-B", callback=stop_when_late,
             options=options,
         ).x  # fmt: skip
-        excess = problem.update_multipliers(x, _WEIGHT)
-        feasible = with_feasible_amplitude(problem.trajectory(x), problem.constraints, times)
-        value = np.inf if feasible is None else _value(problem, feasible, criterion)
-        progress(Step(number, iteration + 1, value, excess, task.elapsed_s, feasible))
-
-
-def _value(problem: DesignProblem, trajectory: FourierTrajectory, criterion: Criterion) -> float:
-    try:
-        return criterion.of_information(problem.information(problem.variables(trajectory)))[0]
-    except np.linalg.LinAlgError:
-        return np.inf
-
-
-def _problem(task: DesignTask) -> DesignProblem:
-    """The problem with smooth friction, whose gradients exist."""
-    robot, limits = with_smooth_friction(task.robot), task.limits
-    span = limits.upper - limits.lower
-    return DesignProblem(
-        task.family,
-        task.measured.observation(robot),
-        build_constraints(robot, limits),
-        sizes=(np.where(np.isfinite(span), 0.5 * span, np.pi), limits.velocity, limits.acceleration),
-        samples=task.samples,
-        repetitions=task.repetitions,
-        prior=task.prior,
-    )
-
-
-def _first_trajectory(task: DesignTask, problem: DesignProblem, number: int) -> FourierTrajectory:
-    """A feasible start: number 0 is the earlier motion where there is one, others swing about a rest position."""
-    times, _ = task.family.grid(task.samples)
-    if task.initial is not None and number == 0:
-        earlier = with_feasible_amplitude(task.initial, problem.constraints, times)
-        if earlier is not None:
-            return earlier
-    rng = np.random.default_rng([task.seed, number])
-    for q in rest_positions(problem.constraints, task.limits, _REST_POSITIONS, rng):
-        swing = task.family.with_coefficients(problem.scale * rng.normal(size=problem.scale.shape))
-        start = with_feasible_amplitude(swing.with_amplitude(_SWING, q), problem.constraints, times)
-        if start is not None:
-            return start
-    return task.family.with_amplitude(0.0, q)
+        yield problem.update_multipliers(x, _WEIGHT), problem.make_feasible(problem.trajectory(x))

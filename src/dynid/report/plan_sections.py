@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynid.excitation.constraints import Margin
+from dynid.excitation.base import Margin
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.trajectories.trajectory import Samples
 from dynid.kernels import inverse_dynamics

@@ -12,21 +12,15 @@ from msgspec import Meta
 from dynid.actuators.command_design import refine_commands
 from dynid.actuators.servo_files import read_servo_model
 from dynid.errors import ArgumentError, DescriptionError
+from dynid.excitation.collision_shapes import urdf_hulls
 from dynid.excitation.command_motion import CommandPlan, design_commands
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
-from dynid.excitation.design_settings import SearchSettings
-from dynid.excitation.excitation import Excitation
-from dynid.excitation.hulls import Hull, urdf_hulls
+from dynid.excitation.excitation import PLAN_FILES, Excitation, check_rate
+from dynid.excitation.hulls import Hull
 from dynid.excitation.limits import MotionLimits, Workspace
-from dynid.excitation.plan_files import (
-    PLAN_FILES,
-    check_rate,
-    plan_contents,
-    write_plan,
-)
 from dynid.excitation.point_design import check_count, check_point_limits, design_energy_points
-from dynid.excitation.search import Step
+from dynid.excitation.search import SearchSettings, Step
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice
@@ -162,7 +156,7 @@ class DesignRun:
 
     def to_json(self) -> dict[str, Any]:
         """Contents of ``plan.json``."""
-        return plan_contents(self.plan) if isinstance(self.plan, Excitation) else self.plan.contents()
+        return self.plan.contents()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,7 +179,7 @@ class DesignMotion(Task[DesignRun]):
     def write(self, folder: RunFolder, result: DesignRun) -> DesignRun:
         plan = result.plan
         if isinstance(plan, Excitation):
-            write_plan(plan, folder.path, rate_hz=self.recipe.rate, force=True)
+            plan.write(folder.path, rate_hz=self.recipe.rate, force=True)
         else:
             plan.write_csv(folder.path / "commands.csv", force=True)
             folder.write("plan.txt", plan.summary() + "\n")

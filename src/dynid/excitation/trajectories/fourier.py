@@ -4,20 +4,21 @@ The series is the one of Swevers et al. 1997 (Optimal robot excitation and ident
 
     q(t) = q0 + sum_k  a_k / (k w) sin(k w t) - b_k / (k w) cos(k w t),
 
-so that ``a_k``, ``b_k`` are amplitudes of velocity. A robot must start and stop at rest: before and after the periods
-a smooth window scales the excursion from ``q0`` up from zero and down to zero. This keeps the motion linear in its
-coefficients and inside any position range that contains the periodic part and ``q0``.
+so that ``a_k``, ``b_k`` are amplitudes of velocity. A robot must start and stop at rest: for a quarter of a period
+before and after the recorded one, a smooth window scales the excursion from ``q0`` up from zero and down to zero. This
+keeps the motion linear in its coefficients and inside any position range that contains the periodic part and ``q0``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
 from numpy.polynomial import Polynomial
 
 from dynid.arrays import Floats
+from dynid.checks import as_number
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 
@@ -36,32 +37,20 @@ class FourierTrajectory(Trajectory):
     """(1 + 2 K, n): ``q0`` [rad or m], then ``a_1 ... a_K``, then ``b_1 ... b_K`` [rad/s or m/s]."""
     period_s: float
     """Period of the lowest harmonic [s]."""
-    lead_s: float | None = None
-    """Length of the lead-in and of the lead-out [s]; a quarter of the period by default."""
-    periods: int = 1
-    """Number of times that the period is run."""
-    _lead: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check and freeze."""
         coefficients = np.array(self.coefficients, dtype=float)
         if coefficients.ndim != 2 or coefficients.shape[0] % 2 == 0 or not np.isfinite(coefficients).all():
             raise ArgumentError("Fourier coefficients must be finite, of shape (1 + 2 K, n)")
-        lead = self.period_s / 4 if self.lead_s is None else self.lead_s
-        if not (0.0 < self.period_s < np.inf and 0.0 < lead < np.inf and self.periods >= 1):
-            raise ArgumentError(
-                "period, lead and number of periods must be positive and finite", remedy="Give the lengths in seconds."
-            )
+        as_number("period_s", self.period_s, above=0.0)
         coefficients.setflags(write=False)
         object.__setattr__(self, "coefficients", coefficients)
-        object.__setattr__(self, "_lead", float(lead))
 
     @classmethod
-    def still(
-        cls, dof: int, *, period_s: float, harmonics: int, lead_s: float | None = None, periods: int = 1
-    ) -> FourierTrajectory:
+    def still(cls, dof: int, *, period_s: float, harmonics: int) -> FourierTrajectory:
         """A series with all coefficients zero: the family that a design searches."""
-        return cls(coefficients=np.zeros((1 + 2 * harmonics, dof)), period_s=period_s, lead_s=lead_s, periods=periods)
+        return cls(coefficients=np.zeros((1 + 2 * harmonics, dof)), period_s=period_s)
 
     @property
     def harmonics(self) -> int:
@@ -69,13 +58,18 @@ class FourierTrajectory(Trajectory):
         return len(self.coefficients) // 2
 
     @property
+    def _lead(self) -> float:
+        """Length of the lead-in and of the lead-out [s]."""
+        return self.period_s / 4
+
+    @property
     def duration(self) -> float:
-        """Lead-in, periods and lead-out [s]."""
-        return self.periods * self.period_s + 2.0 * self._lead
+        """Lead-in, period and lead-out [s]."""
+        return self.period_s + 2.0 * self._lead
 
     @property
     def recorded(self) -> tuple[float, float]:
-        """Start and end of the undisturbed periods [s]."""
+        """Start and end of the undisturbed period [s]."""
         return self._lead, self.duration - self._lead
 
     @property
@@ -84,19 +78,17 @@ class FourierTrajectory(Trajectory):
         return np.asarray(self.coefficients[0])
 
     def with_coefficients(self, coefficients: Floats) -> FourierTrajectory:
-        """The same period, lead and number of periods with other coefficients (1 + 2 K, n)."""
+        """The same period with other coefficients (1 + 2 K, n)."""
         return replace(self, coefficients=coefficients)
 
     def fit(self, other: FourierTrajectory) -> FourierTrajectory:
         """Another series' path in this period, by the harmonics that both have."""
         common = min(self.harmonics, other.harmonics)
-        coefficients = np.zeros((1 + 2 * self.harmonics, other.dof))
-        coefficients[0] = other.centre
-        for ours, theirs in ((1, 1), (1 + self.harmonics, 1 + other.harmonics)):
-            # a_k / (k w) is an excursion: the same path in another period has other velocities
-            speeds = other.coefficients[theirs : theirs + common] * (other.period_s / self.period_s)
-            coefficients[ours : ours + common] = speeds
-        return self.with_coefficients(coefficients)
+        ours = np.zeros((2, self.harmonics, other.dof))
+        theirs = other.coefficients[1:].reshape(2, other.harmonics, other.dof)
+        # a_k / (k w) is an excursion: the same path in another period has other velocities
+        ours[:, :common] = theirs[:, :common] * (other.period_s / self.period_s)
+        return self.with_coefficients(np.vstack([other.centre, *ours]))
 
     def with_amplitude(self, factor: float, centre: Floats | None = None) -> FourierTrajectory:
         """The same motion about a centre (n,), its own by default, with every excursion multiplied by ``factor``."""
@@ -111,18 +103,16 @@ class FourierTrajectory(Trajectory):
 
     @property
     def lowest_rate_hz(self) -> float:
-        """Two samples per coefficient over the recorded part [Hz]."""
-        start, end = self.recorded
-        return 2.0 * len(self.coefficients) / (end - start)
+        """Two samples per coefficient over the recorded period [Hz]."""
+        return 2.0 * len(self.coefficients) / self.period_s
 
     def grid(self, count: int) -> tuple[Floats, slice]:
-        """Times over the whole motion (N,) [s], and the slice of the ``count`` times of the recorded part."""
-        start, end = self.recorded
-        step = (end - start) / count
-        before = np.linspace(0.0, start, int(np.ceil(start / step)), endpoint=False)
-        after = np.linspace(end, self.duration, 1 + int(np.ceil((self.duration - end) / step)))
-        times = np.concatenate([before, start + step * np.arange(count), after])
-        return times, slice(len(before), len(before) + count)
+        """Times over the whole motion (N,) [s], and the slice of the ``count`` times of the recorded period."""
+        (start, end), lead = self.recorded, int(np.ceil(count / 4))
+        before = np.linspace(0.0, start, lead, endpoint=False)
+        inside = start + self.period_s / count * np.arange(count)
+        times = np.concatenate([before, inside, np.linspace(end, self.duration, 1 + lead)])
+        return times, slice(lead, lead + count)
 
     def derivative(self, t: Floats, order: int) -> Floats:
         """Derivative of order 0 to 3 at times t (N,): (N, n)."""

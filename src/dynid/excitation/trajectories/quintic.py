@@ -12,19 +12,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial.polynomial import polyder, polyroots, polyval
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.trajectories.trajectory import ROUNDING, Trajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.spatial import SAME
 
 _SHORTEST_S = 1e-3
 """Shortest segment that is tried [s]. Convention."""
 _LADDER = np.geomspace(1.0, 1e17, 4000)
 """Segment times that are tried, upwards, as multiples of the shortest possible one: 1 % apart. Convention."""
-_GRID = 64
-"""Times of each finer grid: 64 samples of 1 %, six times over, are 1e-13. Convention."""
 
 
 def quintic_coefficients(q_a: Floats, q_b: Floats, dq_a: Floats, dq_b: Floats, duration: ArrayLike) -> Floats:
@@ -40,12 +41,7 @@ def quintic_coefficients(q_a: Floats, q_b: Floats, dq_a: Floats, dq_b: Floats, d
 
 def _evaluate(a: Floats, u: Floats, order: int) -> Floats:
     """Derivative of the polynomials a (..., 6) at relative times u (...): [GautierKhalil1992] eqs. (24) to (26)."""
-    for _ in range(order):
-        a = a[..., 1:] * np.arange(1, a.shape[-1])
-    value = np.zeros(np.broadcast_shapes(a.shape[:-1], u.shape))
-    for k in reversed(range(a.shape[-1])):
-        value = value * u + a[..., k]
-    return value
+    return np.asarray(polyval(u, np.moveaxis(polyder(a, order, axis=-1), -1, 0), tensor=False))
 
 
 def segment_peaks(a: Floats, duration: ArrayLike) -> tuple[Floats, Floats]:
@@ -78,7 +74,7 @@ def shortest_segment(
     """Shortest duration [s] that keeps every joint of a segment within its velocity and acceleration limits.
 
     Durations are searched upwards from a bound below which the mean velocity or the change of velocity is too large, in
-    small steps, then refined.
+    small steps; the last step is refined.
 
     Args:
         q: Positions (n,) at start and end [rad or m].
@@ -86,38 +82,35 @@ def shortest_segment(
         velocity: (n,) limits, infinite for none [rad/s or m/s].
         acceleration: (n,) limits, infinite for none [rad/s^2 or m/s^2].
     """
-    if np.any(np.abs(dq) > velocity * (1 + ROUNDING)):
+    if np.any(np.abs(dq) > velocity * (1 + SAME)):
         raise ExcitationError("a point is faster than the velocity limit", remedy="Choose slower points.")
 
-    def first_admissible(T: Floats) -> int | None:
-        peaks = segment_peaks(quintic_coefficients(*q, *dq, T[:, None]), T[:, None])
-        bounds = (1 + ROUNDING) * velocity, (1 + ROUNDING) * acceleration
-        good = np.all((peaks[0] <= bounds[0]) & (peaks[1] <= bounds[1]), axis=1)
-        return int(np.argmax(good)) if good.any() else None
+    def excess(durations: Floats) -> Floats:
+        """Largest share (k,) by which segments of durations (k,) pass a limit."""
+        T = durations[:, None]
+        speeds, rates = segment_peaks(quintic_coefficients(*q, *dq, T), T)
+        return np.asarray(np.maximum(speeds / velocity, rates / acceleration).max(axis=1) - (1.0 + SAME))
 
     least = max(
         float(np.max(np.abs(q[1] - q[0]) / velocity)), float(np.max(np.abs(dq[1] - dq[0]) / acceleration)), _SHORTEST_S
     )
-    for part in np.split(least * _LADDER, 20):
-        first = first_admissible(part)
-        if first is not None:
-            low, high = (part[first] / _LADDER[1] if first == 0 else part[first - 1]), part[first]
+    for durations in np.split(least * _LADDER, 20):
+        admissible = durations[excess(durations) <= 0.0]
+        if admissible.size:
             break
     else:
         raise ExcitationError("no segment time meets velocity and acceleration limits", remedy="Choose slower points.")
-    for _ in range(6):
-        grid = np.linspace(max(low, least), high, _GRID)
-        first = first_admissible(grid) or 0
-        low, high = grid[max(first - 1, 0)], grid[first]
-    return float(high)
+    first = float(admissible[0])
+    if first <= least:
+        return first
+    return float(brentq(lambda T: excess(np.array([T]))[0], first / _LADDER[1], first))
 
 
 def _roots_inside(a: Floats, order: int, T: float) -> Floats:
     """Times within (0, T) at which a derivative of the polynomial a (6,) is zero."""
-    for _ in range(order):
-        a = a[1:] * np.arange(1, len(a))
-    roots = np.polynomial.polynomial.polyroots(np.trim_zeros(a, "b") if a.any() else a[:1])  # none at rest
-    inside = (np.abs(roots.imag) < ROUNDING * T) & (roots.real > 0.0) & (roots.real < T)
+    derivative = polyder(a, order)
+    roots = polyroots(np.trim_zeros(derivative, "b") if derivative.any() else derivative[:1])  # none at rest
+    inside = (np.abs(roots.imag) < SAME * T) & (roots.real > 0.0) & (roots.real < T)
     return np.asarray(roots[inside].real, dtype=float)
 
 
@@ -191,7 +184,7 @@ class QuinticTrajectory(Trajectory):
         """
         starts = np.concatenate([[0.0], np.cumsum(self.durations)[:-1]])
         uniform = starts[:, None] + self.durations[:, None] * np.linspace(0.0, 1.0, per_segment, endpoint=False)
-        ends = starts + self.durations * (1.0 - ROUNDING)  # the jerk jumps at the points
+        ends = starts + self.durations * (1.0 - SAME)  # the jerk jumps at the points
         times = [uniform.ravel(), ends, np.array([self.duration])]
         for start, T, segment in zip(starts, self.durations, self.segments, strict=True):
             for a in segment:
