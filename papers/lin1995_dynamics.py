@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynid import DH, Inertia, Robot, forward_dynamics, from_dh, inverse_dynamics, robots
-from dynid.dynamics.chain import place_chain
+from dynid.dynamics.chain import find_chain
 from dynid.dynamics.inertia_matrix import move_origin, rotate_composite, turn_composite
 from dynid.dynamics.kinematics import spin
 from dynid.dynamics.minimal_inertia import Parts, vary
@@ -76,7 +76,7 @@ def dynamics(quick: bool = False) -> Part:
         torque = max(torque, float(np.abs(minimal - plain).max() / np.abs(plain).max()))
         ddq = forward_dynamics(robot, states.q, states.dq, plain, form="minimal")
         back = max(back, float(np.abs(ddq - states.ddq).max() / np.abs(states.ddq).max()))
-        chain, n = place_chain(robot).chain, robot.dof
+        chain, n = find_chain(robot), robot.dof
         groups += [min(chain.r, n), min(chain.s, n) - min(chain.r, n), n - min(chain.s, n)]
     rows = (
         row(
@@ -141,11 +141,11 @@ def _lemmas() -> Row:
         DH(alpha=0.9, d=0.1, r=0.3),
     ]
     robot = _with_bodies(from_dh(rows, gravity=_OBLIQUE, name="RRPR"), rng)
-    placed = place_chain(robot)
-    values = minimal_values(placed, robot.parameter_vector)
+    chain = find_chain(robot)
+    values = minimal_values(chain, robot.parameter_vector)
     slide, turn, largest = 0.0, 0.0, 0.0
     for q, dq, ddq in rng.normal(size=(20, 3, 4)):
-        steps = minimal_steps(placed.chain, values, q, dq, ddq)
+        steps = minimal_steps(chain, values, q, dq, ddq)
         torque = inverse_dynamics(robot, q, dq, ddq)
         beyond = np.asarray(steps[2, 66]) - np.asarray(steps[2, 64])
         slide = max(slide, abs(float(steps[2, 63] + beyond[2]) - torque[2]))

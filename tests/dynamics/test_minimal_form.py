@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynid import kernels
-from dynid.dynamics.chain import place_chain
+from dynid.dynamics.chain import find_chain
 from dynid.dynamics.inertia_matrix import composite_bodies
 from dynid.dynamics.minimal_constants import minimal_set
 from dynid.dynamics.minimal_inertia import composite_parts
@@ -49,7 +49,7 @@ def test_200_random_robots() -> None:
         states = random_states(robot, 5, seed)
         plain = kernels.inverse_dynamics(robot, *states)
         assert relative_error(kernels.inverse_dynamics(robot, *states, form="minimal"), plain) < TOLERANCE
-        chain = place_chain(robot).chain
+        chain = find_chain(robot)
         n = robot.dof
         groups += [min(chain.r, n), min(chain.s, n) - min(chain.r, n), n - min(chain.s, n)]
     assert groups.min() > 50
@@ -97,7 +97,7 @@ def test_members_alone_decide(seed: int, joints: int) -> None:
     """Values of the set S go in, nothing else of the links: equal members, equal torques, whatever the parameters."""
     robot = random_serial(seed, joints)
     base = base_parameters(robot, "minimal-combinations")
-    chain = place_chain(robot).chain
+    chain = find_chain(robot)
     assert [member.name for member in minimal_set(chain)] == list(base.names)
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=len(base.layout))
@@ -112,9 +112,9 @@ def test_members_alone_decide(seed: int, joints: int) -> None:
 def test_constant_and_varying_parts_are_the_composite_body(seed: int) -> None:
     """[Lin1995] eqs. (8), (9): of a revolute joint the entries that turn it, from a sweep that knows no constants."""
     robot = serial(seed)
-    placed = place_chain(robot)
+    chain = find_chain(robot)
     q = np.random.default_rng(seed).normal(size=robot.dof)
-    parts = composite_parts(placed.chain, minimal_values(placed, robot.parameter_vector), q)
+    parts = composite_parts(chain, minimal_values(chain, robot.parameter_vector), q)
     for j, (mass, _, tensor) in enumerate(composite_bodies(robot, robot.parameter_vector, q)):
         ours = parts[j].U + parts[j].tensor
         if not robot.bodies[j].is_prismatic:
@@ -135,8 +135,8 @@ def test_parameters_as_inputs() -> None:
 
 
 def test_steps_cover_the_equations_of_the_algorithm() -> None:
-    placed = place_chain(zoo.stanford())
-    steps = minimal_steps(placed.chain, minimal_values(placed, zoo.stanford().parameter_vector), *np.ones((3, 6)))
+    chain = find_chain(zoo.stanford())
+    steps = minimal_steps(chain, minimal_values(chain, zoo.stanford().parameter_vector), *np.ones((3, 6)))
     assert {equation for _, equation in steps} == {57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 91}
     torque = kernels.inverse_dynamics(zoo.stanford().with_terms(), *np.ones((3, 6)))
     np.testing.assert_allclose([steps[i, 68] for i in range(6)], torque, atol=1e-12)

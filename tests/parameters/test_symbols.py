@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.dynamics.chain import dh_rows
 from dynid.parameters.base import Method, base_parameters
 from dynid.parameters.expression import dh_symbols
 from dynid.robot.formats.dh import DH, from_dh
+from dynid.robot.formats.modified_dh import dh_rows
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.robot.zoo import panda

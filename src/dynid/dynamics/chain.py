@@ -1,126 +1,93 @@
-"""What follows from the axes of a serial robot: the joints r and s, and which first moments act.
+"""What each link of a serial robot can do, read from the joint axes alone.
 
-The first revolute joint r, the first revolute joint s that is not parallel to it, and the direction of gravity settle
-which parameters act ([GautierKhalil1990] section III-B, [Lin1995] theorem 2). The rules are the complete ones: the
-printed rules leave out oblique twists, coincident axes and other directions of gravity.
+Two joints divide a serial robot into three stretches ([GautierKhalil1990] section III-B, [Lin1995] theorem 2): r, the
+first revolute joint, and s, the first revolute joint whose axis is not parallel to that of r.
+
+    links before r            only slide: of each, only the mass acts
+    links from r to before s  turn about one fixed direction, the axis of r: the moment of inertia about it acts, and
+                              the first moments across it where the link is lifted, carried along or swung
+    links from s on           turn freely: all acts but what is symmetric about a joint's own axis
+
+Prismatic joints stand in any stretch and turn nothing. The conditions below are the complete ones: the printed rules
+leave out oblique twists, coincident axes and other directions of gravity.
+
+Frame j is the modified DH frame of link j: z on the axis of joint j, x along the common perpendicular to the next axis
+(`dynid.robot.formats.dh`). Joints, links and frames are numbered from 0 here, and frame 0 follows the base frame. How
+axes lie to each other is read at position zero: up to joint s no position changes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from dynid.arrays import Floats
 from dynid.robot.formats.dh import DH
-from dynid.robot.formats.modified_dh import modified_dh
+from dynid.robot.formats.modified_dh import dh_rows, modified_dh
 from dynid.robot.model import Robot
-from dynid.spatial import EXACT, SAME, TINY
+from dynid.spatial import SAME, TINY
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """A serial robot in modified DH frames, seen through its axes. Joints are numbered from 0 here; n means none."""
+    """A serial robot of n joints in modified DH frames, and what its axes say about each link."""
 
     rows: tuple[DH, ...]
-    """The table."""
+    """The table: row j leads from frame j - 1, or from the base frame, to frame j."""
     gravity: Floats
-    """(3,) in frame 0 [m/s^2]."""
+    """(3,) in the base frame [m/s^2]."""
     r: int
-    """First revolute joint."""
+    """First revolute joint; n where there is none."""
     s: int
-    """First revolute joint not parallel to r."""
-    first_moments: tuple[bool, ...]
-    """For every revolute joint r <= j < s, whether ``MX MY`` act (delta in [Lin1995])."""
-    first_axis: tuple[Floats, ...]
-    """(3,) axis of joint r in frame j, for r <= j < s; zeros elsewhere."""
-    concurrent: tuple[float | None, ...]
-    """Where on axis j, from O_j [m], all axes up to j meet at every q; None where they do not meet, or gravity acts."""
-
-    @property
-    def count(self) -> int:
-        """The number of base parameters of the links."""
-        total = 0
-        for j, row in enumerate(self.rows):
-            if row.sigma:
-                oblique = self.r < j < self.s and not is_along_z(self.first_axis[j])
-                total += 1 + 3 * (j > self.s) + 2 * oblique
-            elif j < self.s:
-                total += 1 + 2 * self.first_moments[j]
-            else:
-                total += 5 if self.concurrent[j] is not None else 7
-        return total
+    """First revolute joint whose axis is not parallel to that of r; n where there is none."""
+    axis_of_r: tuple[Floats, ...]
+    """(3,) the axis of joint r in frame j, for r <= j < s; zeros elsewhere."""
+    first_moments_act: tuple[bool, ...]
+    """For r <= j < s, whether ``MX MY`` of a revolute joint's link act (delta in [Lin1995])."""
+    meeting_points: tuple[float | None, ...]
+    """For j >= s, where on axis j, from the origin of frame j [m], all axes up to j meet; None where they do not meet
+    at every position, or where gravity acts."""
+    T_body_frame: tuple[Floats, ...] | None = None
+    """(4, 4) each: frame j in the robot's own body frame j; None where these are the same."""
+    deviation: float = 0.0
+    """Largest distance of the frames from the robot's own axes [1 or m]."""
 
 
-def dh_rows(robot: Robot) -> tuple[DH, ...] | None:
-    """The modified DH table of a serial robot whose body frames already are modified DH frames; otherwise None."""
-    rows = []
-    for j, body in enumerate(robot.bodies):
-        R, p = body.R_parent_joint, body.p_parent_joint
-        z = R[:, 2]
-        fits = body.parent == j - 1 and np.array_equal(body.axis, [0.0, 0.0, 1.0])
-        if not fits or abs(z[0]) > EXACT or abs(p[1] * z[2] - p[2] * z[1]) > EXACT * max(1.0, float(np.abs(p).max())):
-            return None
-        alpha, theta = float(np.arctan2(-z[1], z[2])), float(np.arctan2(-R[0, 1], R[0, 0]))
-        rows.append(DH(alpha=alpha, d=float(p[0]), theta=theta, r=float(p @ z), sigma=int(body.is_prismatic)))
-    return tuple(rows)
-
-
-class PlacedChain(NamedTuple):
-    """A serial robot's chain, and where its modified DH frames lie."""
-
-    chain: Chain
-    T_body_mdh: tuple[Floats, ...] | None
-    """(4, 4) each: modified DH frame j in body frame j; None where the body frames are modified DH frames."""
-    deviation: float
-    """Largest distance of the modified DH frames from the robot's axes [1 or m]."""
-
-
-def place_chain(robot: Robot) -> PlacedChain:
-    """Find the chain of a serial robot, in its own frames where they are modified DH frames.
+def find_chain(robot: Robot) -> Chain:
+    """The chain of a serial robot, in its own body frames where they are modified DH frames.
 
     Raises:
         ArgumentError: The robot branches or has no moving joint.
     """
-    rows = dh_rows(robot) if robot.bodies else None
+    rows = dh_rows(robot)
     if rows is not None:
-        return PlacedChain(chain_of(rows, robot.gravity), None, 0.0)
+        return read_chain(rows, robot.gravity)
     table = modified_dh(robot)
-    return PlacedChain(chain_of(table.rows, table.robot.gravity), table.T_body_mdh, table.deviation)
+    return read_chain(table.rows, table.robot.gravity, table.T_body_mdh, table.deviation)
 
 
-def chain_of(rows: Sequence[DH], gravity: Floats) -> Chain:
-    """Analyse a modified DH table under gravity (3,) in frame 0 [m/s^2]."""
+def read_chain(
+    rows: Sequence[DH], gravity: Floats, T_body_frame: tuple[Floats, ...] | None = None, deviation: float = 0.0
+) -> Chain:
+    """Read a modified DH table under gravity (3,) in the base frame [m/s^2]; `Chain` has the other arguments."""
     n = len(rows)
-    rotations = [_rotation(row) for row in rows]
     revolute = [j for j, row in enumerate(rows) if not row.sigma]
     r = revolute[0] if revolute else n
-    axes = _first_axis_in_frames(rotations, r)
-    s = next((j for j in revolute if j > r and not is_along_z(axes[j])), n)
+    axes = [_axis_in_frame(rows, r, j) for j in range(n)] if revolute else []
+    s = next((j for j in revolute if not is_along_z(axes[j])), n)
     return Chain(
         rows=tuple(rows),
         gravity=np.asarray(gravity, dtype=float),
         r=r,
         s=s,
-        first_moments=tuple(r <= j < s and _first_moment_acts(rows, rotations, gravity, axes, r, j) for j in range(n)),
-        first_axis=tuple(axes[j] if r <= j < s else np.zeros(3) for j in range(n)),
-        concurrent=_meeting_points(rows) if not np.any(gravity) else (None,) * n,
+        axis_of_r=tuple(axes[j] if r <= j < s else np.zeros(3) for j in range(n)),
+        first_moments_act=tuple(r <= j < s and _first_moments_act(rows, gravity, axes, r, j) for j in range(n)),
+        meeting_points=(None,) * n if np.any(gravity) else _meeting_points(rows),
+        T_body_frame=T_body_frame,
+        deviation=deviation,
     )
-
-
-def _rotation(row: DH) -> Floats:
-    """Rotation of frame j in frame j - 1 at q = 0."""
-    return row.T_previous_joint[:3, :3]
-
-
-def _first_axis_in_frames(rotations: Sequence[Floats], r: int) -> list[Floats]:
-    """Axis of joint r in every later frame at q = 0; up to and including joint s it is the same for all q."""
-    axes = [np.zeros(3)] * len(rotations)
-    for j in range(r, len(rotations)):
-        axes[j] = np.array([0.0, 0.0, 1.0]) if j == r else rotations[j].T @ axes[j - 1]
-    return axes
 
 
 def is_along_z(direction: Floats) -> bool:
@@ -128,59 +95,49 @@ def is_along_z(direction: Floats) -> bool:
     return bool(np.hypot(direction[0], direction[1]) <= SAME)
 
 
-def _first_moment_acts(
-    rows: Sequence[DH], rotations: Sequence[Floats], gravity: Floats, axes: Sequence[Floats], r: int, j: int
-) -> bool:
-    """Whether link j, turning about one direction only, is lifted, carried along or swung (delta, [Lin1995])."""
-    z = np.eye(3)
-    for k in range(r + 1):
-        z = z @ rotations[k]
-    direction = z[:, 2]
-    if np.linalg.norm(np.cross(gravity, direction)) > SAME * max(float(np.linalg.norm(gravity)), TINY):
-        return True
-    if any(not is_along_z(axes[k]) for k in range(r, j)) or not _are_earlier_parallel(rotations, r):
-        return True
-    # all axes before are parallel: they coincide unless some common perpendicular has a length
-    return not _are_coincident(rows, r, j)
+def _pose(rows: Sequence[DH]) -> Floats:
+    """Pose (4, 4) of the last frame in the frame before the first row, at position zero."""
+    T = np.eye(4)
+    for row in rows:
+        T = T @ row.T_previous_joint
+    return T
 
 
-def _are_earlier_parallel(rotations: Sequence[Floats], r: int) -> bool:
-    """Whether the prismatic joints before r slide along r's axis."""
-    direction = np.array([0.0, 0.0, 1.0])
-    for k in range(r, 0, -1):
-        direction = rotations[k] @ direction  # axis r in frame k - 1
-        if not is_along_z(direction):
-            return False
-    return True
+def _axis_in_frame(rows: Sequence[DH], r: int, j: int) -> Floats:
+    """Axis of joint r in frame j at position zero (3,)."""
+    return _pose(rows[r + 1 : j + 1])[2, :3] if r <= j else _pose(rows[j + 1 : r + 1])[:3, 2]
 
 
-def _are_coincident(rows: Sequence[DH], r: int, j: int) -> bool:
-    """Whether the revolute axes r, ..., j (all joints parallel) are one line, at every position."""
-    place = np.zeros(2)  # of axis k across, in the axes of frame k
-    for k in range(r + 1, j + 1):
-        row = rows[k]
-        flip = 1.0 if np.cos(row.alpha) > 0 else -1.0
-        place = place - np.array([row.d, 0.0])  # axis r seen from axis k, x and y of frame k - 1
-        place = np.array([place[0], flip * place[1]])
-        c, s = np.cos(row.theta), np.sin(row.theta)
-        place = np.array([c * place[0] + s * place[1], c * place[1] - s * place[0]])
-        if not row.sigma and np.hypot(*place) > SAME:
-            return False
-    return True
+def _first_moments_act(rows: Sequence[DH], gravity: Floats, axes: Sequence[Floats], r: int, j: int) -> bool:
+    """Whether link j, which turns about the axis of r only, is lifted, carried along or swung.
+
+    Args:
+        rows: The table.
+        gravity: (3,) in the base frame [m/s^2].
+        axes: (3,) axis of r in every frame.
+        r: The first revolute joint.
+        j: Number of the link.
+    """
+    upright = _pose(rows[: r + 1])[:3, 2]
+    is_lifted = np.linalg.norm(np.cross(gravity, upright)) > SAME * max(float(np.linalg.norm(gravity)), TINY)
+    is_carried = not all(is_along_z(axis) for axis in axes[:j])  # by a slide across the axis
+    revolute = [k for k in range(r + 1, j + 1) if not rows[k].sigma]
+    is_swung = any(np.hypot(*_pose(rows[r + 1 : k + 1])[:2, 3]) > SAME for k in revolute)  # axis k is beside axis r
+    return bool(is_lifted or is_carried or is_swung)
 
 
 def _meeting_points(rows: Sequence[DH]) -> tuple[float | None, ...]:
-    """The point on axis j, measured from O_j, where axes 1..j meet; for axes that are all one line, O_j itself."""
+    """Where on axis j, from the origin of frame j [m], axes 0 to j meet at every position; None where they do not."""
     points: list[float | None] = []
-    place: float | None = 0.0
-    line = True
+    place, is_one_line = 0.0, True
     for j, row in enumerate(rows):
-        if j == 0:
-            place = None if row.sigma else 0.0
-        elif place is not None:
-            parallel = abs(np.sin(row.alpha)) <= SAME
-            meets = not row.sigma and abs(row.d) <= SAME and (line or parallel or abs(place) <= SAME)
-            place = (place * np.cos(row.alpha) * (parallel and not line) - row.r) if meets else None
-            line = line and parallel
+        is_parallel = abs(np.sin(row.alpha)) <= SAME
+        # two axes that are not parallel, and not apart, cross at the origin of the frame before
+        meets = abs(row.d) <= SAME and (is_one_line or is_parallel or abs(place) <= SAME)
+        if row.sigma or (j and not meets):
+            break
+        if j:
+            place = (place * np.cos(row.alpha) if is_parallel else 0.0) - row.r
+            is_one_line = is_one_line and is_parallel
         points.append(place)
-    return tuple(points)
+    return (*points, *[None] * (len(rows) - len(points)))

@@ -104,10 +104,10 @@ def _acting(chain: Chain, j: int, body: CompositeConstants) -> dict[str, Floats]
     U, k = body.U, body.k
     if not chain.rows[j].sigma:
         if j < chain.s:  # 1)
-            moments = {"KX": k[0], "KY": k[1]} if chain.first_moments[j] else {}
+            moments = {"KX": k[0], "KY": k[1]} if chain.first_moments_act[j] else {}
             return {"U33": U[2, 2], **moments}
         products = {"U11-U22": U[0, 0] - U[1, 1], "U33": U[2, 2], "U12": U[0, 1], "U13": U[0, 2], "U23": U[1, 2]}
-        point = chain.concurrent[j]
+        point = chain.meeting_points[j]
         if point is not None:  # not in the paper: without gravity and about a fixed point, k acts as products do
             return products | {"U13": U[0, 2] + point * k[0], "U23": U[1, 2] + point * k[1]}
         return products | {"KX": k[0], "KY": k[1]}  # 2)
@@ -115,7 +115,7 @@ def _acting(chain: Chain, j: int, body: CompositeConstants) -> dict[str, Floats]
     if j > chain.s:
         found |= {"KX": k[0], "KY": k[1], "KZ": k[2]}  # 4)
     elif j > chain.r:
-        u = chain.first_axis[j]
+        u = chain.axis_of_r[j]
         if not is_along_z(u):  # 5) with the axis of r in frame j; [Lin1995] eqs. (86), (87)
             found |= {"K1": -u[1] * k[0] + u[0] * k[1], "K2": k[2] - u[2] * (u @ k)}
     return found

@@ -16,7 +16,7 @@ from dynid.dynamics.chain import Chain
 from dynid.dynamics.inertia_matrix import Composite, add_motor_inertia, move_origin, rotate_composite, turn_composite
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.dynamics.minimal_constants import members_of
-from dynid.dynamics.minimal_recursion import minimal_torque, minimal_values, place_serial
+from dynid.dynamics.minimal_recursion import find_exact_chain, minimal_torque, minimal_values
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross, rotation_about, snap
@@ -43,10 +43,10 @@ def minimal_inertia_and_bias(robot: Robot, theta: Array, q: Array, dq: Array) ->
     Raises:
         ArgumentError: The robot is no chain, or its axes are only nearly parallel.
     """
-    placed, rest = place_serial(robot), np.zeros(robot.dof)
-    values = minimal_values(placed, theta)
-    bias = minimal_torque(placed.chain, values, q, dq, rest) + term_torque(robot, theta, q, dq, rest)
-    links = minimal_inertia_matrix(placed.chain, values, q)
+    chain, rest = find_exact_chain(robot), np.zeros(robot.dof)
+    values = minimal_values(chain, theta)
+    bias = minimal_torque(chain, values, q, dq, rest) + term_torque(robot, theta, q, dq, rest)
+    links = minimal_inertia_matrix(chain, values, q)
     return {"inertia": add_motor_inertia(robot, theta, links), "bias": bias}
 
 
@@ -85,7 +85,7 @@ def _constant_parts(chain: Chain, i: int, members: Mapping[str, Any]) -> Parts:
     get = members.get
     k = np.array([get("KX", 0.0), get("KY", 0.0), get("KZ", 0.0)])
     if "K1" in members:
-        u = snap(chain.first_axis[i])
+        u = snap(chain.axis_of_r[i])
         across = np.array([u[1], -u[0], 0.0])  # u x z
         k = ((np.array([0.0, 0.0, 1.0]) - u * u[2]) * members["K2"] - across * members["K1"]) * (
             1.0 / (across @ across)

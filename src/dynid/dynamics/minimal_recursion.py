@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.dynamics.chain import Chain, PlacedChain, place_chain
+from dynid.dynamics.chain import Chain, find_chain
 from dynid.dynamics.inertia_matrix import change_frame
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.dynamics.kinematics import spin
@@ -41,12 +41,12 @@ def minimal_newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: A
     Raises:
         ArgumentError: The robot is no chain, or its axes are only nearly parallel.
     """
-    placed = place_serial(robot)
-    links = minimal_torque(placed.chain, minimal_values(placed, theta), q, dq, ddq)
+    chain = find_exact_chain(robot)
+    links = minimal_torque(chain, minimal_values(chain, theta), q, dq, ddq)
     return links + term_torque(robot, theta, q, dq, ddq)
 
 
-def place_serial(robot: Robot) -> PlacedChain:
+def find_exact_chain(robot: Robot) -> Chain:
     """Find the chain of a robot, exactly.
 
     Raises:
@@ -57,23 +57,23 @@ def place_serial(robot: Robot) -> PlacedChain:
             f"robot '{robot.name}' branches; minimal linear combinations describe chains",
             remedy="Use form='standard', or hold the joints of the other branches.",
         )
-    placed = place_chain(robot)
-    if placed.deviation > EXACT:
+    chain = find_chain(robot)
+    if chain.deviation > EXACT:
         raise ArgumentError(
-            f"axes of robot '{robot.name}' are nearly parallel; modified DH frames miss them by {placed.deviation:.0e}",
+            f"axes of robot '{robot.name}' are nearly parallel; modified DH frames miss them by {chain.deviation:.0e}",
             remedy="Use form='standard', or write the right angles of the description in full.",
         )
-    return placed
+    return chain
 
 
-def minimal_values(placed: PlacedChain, theta: Array) -> Array:
+def minimal_values(chain: Chain, theta: Array) -> Array:
     """Values of the set S (b,), in the order of `minimal_set`, from the parameters (p,) of a robot."""
-    count = len(placed.chain.rows)
+    count = len(chain.rows)
     links = theta[: 10 * count]
-    if placed.T_body_mdh is not None:
-        poses = [inverse_transform(T) for T in placed.T_body_mdh]
+    if chain.T_body_frame is not None:
+        poses = [inverse_transform(T) for T in chain.T_body_frame]
         links = np.concatenate([change_frame(T, links[10 * j : 10 * j + 10]) for j, T in enumerate(poses)])
-    rows = np.array(list(minimal_set(placed.chain).values()))
+    rows = np.array(list(minimal_set(chain).values()))
     values = rows @ links
     if values.dtype != float:
         return values
@@ -207,7 +207,7 @@ def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
     slides: list[tuple[int, Array]] = []
     for i in reversed(range(len(chain.rows))):
         row, members = chain.rows[i], tables[i]
-        place, u = rotation_about([1.0, 0.0, 0.0], row.alpha), snap(chain.first_axis[i])
+        place, u = rotation_about([1.0, 0.0, 0.0], row.alpha), snap(chain.axis_of_r[i])
         place = snap(place)
         R = snap(row.T_previous_joint[:3, :3])
         joint = _Joint(row, place, u, members, _own_tensor(members) + G, tuple(slides))

@@ -267,8 +267,8 @@ def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion
 
 def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) -> _Found:
     """Find the base parameters by closed form or minimal combinations, in modified DH frames."""
-    chain, to_dh, deviation = chain_in_dh_frames(robot, method)
-    remark = f", axes taken as parallel within {deviation:.0e}" if deviation > SAME else ""
+    chain, to_dh = chain_in_dh_frames(robot, method)
+    remark = f", axes taken as parallel within {chain.deviation:.0e}" if chain.deviation > SAME else ""
     if method == "minimal-combinations":
         minimal = minimal_combinations(robot)
         space = row_space(minimal.matrix)

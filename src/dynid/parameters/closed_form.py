@@ -74,7 +74,7 @@ def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: l
     """Move the parameters that joint j cannot tell apart from link j to link j - 1."""
     if not chain.rows[j].sigma:
         _regroup_revolute(row, link, before)
-        point = chain.concurrent[j]
+        point = chain.meeting_points[j]
         if j >= chain.s and point is not None:
             # without gravity and about a fixed point, first moments act as products of inertia do
             _add(link[XZ], link[MX], point)
@@ -82,7 +82,7 @@ def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: l
         return
     _move_tensor(row, link, before)
     if chain.r < j < chain.s:
-        axis = chain.first_axis[j]
+        axis = chain.axis_of_r[j]
         if is_along_z(axis):
             _move_first_moments(row, link, before)
         else:
@@ -147,14 +147,14 @@ def _kept_positions(chain: Chain, j: int) -> Sequence[int]:
             return (M,)
         if j > chain.s:
             return (MX, MY, MZ, M)
-        axis = chain.first_axis[j]
+        axis = chain.axis_of_r[j]
         if is_along_z(axis):
             return (M,)
         dropped = MX + int(np.argmax(np.abs(axis)))
         return (*(k for k in (MX, MY, MZ) if k != dropped), M)
     if j < chain.s:
-        return (ZZ, MX, MY) if chain.first_moments[j] else (ZZ,)
-    return (XX, XY, XZ, YZ, ZZ) if chain.concurrent[j] is not None else (XX, XY, XZ, YZ, ZZ, MX, MY)
+        return (ZZ, MX, MY) if chain.first_moments_act[j] else (ZZ,)
+    return (XX, XY, XZ, YZ, ZZ) if chain.meeting_points[j] is not None else (XX, XY, XZ, YZ, ZZ, MX, MY)
 
 
 def _combination(layout: ParameterLayout, name: str, linear: Linear) -> Combination:
@@ -198,7 +198,7 @@ def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: Paramete
 
 def _is_s_perpendicular(chain: Chain) -> bool:
     axis = chain.rows[chain.s].T_previous_joint[:3, :3].T
-    before = chain.first_axis[chain.s - 1]
+    before = chain.axis_of_r[chain.s - 1]
     return abs(float((axis @ before)[2])) <= SAME
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
-from dynid.dynamics.chain import Chain, place_chain
+from dynid.dynamics.chain import Chain, find_chain
 from dynid.errors import ArgumentError
 from dynid.kernels import regressor
 from dynid.parameters.base_set import BaseParameters
@@ -45,7 +45,7 @@ def _obstacle(robot: Robot) -> str | None:
     return f"does not know the term {type(unknown[0]).__name__}" if unknown else None
 
 
-def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None, float]:
+def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None]:
     """The chain of a serial robot in modified DH frames: the robot's own frames where they are modified DH frames.
 
     Args:
@@ -53,8 +53,8 @@ def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None,
         method: Name of the method that asks, for the error message.
 
     Returns:
-        The chain; the map (p, p) from the robot's parameters to those in the DH frames (None where they are the robot's
-        own frames); the largest distance of the DH frames from the robot's axes [1 or m].
+        The chain, and the map (p, p) from the robot's parameters to those in the DH frames, None where they are the
+        robot's own frames.
 
     Raises:
         ArgumentError: The robot branches, or has couplings or terms of other kinds.
@@ -65,15 +65,15 @@ def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None,
             f"the {method} method {obstacle}",
             remedy="Use method='numeric', or 'structural' if it knows the terms.",
         )
-    chain, poses, deviation = place_chain(robot)
-    if poses is None:
-        return chain, None, deviation
+    chain = find_chain(robot)
+    if chain.T_body_frame is None:
+        return chain, None
     to_dh = np.eye(robot.parameter_vector.size)
-    for j, T_body_mdh in enumerate(poses):
+    for j, T_body_mdh in enumerate(chain.T_body_frame):
         T_mdh_body = inverse_transform(T_body_mdh)
         block = slice(10 * j, 10 * j + 10)
         to_dh[block, block] = transport(T_mdh_body[:3, :3], T_mdh_body[:3, 3])
-    return chain, to_dh, deviation
+    return chain, to_dh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.checks import as_row
-from dynid.dynamics.chain import dh_rows
 from dynid.errors import ArgumentError
 from dynid.parameters.inertia_maps import transport
 from dynid.robot.formats.dh import DH
+from dynid.robot.formats.modified_dh import dh_rows
 from dynid.robot.model import Robot
 
 

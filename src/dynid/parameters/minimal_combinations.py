@@ -80,7 +80,7 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
     Raises:
         ArgumentError: The robot branches, or has couplings or terms of other kinds.
     """
-    chain, to_dh, deviation = chain_in_dh_frames(robot, "minimal-combinations")
+    chain, to_dh = chain_in_dh_frames(robot, "minimal-combinations")
     layout = parameter_layout(robot)
     links = minimal_set(chain)
     names, units = [member.name for member in links], [member.unit for member in links]
@@ -106,7 +106,7 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
         layout=layout,
         symbols=symbols if to_dh is None else {},
         formulas=None if in_symbols is None else _rows(minimal_set(in_symbols), layout, own, substitutes),
-        deviation=deviation,
+        deviation=chain.deviation,
     )
 
 
@@ -130,7 +130,7 @@ def _own_columns(chain: Chain, members: list[Member], layout: ParameterLayout) -
     for member in members:
         symbol = _OWN.get(member.symbol)
         if symbol is None:  # kappa: the first moments but the one along which the axis of r mostly points
-            hidden = int(np.argmax(np.abs(chain.first_axis[member.joint])))
+            hidden = int(np.argmax(np.abs(chain.axis_of_r[member.joint])))
             kept = [INERTIAL_SYMBOLS[6 + axis] for axis in range(3) if axis != hidden]
             symbol = kept[int(member.symbol[1]) - 1]
         columns.append(layout.index(f"{symbol}{member.joint + 1}"))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.dynamics.chain import place_chain
+from dynid.dynamics.chain import find_chain
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
 from dynid.dynamics.minimal_recursion import minimal_steps, minimal_torque, minimal_values
 from dynid.kernels import Form
@@ -43,11 +43,9 @@ def count_inverse_dynamics(
         return count(
             record(lambda q, dq, ddq: rigid_body_torque(plain, theta, q, dq, ddq), q=shape, dq=shape, ddq=shape)
         )
-    placed = place_chain(plain)
-    values = minimal_values(placed, theta)
-    return count(
-        record(lambda q, dq, ddq: minimal_torque(placed.chain, values, q, dq, ddq), q=shape, dq=shape, ddq=shape)
-    )
+    chain = find_chain(plain)
+    values = minimal_values(chain, theta)
+    return count(record(lambda q, dq, ddq: minimal_torque(chain, values, q, dq, ddq), q=shape, dq=shape, ddq=shape))
 
 
 def _known_values(robot: Robot, kept: Sequence[str] | None, form: str) -> tuple[Robot, Floats]:
@@ -69,12 +67,12 @@ def count_steps(robot: Robot) -> dict[tuple[int, int], tuple[int, int]]:
         variables before; equation 91 stands for the part of D that varies with slides.
     """
     plain, theta = _known_values(robot, None, "minimal")
-    placed, n = place_chain(plain), robot.dof
-    values = minimal_values(placed, theta)
+    chain, n = find_chain(plain), robot.dof
+    values = minimal_values(chain, theta)
     keys: list[tuple[int, int]] = []
 
     def run(q: Any, dq: Any, ddq: Any) -> dict[str, Any]:
-        steps = minimal_steps(placed.chain, values, q, dq, ddq)
+        steps = minimal_steps(chain, values, q, dq, ddq)
         keys[:] = list(steps)
         outputs = {f"step{k}": np.array(value, dtype=object).ravel() for k, value in enumerate(steps.values())}
         return outputs | {"torque": np.array([steps[j, 68] for j in range(n)])}

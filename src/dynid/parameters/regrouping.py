@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.decompositions import lstsq
-from dynid.dynamics.chain import dh_rows
 from dynid.parameters.expression import ONE, Combination, Polynomial, Term, dh_symbols
 from dynid.parameters.inertia_maps import UPPER
 from dynid.parameters.layout import ParameterLayout
 from dynid.parameters.row_space import HALF
+from dynid.robot.formats.modified_dh import dh_rows
 from dynid.robot.model import Robot
 from dynid.spatial import EXACT, SAME
 

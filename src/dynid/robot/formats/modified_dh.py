@@ -18,7 +18,7 @@ from dynid.errors import ArgumentError
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.robot.parts import ROUNDED_RAD
-from dynid.spatial import SAME, inverse_transform, transform
+from dynid.spatial import EXACT, SAME, inverse_transform, transform
 
 _Vector = Floats
 _Line = tuple[_Vector, _Vector]
@@ -81,6 +81,20 @@ def modified_dh(robot: Robot, *, tolerance: float = ROUNDED_RAD) -> ModifiedDH:
         robot=_express_in_frames(robot, rows, frames[0], T_body_mdh),
         deviation=_deviation(rows, frames),
     )
+
+
+def dh_rows(robot: Robot) -> tuple[DH, ...] | None:
+    """The modified DH table of a serial robot whose body frames already are modified DH frames; otherwise None."""
+    rows = []
+    for j, body in enumerate(robot.bodies):
+        R, p = body.R_parent_joint, body.p_parent_joint
+        z = R[:, 2]
+        fits = body.parent == j - 1 and np.array_equal(body.axis, [0.0, 0.0, 1.0])
+        if not fits or abs(z[0]) > EXACT or abs(p[1] * z[2] - p[2] * z[1]) > EXACT * max(1.0, float(np.abs(p).max())):
+            return None
+        alpha, theta = float(np.arctan2(-z[1], z[2])), float(np.arctan2(-R[0, 1], R[0, 0]))
+        rows.append(DH(alpha=alpha, d=float(p[0]), theta=theta, r=float(p @ z), sigma=int(body.is_prismatic)))
+    return tuple(rows) or None
 
 
 def _poses_at_zero(robot: Robot) -> list[Floats]:
