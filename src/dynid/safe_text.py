@@ -117,17 +117,18 @@ def c_identifier(text: str, fallback: str = "robot") -> str:
 
 
 def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
-    """Make one identifier per text, all different; a number is added where two would be equal."""
-    found: list[str] = []
-    taken: set[str] = set()
-    for text in texts:
-        name = plain = c_identifier(text, fallback)
-        number = 2
-        while name in taken:
-            name, number = f"{plain}_{number}", number + 1
-        taken.add(name)
-        found.append(name)
-    return found
+    """Make one identifier per text, all different; a number is added where two would be equal.
+
+    A text that is an identifier keeps its name.
+    """
+    plain = [(c_identifier(text, fallback), text) for text in texts]
+    found: dict[str, int] = {}
+    for place in sorted(range(len(plain)), key=lambda place: plain[place][0] != plain[place][1]):
+        name, number = plain[place][0], 2
+        while name in found:
+            name, number = f"{plain[place][0]}_{number}", number + 1
+        found[name] = place
+    return sorted(found, key=found.__getitem__)
 
 
 def c_comment(text: str, longest: int = 60) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # leaks are found by tracing, which containers forbid; nothing allocates
 
-from dynid.export.c.c_check import FLAGS, build_driver, compare, reference, run_driver
+from dynid.export.c.c_check import FLAGS, compare, package_driver, reference
 from dynid.export.c.c_package import CPackage, generate_c
 from dynid.robot import zoo
 from support.random_robots import random_robot
@@ -84,10 +84,11 @@ def patience() -> None:
 def agreement(package: CPackage, folder: Path, states: int) -> float:
     """Largest error against Python over all states, under the sanitizers."""
     text, worst = package.text, 0.0
-    program = build_driver(text, package.files, str(folder), SANITIZE)
+    driver = package_driver(text, reference(text.model, text.answered, 1))
+    program = driver.build(package.files, str(folder), SANITIZE)
     for seed in range(max(1, states // CHUNK)):
         answers = reference(text.model, text.answered, min(CHUNK, states), seed)
-        errors = compare(text, run_driver(text, program, answers), answers, package.tolerance)
+        errors = compare(text, driver.run(program, answers.rows), answers, package.tolerance)
         worst = max(worst, *errors.values())
     return worst
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DescriptionError, ExportError, GeneratedCodeMismatch
-from dynid.export.c.c_check import FLAGS, build_driver, reference, run_driver
+from dynid.export.c.c_check import FLAGS, package_driver, reference
 from dynid.export.c.c_functions import FUNCTIONS
 from dynid.export.c.c_package import generate_c
 from dynid.files import write_atomically
@@ -127,32 +127,19 @@ def test_package_installs_for_other_projects(tmp_path):
     run([tmp_path / "c" / "user"])
 
 
-@pytest.mark.usefixtures("compiler")
-def test_symbols_and_sanitizers(tmp_path, compiler):
+def test_symbols_and_sanitizers(tmp_path, compiler, sanitized):
     robot = random_robot(3, joints=3, terms=True)
-    package = generate_c(robot, ["gravity", "friction"], name="arm", parameters="struct")
-    folder = package.write(tmp_path)
-    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g"]
-    probe = subprocess.run(
-        [compiler, *checks, "-x", "c", "-", "-o", tmp_path / "probe"], input=b"int main(void){return 0;}"
-    )
-    sanitized = checks if probe.returncode == 0 else []
-    run(
-        [compiler, *FLAGS, "-O0", *sanitized, "arm.c", "arm_two_rate.c", "arm_selftest.c", "-o", "selftest", "-lm"],
-        cwd=folder,
-    )
+    folder = generate_c(robot, ["gravity", "friction"], name="arm", parameters="struct").write(tmp_path)
+    sources = ["arm.c", "arm_two_rate.c"]
+    run([compiler, *sanitized, *sources, "arm_selftest.c", "-o", "selftest", "-lm"], cwd=folder)
     assert "FAILED" not in run([folder / "selftest"], env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
-    if shutil.which("nm"):
-        run([compiler, *FLAGS, "-c", "arm.c", "arm_two_rate.c"], cwd=folder)
-        symbols = [
-            line.split()
-            for line in run(["nm", "-g", "arm.o", "arm_two_rate.o"], cwd=folder).splitlines()
-            if " " in line
-        ]
-        undefined = {s[-1].lstrip("_") for s in symbols if s[-2] == "U"}
-        assert undefined <= {"sin", "cos", "sincos", "sqrt", "stack_chk_fail"}
-        assert all(s[-1].lstrip("_").startswith("arm_") for s in symbols if s[-2] != "U")
-        assert not any(s[-2] in "BDC" for s in symbols)  # no global state
+    run([compiler, *FLAGS, "-c", *sources], cwd=folder)
+    lines = run(["nm", "-g", "arm.o", "arm_two_rate.o"], cwd=folder).splitlines()
+    symbols = [line.split()[-2:] for line in lines if " " in line]
+    assert {name.lstrip("_") for kind, name in symbols if kind == "U"} <= {
+        "sin", "cos", "sincos", "sqrt", "stack_chk_fail"}  # fmt: skip
+    assert all(name.lstrip("_").startswith("arm_") for kind, name in symbols if kind != "U")
+    assert not any(kind in "BDC" for kind, _ in symbols)  # no global state
 
 
 def test_header_says_what_the_model_is():
@@ -236,7 +223,7 @@ def test_a_joint_whose_name_is_an_identifier_keeps_it():
 
 
 @pytest.mark.usefixtures("compiler")
-def test_a_narrow_smooth_sign_stays_beside_dry_friction(tmp_path):
+def test_a_narrow_smooth_sign_stays_beside_dry_friction():
     """Far above its scale it looks like a sign, but at low speed the torques differ."""
     robot = zoo.ddarm().with_terms(Coulomb(2.25), SmoothSign(2.77, scale=0.004))
     base = base_parameters(robot)
@@ -244,12 +231,9 @@ def test_a_narrow_smooth_sign_stays_beside_dry_friction(tmp_path):
     assert len(dry) == 6
     assert set(dry) <= set(base.names)
     package = generate_c(robot, ["inverse_dynamics"], name="arm", two_rate=False)
-    text = package.text
-    drawn = reference(text.model, ("inverse_dynamics",), 20)
-    still = np.zeros((20, 3))
-    creep = np.full((20, 3), 0.001)
-    inputs = {**drawn.inputs, "q": still, "dq": creep, "ddq": still}
-    program = build_driver(text, package.files, str(tmp_path))
-    found = run_driver(text, program, dataclasses.replace(drawn, inputs=inputs))["inverse_dynamics"]
+    drawn = reference(package.text.model, ("inverse_dynamics",), 20)
+    still, creep = np.zeros((20, 3)), np.full((20, 3), 0.001)
+    slow = dataclasses.replace(drawn, inputs={**drawn.inputs, "q": still, "dq": creep, "ddq": still})
+    found = package_driver(package.text, slow).answer(package.files, slow.rows)
     links = inverse_dynamics(robot.with_terms(), still, creep, still)
     np.testing.assert_allclose(found - links, 2.25 + 2.77 * np.tanh(0.25), rtol=1e-9)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-import subprocess
-
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
 from dynid.estimation.rows import RobotTorques, stretches
+from dynid.export.c.c_check import Driver
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result, write_result
 from dynid.links.identify import identify
@@ -81,41 +79,21 @@ def test_every_candidate_advances_as_its_column_says(run):
     assert len(kinds) >= 8
 
 
-def _compile(package, folder, *flags):
-    package.write(folder)
-    source = folder / f"{package.name}_model.c"
-    library = folder / "model.so"
-    subprocess.run(
-        ["cc", "-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", *flags, "-shared", "-fPIC", "-o", library,
-         source, "-lm"], check=True, capture_output=True,
+def test_c_gives_the_torques_that_were_judged(fit, run, sanitized):
+    package = generate_c(fit, ["inverse_dynamics"], name="arm")
+    begins = np.diff(run.segment, prepend=-1) != 0
+    rows = np.column_stack([begins, run.q, run.dq, run.ddq])
+    driver = Driver(
+        header="arm_model.h",
+        declarations=["static arm_model model;"],
+        loop=["if (in[0] > 0.0) { arm_model_begin(&model, &in[1], &in[4]); }",
+              f"arm_model_torque(&model, &in[1], &in[4], &in[7], {1.0 / run.rate_hz!r}, out);"],
+        inputs=10,
+        outputs=3,
     )  # fmt: skip
-    return ctypes.CDLL(str(library))
-
-
-def _torques(library, name, size, run):
-    pointer = ctypes.POINTER(ctypes.c_double)
-    step = getattr(library, f"{name}_model_torque")
-    step.argtypes = [ctypes.c_void_p, *[pointer] * 3, ctypes.c_double, pointer]
-    memory, torque = np.zeros(size), np.zeros_like(run.q)
-    for rows, motion in stretches(run):
-        states = [np.ascontiguousarray(channel) for channel in (motion.q, motion.dq, motion.ddq)]
-        first = [channel[0].ctypes.data_as(pointer) for channel in states[:2]]
-        getattr(library, f"{name}_model_begin")(memory.ctypes.data_as(ctypes.c_void_p), *first)
-        for row in range(rows.stop - rows.start):
-            place = torque[rows.start + row]
-            sample = [channel[row].ctypes.data_as(pointer) for channel in states]
-            step(memory.ctypes.data_as(ctypes.c_void_p), *sample, 1.0 / run.rate_hz, place.ctypes.data_as(pointer))
-    return torque
-
-
-@pytest.mark.usefixtures("compiler")
-def test_c_gives_the_torques_that_were_judged(fit, run, tmp_path):
-    package = generate_c(fit, ["inverse_dynamics"])
-    library = _compile(package, tmp_path / "code")
-    found = _torques(library, package.name, fit.rich.memory_size, run)
-    wanted = fit.torque(run)
+    found, wanted = driver.answer(package.files, rows, sanitized), fit.torque(run)
     assert np.abs(found - wanted).max() < 1e-12 * np.abs(wanted).max()
-    assert "model_torque" in package.counts
+    assert "model_step" in package.counts
 
 
 @pytest.mark.usefixtures("compiler")

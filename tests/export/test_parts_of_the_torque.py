@@ -13,7 +13,7 @@ import pytest
 
 from dynid import kernels
 from dynid.errors import GeneratedCodeMismatch
-from dynid.export.c.c_check import build_driver, compare, reference, run_driver
+from dynid.export.c.c_check import compare, package_driver, reference
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_pruning import prune
 from dynid.parameters.base import base_parameters
@@ -45,25 +45,19 @@ CASES = [
 ]
 
 
-def answers_of_the_code(package, program, samples=20):
-    """What the code answers for the parameter values and no load it was generated with."""
-    text = package.text
-    drawn = reference(text.model, tuple(text.tapes), samples)
-    values = np.tile(text.model.runtime_values, (samples, 1))
-    inputs = {**drawn.inputs, "values": values, "loaded": values, "load": np.zeros((samples, 10))}
-    return inputs, run_driver(text, program, dataclasses.replace(drawn, inputs=inputs))
-
-
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
-def test_every_part_agrees(name, options, tmp_path):
+def test_every_part_agrees(name, options):
     robot = ROBOTS[name]
     given = {**options, "base": base_parameters(robot)} if "base" in options else options
     package = generate_c(robot, PARTS, name="arm", two_rate=False, **given)
-    program = build_driver(package.text, package.files, str(tmp_path))
     drawn = reference(package.text.model, package.text.answered, 100)
-    compare(package.text, run_driver(package.text, program, drawn), drawn, package.tolerance)  # as package.check does
-    inputs, found = answers_of_the_code(package, program)
+    driver = package_driver(package.text, drawn)
+    with_values = driver.answer(package.files, drawn.rows)
+    compare(package.text, with_values, drawn, package.tolerance)  # as package.check does
+    values = np.tile(package.text.model.defaults, (100, 1))  # those the code was generated with, and no load
+    inputs = {**drawn.inputs, "values": values, "load": np.zeros((100, 10))}
+    found = drawn.split(driver.answer(package.files, dataclasses.replace(drawn, inputs=inputs).rows))
     model = pinocchio_model(robot)
     data = model.createData()
     states = list(zip(inputs["q"], inputs["dq"], strict=True))

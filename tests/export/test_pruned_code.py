@@ -14,7 +14,8 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.errors import ArgumentError, DataError
-from dynid.export.c.c_package import count_code, generate_c, pruning_cost
+from dynid.export.c.c_package import generate_c
+from dynid.export.c.c_pruning import count_code, pruning_cost
 from dynid.export.result_file import read_result, write_result
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.links import Significance, significant_parameters

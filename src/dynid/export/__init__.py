@@ -5,10 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "c.c_package": ["pruning_cost"],
-    "c.c_pruning": ["prune"],
-    "c.recursive_code": ["recursive_files"],
-    "c.tracker_code": ["tracker_files"],
+    "c.c_pruning": ["prune", "pruning_cost"],
     "casadi_tape": ["casadi_function"],
     "controller_files": ["payload_dialogs", "ros2_gravity_compensation"],
     "data_tables": ["parameter_table", "prediction_table", "signal_tables", "write_table"],

@@ -1,9 +1,7 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.export.c.c_package import pruning_cost as pruning_cost
 from dynid.export.c.c_pruning import prune as prune
-from dynid.export.c.recursive_code import recursive_files as recursive_files
-from dynid.export.c.tracker_code import tracker_files as tracker_files
+from dynid.export.c.c_pruning import pruning_cost as pruning_cost
 from dynid.export.casadi_tape import casadi_function as casadi_function
 from dynid.export.controller_files import payload_dialogs as payload_dialogs
 from dynid.export.controller_files import ros2_gravity_compensation as ros2_gravity_compensation

@@ -138,7 +138,7 @@ class Identify(Task[IdentificationRun]):
         """Judge the significant parameters alone on the same held-out data, and count the operations of their code."""
         if fit.significance is None:
             return None
-        from dynid.export.c.c_package import pruning_cost  # prints C code: slow to load
+        from dynid.export.c.c_pruning import pruning_cost  # prints C code: slow to load
 
         limit, trim_s = self.recipe.limit_percent, self.trim_s
         pruned = validate(fit.significance, proof, limit=limit, trim_s=trim_s) if proof else None

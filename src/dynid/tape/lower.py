@@ -76,7 +76,7 @@ def _passes(calls: dict[int, tuple[int, int]]) -> Iterable[FunctionPass]:
             yield FunctionPass(name, tuple(arguments), results)
 
 
-def lower(tape: Tape, targets: Sequence[int], fused: bool = True, repeated: bool = True) -> list[Instruction]:
+def lower(tape: Tape, targets: Sequence[int], fused: bool = True) -> list[Instruction]:
     """Instructions that compute some values of a tape and store each as soon as it is known.
 
     Operands are numbered like the tape's.
@@ -85,9 +85,8 @@ def lower(tape: Tape, targets: Sequence[int], fused: bool = True, repeated: bool
         tape: the program.
         targets: the operands wanted; number k of them goes to output slot k.
         fused: form fused multiply-adds; without them every product is an instruction of its own.
-        repeated: a product that several sums read becomes part of each; otherwise it is computed once.
     """
-    lowering = _Lowering(tape, targets, fused, repeated)
+    lowering = _Lowering(tape, targets, fused)
     stores: dict[int, list[Instruction]] = {}
     for slot, target in enumerate(targets):
         value = lowering.plain(target)
@@ -102,12 +101,12 @@ def lower(tape: Tape, targets: Sequence[int], fused: bool = True, repeated: bool
 class _Lowering:
     """The instructions of one piece of a tape, in the order of the tape."""
 
-    def __init__(self, tape: Tape, targets: Sequence[int], fused: bool, repeated: bool) -> None:
+    def __init__(self, tape: Tape, targets: Sequence[int], fused: bool) -> None:
         self.instructions: list[Instruction] = []
         self._numbers: dict[int, int] = {}  # tape value -> result of the instruction that computes it
         self._flipped: set[int] = set()  # tape values whose instruction computes minus the value
         self._next = tape.input_size + len(tape.opcodes)
-        self._fused, self._repeated = fused, repeated
+        self._fused = fused
         self._steps = {value: (code, left, right) for value, code, left, right in tape.steps()}
         needed = self._cone(targets)
         self._readers = Counter(targets)
@@ -165,7 +164,7 @@ class _Lowering:
     def _is_absorbed(self, operand: int) -> bool:
         """Whether the operand is a product that only sums read, and that no instruction has computed."""
         is_product = operand in self._steps and self._steps[operand][0] == Operation.MUL
-        is_free = not self._materialised[operand] and (self._repeated or self._readers[operand] == 1)
+        is_free = not self._materialised[operand]
         return self._fused and is_product and is_free and operand not in self._numbers
 
     def _terms(self, value: int) -> list[tuple[bool, int]]:

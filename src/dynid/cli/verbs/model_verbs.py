@@ -242,7 +242,7 @@ def drives(robot: str, hold: tuple[str, ...], gravity: str | None, as_json: bool
            metavar="NAME[,NAME...]",
            help="Functions to write: inverse_dynamics, inertia_matrix, gravity, velocity_torque, friction (these by "
            "default); also available: christoffel_coefficients, forward_dynamics, energy, regressor, external_torque, "
-           "observer_step."),
+           "observer_step, load_tracker, least_squares."),
     option("--precision", type=click.Choice(["double", "float"]), default="double", show_default=True,
            help="Type of the numbers in the code."),
     option("--parameters", type=click.Choice(["folded", "struct"]), default="folded", show_default=True,

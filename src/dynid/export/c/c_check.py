@@ -1,4 +1,4 @@
-"""Reference for generated code: random states and the results that Python computes for the original robot."""
+"""Generated code against Python: random states, the results for the original robot, and programs that run the code."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.errors import ExportError, GeneratedCodeMismatch
-from dynid.export.c.c_model import CodeModel
-from dynid.export.c.c_source import CodeText
-from dynid.kernels import energy_regressor, kernel, regressor
+from dynid.export.c.c_functions import PARAMETERS, TORQUES, columns_of, record_function
+from dynid.export.c.c_model import LOAD, CodeModel
+from dynid.export.c.c_printer import Precision
+from dynid.export.c.c_source import TOLERANCE, CodeText
+from dynid.kernels import energy_regressor, regressor
 from dynid.parameters.numeric import slow_down
+from dynid.tape import compile_tape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,15 +31,30 @@ class Reference:
     theta: Floats
     """(N, p) standard parameters of the robot, load included, for each sample."""
     inputs: dict[str, Floats]
-    """``q dq ddq torque`` (N, n), ``load`` (N, 10), ``values`` (N, k) before and ``loaded`` (N, k) with the load."""
+    """``q dq ddq torque`` (N, n), ``values`` (N, k) and ``load`` (N, 10): a row of the programs, in order."""
     expected: dict[str, Floats]
     """Result of each function (N, size)."""
     scale: dict[str, Floats]
     """(N, 1) or (1, 1): size of the terms whose sum is the result; errors are relative to it."""
 
+    @property
+    def rows(self) -> Floats:
+        """(N, inputs) what the programs read."""
+        return np.hstack([*self.inputs.values()])
+
+    @property
+    def answers(self) -> Floats:
+        """(N, outputs) what they should write."""
+        return np.hstack([*self.expected.values()])
+
+    def split(self, found: Floats) -> dict[str, Floats]:
+        """Result of each function (N, size) in what a program wrote."""
+        ends = np.cumsum([values.shape[1] for values in self.expected.values()])
+        return dict(zip(self.expected, np.split(found, ends[:-1], axis=1), strict=True))
+
 
 def reference(
-    model: CodeModel, functions: tuple[str, ...], samples: int, seed: int = 0, *, varied: bool = True
+    model: CodeModel, functions: Sequence[str], samples: int, seed: int = 0, *, varied: bool = True
 ) -> Reference:
     """Draw random states and compute the results that the functions must return.
 
@@ -52,70 +70,36 @@ def reference(
     robot, n = model.robot, model.robot.dof
     q, dq, ddq = rng.uniform(-np.pi, np.pi, (samples, n)), *rng.normal(0.0, 2.0, (2, samples, n))
     dq = slow_down(robot, dq, rng)
-    theta, load = np.tile(model.robot.parameter_vector, (samples, 1)), np.zeros((samples, 10))
+    theta, load = np.tile(robot.parameter_vector, (samples, 1)), np.zeros((samples, 10))
     if varied and model.load:
-        load = _draw_loads(samples, rng)
-    elif varied and model.columns:
+        load = LOAD * rng.uniform(0.8, 1.2, load.shape)
+    elif varied and model.runtime.columns:
         theta = theta * rng.uniform(0.8, 1.2, theta.shape)
-    values = theta @ model.grouping.T
+    values = theta @ model.runtime.grouping.T
     theta[:, 10 * (n - 1) : 10 * n] += load
-    loaded = values + load @ model.load_map.T
     Y = regressor(robot, q, dq, ddq)
     torque = np.einsum("nij,nj->ni", Y, theta)
-    inputs = {"q": q, "dq": dq, "ddq": ddq, "torque": torque, "values": values, "load": load, "loaded": loaded}
+    inputs = {"q": q, "dq": dq, "ddq": ddq, "torque": torque, "values": values, "load": load}
+    expected = {name: _answer(model, name, {**inputs, PARAMETERS: theta}) for name in functions}
+    if "energy" in expected and model.runtime.columns:  # the potential energy counts from another zero
+        moved = theta - model.theta(values + load @ model.load_map.T)
+        rest = energy_regressor(robot, 0.0 * q, 0.0 * q)
+        expected["energy"][:, 1] -= np.einsum("ni,ni->n", rest, moved[:, : 10 * n])
+    scale = {name: np.full((1, 1), np.abs(answer).max()) for name, answer in expected.items()}
     size = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1, keepdims=True)
-    expected = {name: _result(model, name, inputs, theta, Y).reshape(samples, -1) for name in functions}
-    scale = {name: np.full((1, 1), max(float(np.abs(expected[name]).max()), 1e-300)) for name in functions}
-    for name in ("inverse_dynamics", "external_torque", "two_rate", "velocity_torque", "gravity", "friction"):
-        scale[name] = np.maximum(size, 1e-300)
-    return Reference(theta=theta, inputs=inputs, expected=expected, scale=scale)
+    scale |= dict.fromkeys(TORQUES, size)
+    return Reference(
+        theta=theta, inputs=inputs, expected=expected, scale={k: np.maximum(s, 1e-300) for k, s in scale.items()}
+    )
 
 
-def _draw_loads(samples: int, rng: np.random.Generator) -> Floats:
-    """Parameters (N, 10) of loads: five point masses are a physically possible one."""
-    points = rng.uniform(-0.2, 0.2, (samples, 5, 3)) + np.array([0.0, 0.0, 0.1])
-    mass = rng.uniform(0.0, 1.0, (samples, 5))
-    second = np.einsum("nk,nki,nkj->nij", mass, points, points)
-    tensor = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
-    moments, first = tensor[:, [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], np.einsum("nk,nki->ni", mass, points)
-    return np.column_stack([moments, first, mass.sum(axis=1)])
-
-
-def _result(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Floats, Y: Floats) -> Floats:
-    robot, n = model.robot, model.robot.dof
-    q, dq, ddq = inputs["q"], inputs["dq"], inputs["ddq"]
+def _answer(model: CodeModel, name: str, known: Mapping[str, Floats]) -> Floats:
+    """Results (N, size) of a function for the robot as it was given."""
+    tape = record_function(model.as_given, "inverse_dynamics" if name == "two_rate" else name)
+    answer = compile_tape(tape, "numpy")(*(known[entry.name] for entry in tape.inputs))
     if name == "regressor":
-        if model.base is None:
-            return Y
-        kept = Y[:, :, list(model.base.columns)]
-        return np.asarray(kept if model.base.mixing is None else kept @ model.base.mixing)
-    if name == "external_torque":
-        moving = kernel(robot, "inverse_dynamics", symbolic_parameters=True)(q, dq, ddq, theta)
-        return np.asarray(moving - inputs["torque"])
-    if name == "forward_dynamics":
-        return ddq
-    if name == "friction":
-        at_constant_speed = regressor(robot, q, dq, np.zeros_like(q))[:, :, 10 * n :]
-        return np.asarray(np.einsum("nij,nj->ni", at_constant_speed, theta[:, 10 * n :]))
-    if name == "energy":
-        return _energy(model, inputs, theta)
-    quantity = {"gravity": "gravity_torque", "two_rate": "inverse_dynamics"}.get(name, name)
-    states = {"inverse_dynamics": (q, dq, ddq), "two_rate": (q, dq, ddq), "velocity_torque": (q, dq)}.get(name, (q,))
-    answer: Floats = kernel(robot, quantity, symbolic_parameters=True)(*states, theta)
-    return answer
-
-
-def _energy(model: CodeModel, inputs: dict[str, Floats], theta: Floats) -> Floats:
-    """Kinetic and potential energy (N, 2); regrouped run-time values count the potential energy from another zero."""
-    robot, links, q, dq = model.robot, slice(10 * model.robot.dof), inputs["q"], inputs["dq"]
-    inertia = kernel(robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
-    rest = np.zeros_like(q)
-    potential = np.einsum("ni,ni->n", energy_regressor(robot, q, rest), theta[:, links])
-    if model.columns:
-        used = np.tile(model.values, (len(q), 1))
-        used[:, list(model.columns)] = model.in_columns(inputs["loaded"])
-        potential -= np.einsum("ni,ni->n", energy_regressor(robot, rest, rest), (theta - used)[:, links])
-    return np.column_stack([0.5 * np.einsum("ni,nij,nj->n", dq, inertia, dq), potential])
+        answer = columns_of(model, answer)
+    return np.asarray(answer).reshape(len(known["q"]), -1)
 
 
 FLAGS = (
@@ -142,7 +126,7 @@ int main(void)
     static {type} out[{outputs}];
 {declarations}
     while (fread(in, sizeof(in[0]), {inputs}, stdin) == {inputs}) {{
-{calls}
+{loop}
         if (fwrite(out, sizeof(out[0]), {outputs}, stdout) != {outputs}) {{
             return 1;
         }}
@@ -150,10 +134,58 @@ int main(void)
     return 0;
 }}
 """
-_NAMES = ("q", "dq", "ddq", "torque", "values", "load")
-"""Inputs of the driver program, in order."""
 _TIME_LIMIT_S = 600
 """Longest time that a compiler or a driver may run [s]; a convention."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """A program that calls generated code with rows of numbers."""
+
+    header: str
+    """The header of the code."""
+    declarations: Sequence[str]
+    """Variables, and what prepares them."""
+    loop: Sequence[str]
+    """Statements for one row: they read from ``in`` and write to ``out``."""
+    inputs: int
+    """Numbers in a row."""
+    outputs: int
+    precision: Precision = "double"
+
+    def build(self, files: Mapping[str, str], folder: str, flags: Sequence[str] = FLAGS) -> str:
+        """Write the code and the program into a folder and compile them; returns the path of the program.
+
+        Raises:
+            ExportError: There is no compiler, or it refuses the code.
+        """
+        text = _DRIVER.format(
+            header=self.header, type=self.precision, inputs=self.inputs, outputs=self.outputs,
+            declarations="\n".join(f"    {line}" for line in self.declarations),
+            loop="\n".join(f"        {line}" for line in self.loop),
+        )  # fmt: skip
+        for name, content in {**files, "driver.c": text}.items():
+            Path(folder, name).write_text(content)
+        compiler = _compiler_command()
+        if not compiler:
+            raise ExportError(
+                "there is no C compiler to check the code with", remedy="Install gcc or clang, or set CC."
+            )
+        sources = [name for name in (*files, "driver.c") if name.endswith(".c") and "selftest" not in name]
+        remedy = "Set CC to a C99 compiler such as gcc or clang; if it is one, report this robot."
+        _execute([*compiler, *flags, *sources, "-o", "driver", "-lm"], b"", folder, remedy)
+        return str(Path(folder, "driver"))
+
+    def run(self, program: str, rows: Floats) -> Floats:
+        """Run the program on rows (N, inputs); returns what it wrote (N, outputs)."""
+        kind = np.float64 if self.precision == "double" else np.float32
+        output = _execute([program], rows.astype(kind).tobytes())
+        return np.frombuffer(output, dtype=kind).astype(float).reshape(len(rows), self.outputs)
+
+    def answer(self, files: Mapping[str, str], rows: Floats, flags: Sequence[str] = FLAGS) -> Floats:
+        """Compile the code in a temporary folder and run it on rows (N, inputs); returns (N, outputs)."""
+        with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
+            return self.run(self.build(files, folder, flags), rows)
 
 
 def find_compiler() -> str | None:
@@ -174,27 +206,109 @@ def _compiler_command() -> list[str]:
     return [path, *asked[1:]] if path else []
 
 
-def check_code(text: CodeText, files: Mapping[str, str], answers: Reference, tolerance: float) -> dict[str, float]:
-    """Compile and run the code; return the largest error of each function, relative to the size of its terms.
+def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy: str | None = None) -> bytes:
+    done = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, timeout=_TIME_LIMIT_S, check=False)
+    if done.returncode:
+        message = done.stderr.decode(errors="replace").strip()[:2000]
+        raise ExportError(f"{Path(command[0]).name} failed ({done.returncode}): {message}", remedy=remedy)
+    return done.stdout
 
-    Args:
-        text: The description that the code was generated from.
-        files: The package's files.
-        answers: States and the results of Python.
-        tolerance: Largest error allowed.
+
+def package_driver(text: CodeText, answers: Reference) -> Driver:
+    """A program that computes the results of all functions, one after another, for rows of states."""
+    return Driver(
+        header=text.header,
+        declarations=text.declarations(),
+        loop=text.loop(_widths(answers.inputs), _widths(answers.expected)),
+        inputs=answers.rows.shape[1],
+        outputs=answers.answers.shape[1],
+        precision=text.precision,
+    )
+
+
+def _widths(arrays: Mapping[str, Floats]) -> dict[str, int]:
+    return {name: values.shape[1] for name, values in arrays.items()}
+
+
+_SELFTEST = """/* Self-test of {name}, generated by dynid: tolerance {tolerance:.0e} of the largest term. */
+#include <math.h>
+#include <stdio.h>
+
+#include "{header}"
+
+/* Rows of {inputs}. */
+static const {type} rows[{samples}][{width}] = {{
+{rows}
+}};
+
+/* Rows of {outputs}. */
+static const {type} expected[{samples}][{size}] = {{
+{expected}
+}};
+
+static const char *const functions[{count}] = {{{names}}};
+static const int ends[{count}] = {{{ends}}}; /* where the results of each function end in a row */
+static const double scales[{count}] = {{{scales}}}; /* the largest terms */
+
+int main(void)
+{{
+    static {type} out[{size}];
+    double worst[{count}] = {{0}};
+    int failures = 0;
+    int s;
+    int f;
+    int k;
+{declarations}
+    for (s = 0; s < {samples}; s++) {{
+        const {type} *in = rows[s];
+{loop}
+        for (f = 0, k = 0; f < {count}; f++) {{
+            for (; k < ends[f]; k++) {{
+                const double error = fabs((double)out[k] - (double)expected[s][k]) / scales[f];
+                if (!(error <= worst[f])) {{
+                    worst[f] = error;
+                }}
+            }}
+        }}
+    }}
+    for (f = 0; f < {count}; f++) {{
+        const int passed = (worst[f] <= {tolerance:.1e}) ? 1 : 0;
+        printf("%-20s largest relative error %.1e%s\\n", functions[f], worst[f], (passed != 0) ? "" : "  FAILED");
+        failures += 1 - passed;
+    }}
+    return failures;
+}}
+"""
+
+
+def selftest_text(text: CodeText, answers: Reference) -> str:
+    """Write a program that compares the functions with stored results; it returns the number of functions that fail."""
+    driver, names = package_driver(text, answers), list(answers.expected)
+    return _SELFTEST.format(
+        name=text.name, type=text.precision, tolerance=TOLERANCE[text.precision], header=driver.header,
+        inputs=", ".join(answers.inputs), rows=_rows(text, answers.rows), samples=len(answers.rows),
+        outputs=", ".join(names), expected=_rows(text, answers.answers), width=driver.inputs, size=driver.outputs,
+        count=len(names), names=", ".join(f'"{name}"' for name in names),
+        ends=", ".join(str(end) for end in np.cumsum([*_widths(answers.expected).values()])),
+        scales=", ".join(f"{answers.scale[name].max():.17e}" for name in names),
+        declarations="\n".join(f"    {line}" for line in driver.declarations),
+        loop="\n".join(f"        {line}" for line in driver.loop),
+    )  # fmt: skip
+
+
+def _rows(text: CodeText, table: Floats) -> str:
+    lines = [", ".join(map(text.printer.literal, row)) for row in table.tolist()]
+    return ",\n".join(f"    {{{line}}}" for line in lines)
+
+
+def compare(text: CodeText, found: Floats, answers: Reference, tolerance: float) -> dict[str, float]:
+    """Compare what a driver wrote (N, outputs) with Python; returns the largest error of each function.
 
     Raises:
-        ExportError: There is no compiler, or it refuses the code.
         GeneratedCodeMismatch: An error is beyond the tolerance; the message names the worst sample.
     """
-    with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
-        return compare(text, run_driver(text, build_driver(text, files, folder), answers), answers, tolerance)
-
-
-def compare(text: CodeText, found: Mapping[str, Floats], answers: Reference, tolerance: float) -> dict[str, float]:
-    """Compare results (N, size) with those of Python; returns the largest error of each function, see `check_code`."""
     errors = {}
-    for name, values in found.items():
+    for name, values in answers.split(found).items():
         error = _errors(text, name, values, answers)
         worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
         errors[name] = float(error[worst])
@@ -214,79 +328,6 @@ def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Flo
         return np.asarray((np.abs(found - answers.expected[name]) / answers.scale[name]).max(axis=1))
     # an ill-conditioned inertia matrix amplifies rounding of accelerations: the torque that they miss must be small
     states, theta = answers.inputs, answers.theta
-    Y = kernel(text.model.robot, "regressor")(states["q"], states["dq"], np.nan_to_num(found, nan=1e300))
+    Y = regressor(text.model.robot, states["q"], states["dq"], np.nan_to_num(found, nan=1e300))
     missed = np.abs(np.einsum("nij,nj->ni", Y, theta) - states["torque"]).max(axis=1)
-    terms = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1) + np.abs(states["torque"]).max(axis=1)
-    return np.asarray(missed / terms)
-
-
-def build_driver(text: CodeText, files: Mapping[str, str], folder: str, flags: Sequence[str] = FLAGS) -> str:
-    """Write the package into a folder and compile a program that evaluates states; returns the path of the program."""
-    answers = reference(text.model, text.answered, 1)
-    for name, content in {**files, "driver.c": _driver(text, answers)}.items():
-        Path(folder, name).write_text(content)
-    sources = [name for name in files if name.endswith(".c") and "selftest" not in name]
-    return compile_c(folder, [*sources, "driver.c"], "driver", flags)
-
-
-def run_driver(text: CodeText, program: str, answers: Reference) -> dict[str, Floats]:
-    """Run the program on N states; returns (N, size) results for each function."""
-    precision = np.float64 if text.precision == "double" else np.float32
-    stream = np.concatenate([answers.inputs[name] for name in _NAMES], axis=1).astype(precision)
-    output = _execute([program], stream.tobytes())
-    sizes = [answers.expected[name].shape[1] for name in text.answered]
-    values = np.frombuffer(output, dtype=precision).astype(float).reshape(len(stream), sum(sizes))
-    return dict(zip(text.answered, np.split(values, np.cumsum(sizes)[:-1], axis=1), strict=True))
-
-
-def compile_c(folder: str, sources: Sequence[str], program: str, flags: Sequence[str] = FLAGS) -> str:
-    """Compile C files of a folder into a program in it; returns the path of the program."""
-    compiler = _compiler_command()
-    if not compiler:
-        raise ExportError("there is no C compiler to check the code with", remedy="Install gcc or clang, or set CC.")
-    target = str(Path(folder, program))
-    remedy = "Set CC to a C99 compiler such as gcc or clang; if it is one, report this robot."
-    _execute([*compiler, *flags, *sources, "-o", target, "-lm"], b"", folder, remedy)
-    return target
-
-
-def run_sources(
-    files: Mapping[str, str], driver: str, stdin: bytes, words: Sequence[str] = (), flags: Sequence[str] = FLAGS
-) -> bytes:
-    """Compile C files with a driver program in a temporary folder, run it on some bytes; returns what it wrote."""
-    with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
-        for file, content in {**files, "driver.c": driver}.items():
-            Path(folder, file).write_text(content)
-        sources = [file for file in files if file.endswith(".c")]
-        return _execute([compile_c(folder, [*sources, "driver.c"], "driver", flags), *words], stdin)
-
-
-def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy: str | None = None) -> bytes:
-    done = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, timeout=_TIME_LIMIT_S, check=False)
-    if done.returncode:
-        message = done.stderr.decode(errors="replace").strip()[:2000]
-        raise ExportError(f"{Path(command[0]).name} failed ({done.returncode}): {message}", remedy=remedy)
-    return done.stdout
-
-
-def _driver(text: CodeText, answers: Reference) -> str:
-    """A program that reads states from standard input and writes the results of all functions to standard output."""
-    widths = [answers.inputs[name].shape[1] for name in _NAMES]
-    inputs = {name: f"&in[{first}]" for name, first in zip(_NAMES, _starts(widths), strict=True)}
-    sizes = [answers.expected[name].shape[1] for name in text.answered]
-    results = {name: f"&out[{first}]" for name, first in zip(text.answered, _starts(sizes), strict=True)}
-    given = inputs["values"] + (f", {inputs['load']}" if "set_load" in text.setters else "")
-    setter = [f"{text.name}_{list(text.setters)[-1]}({given}, &parameters);"] if text.setters else []
-    return _DRIVER.format(
-        header=f"{text.name}_two_rate.h" if text.tasks else f"{text.name}.h",
-        type=text.precision,
-        inputs=sum(widths),
-        outputs=sum(sizes),
-        declarations="\n".join(f"    {line}" for line in text.declarations()),
-        calls="\n".join(f"        {line}" for line in [*setter, *text.calls(inputs, results)]),
-    )
-
-
-def _starts(sizes: Sequence[int]) -> list[int]:
-    """Where each of several rows begins that stand one after another."""
-    return [sum(sizes[:k]) for k in range(len(sizes))]
+    return np.asarray(missed / np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1))

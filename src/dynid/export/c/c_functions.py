@@ -6,9 +6,7 @@ Each function takes a `CodeModel` and the parameters theta (p,) that the code co
   parameters of this robot, and the potential energy of constant values, because regrouped ones count it from another
   zero.
 - ``model.internal``: the same robot in the frames that the code computes in; theta belongs to it.
-- ``theta``: other values with the same torques where all values are constants; theta itself where
-  values are read at run time. They shorten the recursion over a moving robot (`newton_euler`, `velocity_torque`), so
-  that functions with this recursion use them; all others use theta.
+- ``model.of_robot(theta)``: parameters of ``model.robot``.
 """
 
 from __future__ import annotations
@@ -33,13 +31,10 @@ from dynid.dynamics.minimal_recursion import minimal_newton_euler
 from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.export.c.c_model import CodeModel
-from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 
-Outputs = dict[str, Any]
-
-OBSERVER = "observer_step"
-"""Name by which `generate_c` offers the momentum observer, which has files of its own."""
+PARAMETERS = "parameters"
+"""Name of the tapes' arrays that hold what is read at run time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,85 +42,96 @@ class CFunction:
     """One function of the package."""
 
     description: str
-    """What it computes, for the header."""
-    states: tuple[str, ...]
-    """Inputs (n,) each: q, dq, ddq, torque."""
+    """What it computes, for the header; ``{link}`` stands for the last one."""
+    inputs: tuple[str, ...]
+    """Its arrays, see `UNITS`; the parameters of `CodeModel.runtime`, where there are any, come last."""
     outputs: Mapping[str, str]
     """Content and unit of each output."""
-    compute: Callable[..., Outputs] = field(repr=False)
-    """``compute(model, theta, *states)`` -> outputs; it works on numbers and on the symbols of a tape."""
+    compute: Callable[..., Any] = field(repr=False)
+    """``compute(model, theta, *inputs)`` -> the output, or all of them, of symbols of a tape."""
     needs_theta: bool = True
     """Whether the outputs depend on theta; otherwise the function takes no values at run time."""
 
 
-def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
+UNITS = {
+    "q": "[rad or m]",
+    "dq": "[rad/s or m/s]",
+    "ddq": "[rad/s^2 or m/s^2]",
+    "torque": "[N m or N]",
+    "values": "in the order of the names above",
+    "load": "XX XY XZ YY YZ ZZ [kg m^2] about the origin of the link's frame, MX MY MZ [kg m], mass [kg]",
+    "inertia": "upper triangle, row after row [kg m^2, kg m or kg]",
+    "gravity": "[N m or N]",
+    "velocity": "[N m or N]",
+}
+"""Array -> its content and unit, as an input."""
+
+
+def _internal(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of dynid, of the robot in the frames that the code computes in."""
+    return lambda model, theta, *states: function(model.internal, theta, *states)
+
+
+def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Any:
     if model.is_minimal:
-        return {"torque": minimal_newton_euler(model.robot, model.minimal_theta(theta), q, dq, ddq)}
-    return {"torque": newton_euler(model.internal, theta, q, dq, ddq)}
+        return minimal_newton_euler(model.robot, model.of_robot(theta), q, dq, ddq)
+    return newton_euler(model.internal, theta, q, dq, ddq)
 
 
-def _external_torque(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any, torque: Any) -> Outputs:
-    return {"external": _inverse_dynamics(model, theta, q, dq, ddq)["torque"] - torque}
+def _external_torque(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any, torque: Any) -> Any:
+    return _inverse_dynamics(model, theta, q, dq, ddq) - torque
 
 
-def _inertia_matrix(model: CodeModel, theta: Any, q: Any) -> Outputs:
-    return {"inertia": composite_inertia_matrix(model.internal, theta, q)}
-
-
-def _gravity(model: CodeModel, theta: Any, q: Any) -> Outputs:
-    return {"torque": gravity_torque(model.internal, theta, q)}
-
-
-def _velocity_torque(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    return {"torque": velocity_torque(model.internal, theta, q, dq)}
-
-
-def _christoffel_coefficients(model: CodeModel, theta: Any, q: Any) -> Outputs:
-    return {"coefficients": christoffel_coefficients(model.internal, theta, q)}
-
-
-def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
+def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
     zero_ddq = np.zeros(model.robot.dof)  # leaves out rotor inertia
-    return {"torque": term_torque(model.internal, theta, q, dq, zero_ddq)}
+    return term_torque(model.internal, theta, q, dq, zero_ddq)
 
 
-def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Outputs:
+def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Any:
     if model.is_minimal:
-        terms = minimal_inertia_and_bias(model.robot, model.minimal_theta(theta), q, dq)
-        return {"ddq": solve_symmetric(terms["inertia"], torque - terms["bias"])}
+        terms = minimal_inertia_and_bias(model.robot, model.of_robot(theta), q, dq)
+        return solve_symmetric(terms["inertia"], torque - terms["bias"])
     robot, zero_ddq = model.internal, np.zeros(model.robot.dof)
     bias = newton_euler(robot, theta, q, dq, zero_ddq)
-    return {"ddq": solve_symmetric(composite_inertia_matrix(robot, theta, q), torque - bias)}
+    return solve_symmetric(composite_inertia_matrix(robot, theta, q), torque - bias)
 
 
-def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    robot = model.robot if not model.columns else model.internal
-    values = robot.parameter_vector if not model.columns else theta
+def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
+    robot, values = model.robot, model.of_robot(theta)
     links = values[: 10 * robot.dof]
     rotors = dq @ (motor_inertia_matrix(robot, values) @ dq)
     kinetic = kinetic_energy_row(robot, q, dq) @ links + 0.5 * rotors
-    return {"energy": np.array([kinetic, potential_energy_row(robot, q) @ links])}
+    return np.array([kinetic, potential_energy_row(robot, q) @ links])
 
 
-def _regressor(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
-    Y = torque_regressor(model.robot, q, dq, ddq)
+def _regressor(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Any:
+    return columns_of(model, torque_regressor(model.robot, q, dq, ddq))
+
+
+def columns_of(model: CodeModel, Y: Any) -> Any:
+    """The columns (..., n, b) of a regressor (..., n, p) that belong to the base parameters the user asked for."""
     if model.base is None:
-        return {"regressor": Y}
-    Y = Y[:, list(model.base.columns)]
-    return {"regressor": Y if model.base.mixing is None else Y @ model.base.mixing}
+        return Y
+    kept = Y[..., list(model.base.columns)]
+    return kept if model.base.mixing is None else kept @ model.base.mixing
 
 
-def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Outputs:
+def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Any:
     inertia = composite_inertia_matrix(model.internal, theta, q)  # D_ij + I_a, [Izaguirre1992] eqs. (9), (15)-(17)
     gravity = gravity_torque(model.internal, theta, q)  # D_i, [Izaguirre1992] eq. (13)
-    return {"inertia": inertia[np.triu_indices(model.robot.dof)], "gravity": gravity}
+    return inertia[np.triu_indices(model.robot.dof)], gravity
 
 
-def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    zero_ddq = np.zeros(model.robot.dof)  # leaves out rotor inertia: it is in the inertia matrix
-    friction = term_torque(model.internal, theta, q, dq, zero_ddq)
+def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
     velocity = velocity_torque(model.internal, theta, q, dq)  # [Izaguirre1992] eqs. (18)-(24)
-    return {"velocity": velocity + friction}
+    return velocity + _friction(model, theta, q, dq)  # rotors are in the inertia matrix
+
+
+def _synchronous(model: CodeModel, theta: Any, inertia: Any, gravity: Any, velocity: Any, ddq: Any) -> Any:
+    n = model.robot.dof
+    place = np.zeros((n, n), dtype=int)  # where the stored upper triangle has each element of the matrix
+    place[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
+    return inertia[np.maximum(place, place.T)] @ ddq + gravity + velocity  # [Izaguirre1992] eq. (1)
 
 
 FUNCTIONS: dict[str, CFunction] = {
@@ -142,17 +148,25 @@ FUNCTIONS: dict[str, CFunction] = {
         _external_torque,
     ),
     "inertia_matrix": CFunction(
-        "Inertia matrix, rotors included.", ("q",), {"inertia": "row-major [kg m^2, kg m or kg]"}, _inertia_matrix
+        "Inertia matrix, rotors included.",
+        ("q",),
+        {"inertia": "row-major [kg m^2, kg m or kg]"},
+        _internal(composite_inertia_matrix),
     ),
-    "gravity": CFunction("Torques that balance the weight of the links.", ("q",), {"torque": "[N m or N]"}, _gravity),
+    "gravity": CFunction(
+        "Torques that balance the weight of the links.", ("q",), {"torque": "[N m or N]"}, _internal(gravity_torque)
+    ),
     "velocity_torque": CFunction(
-        "Coriolis and centrifugal torques of the links.", ("q", "dq"), {"torque": "[N m or N]"}, _velocity_torque
+        "Coriolis and centrifugal torques of the links.",
+        ("q", "dq"),
+        {"torque": "[N m or N]"},
+        _internal(velocity_torque),
     ),
     "christoffel_coefficients": CFunction(
         "Coefficients D_ijk of the Coriolis and centrifugal torques: torque_i = sum of D_ijk dq_j dq_k.",
         ("q",),
         {"coefficients": "row-major: D_ijk at (i * n + j) * n + k [kg m^2, kg m or kg per rad or m]"},
-        _christoffel_coefficients,
+        _internal(christoffel_coefficients),
     ),
     "friction": CFunction(
         "Torques of all terms but rotor inertia: friction, offsets, springs, couplings.",
@@ -177,42 +191,70 @@ FUNCTIONS: dict[str, CFunction] = {
         needs_theta=False,
     ),
 }
-"""The functions that `generate_c` offers, by name."""
+"""The functions of a state that `generate_c` offers, by name."""
+
+TORQUES = ("inverse_dynamics", "external_torque", "two_rate", "velocity_torque", "gravity", "friction")
+"""Those whose result is a part of the joint torques."""
 
 TWO_RATE: dict[str, CFunction] = {
     "background_inertia": CFunction(
-        "Background task: inertia matrix (upper triangle, row after row) and gravity torques.",
+        "Background task: inertia matrix and gravity torques.",
         ("q",),
-        {"inertia": "[kg m^2, kg m or kg]", "gravity": "[N m or N]"},
+        {"inertia": UNITS["inertia"], "gravity": UNITS["gravity"]},
         _background_inertia,
     ),
     "background_velocity": CFunction(
         "Background task, independent of the other one: velocity torques with friction and offsets.",
         ("q", "dq"),
-        {"velocity": "[N m or N]"},
+        {"velocity": UNITS["velocity"]},
         _background_velocity,
     ),
+    "synchronous": CFunction(
+        "Synchronous task: torque = inertia ddq + gravity + velocity.",
+        ("inertia", "gravity", "velocity", "ddq"),
+        {"torque": "[N m or N]"},
+        _synchronous,
+        needs_theta=False,
+    ),
 }
-"""The two background tasks of the two-rate structure ([Izaguirre1992] section 3)."""
+"""The tasks of the two-rate structure; the synchronous one takes n multiplications and n + 1 additions per joint
+([Izaguirre1992] section 3)."""
+
+SETTERS: dict[str, CFunction] = {
+    "default_values": CFunction(
+        "The values that the model was generated with.",
+        (),
+        {"values": UNITS["values"]},
+        lambda model, theta: model.defaults,
+        needs_theta=False,
+    ),
+    "set_parameters": CFunction(
+        "Set the values that the functions compute with.",
+        ("values",),
+        {PARAMETERS: "for the functions"},
+        lambda model, theta, values: values,
+        needs_theta=False,
+    ),
+    "set_load": CFunction(
+        "Set the values with a load on link '{link}', along its axes; zeros remove the load.",
+        ("values", "load"),
+        {PARAMETERS: "for the functions"},
+        lambda model, theta, values, load: values + model.load_map @ load,
+        needs_theta=False,
+    ),
+}
+"""What prepares the parameters that are read at run time."""
 
 
 def record_function(model: CodeModel, name: str) -> Tape:
     """Record a function of the package for a model."""
-    entry = (FUNCTIONS | TWO_RATE)[name]
-    states = {state: (model.robot.dof,) for state in entry.states}
-    if not entry.needs_theta:
-        return record(lambda **given: entry.compute(model, None, *given.values()), **states)
-    return model.record(lambda theta, **given: entry.compute(model, theta, *given.values()), **states)
+    entry, n, columns = (FUNCTIONS | TWO_RATE | SETTERS)[name], model.robot.dof, model.runtime.columns
+    sizes = {"values": len(columns), "load": 10, "inertia": n * (n + 1) // 2, PARAMETERS: len(columns)}
+    reads = bool(entry.needs_theta and columns)
 
+    def compute(**given: Any) -> dict[str, Any]:
+        theta = model.theta(given.pop(PARAMETERS)) if reads else model.values
+        found = entry.compute(model, theta, *given.values())
+        return dict(zip(entry.outputs, found if isinstance(found, tuple) else [found], strict=True))
 
-def record_synchronous(robot: Robot) -> Tape:
-    """Record the synchronous task: n multiplications and n + 1 additions per joint ([Izaguirre1992] section 3)."""
-    n = robot.dof
-    index_in_triangle = np.zeros((n, n), dtype=int)  # where the stored upper triangle has each element of the matrix
-    index_in_triangle[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
-    index_in_triangle = np.maximum(index_in_triangle, index_in_triangle.T)
-
-    def torque(inertia: Any, gravity: Any, velocity: Any, ddq: Any) -> Outputs:
-        return {"torque": inertia[index_in_triangle] @ ddq + gravity + velocity}  # [Izaguirre1992] eq. (1)
-
-    return record(torque, inertia=(n * (n + 1) // 2,), gravity=(n,), velocity=(n,), ddq=(n,))
+    return record(compute, **{key: (sizes.get(key, n),) for key in (*entry.inputs, *[PARAMETERS] * reads)})

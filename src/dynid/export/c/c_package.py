@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -13,40 +13,33 @@ import numpy as np
 
 from dynid.checks import as_whole
 from dynid.decompositions import eigvalsh
-from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.errors import ArgumentError, DescriptionError, ExportError
-from dynid.export.c.c_check import check_code, reference
-from dynid.export.c.c_extras import cmake_text, readme_text, selftest_text
-from dynid.export.c.c_functions import FUNCTIONS, OBSERVER, TWO_RATE, record_function, record_synchronous
-from dynid.export.c.c_model import CodeModel, build_model
-from dynid.export.c.c_printer import printed_count
-from dynid.export.c.c_source import (
-    TOLERANCE,
-    CodeText,
-    header_text,
-    operation_table,
-    source_text,
-    two_rate_header,
-    two_rate_source,
-)
-from dynid.export.c.model_code import model_files
-from dynid.export.c.observer_code import check_observer, observer_files
+from dynid.export.c.c_check import compare, package_driver, reference, selftest_text
+from dynid.export.c.c_extras import cmake_text, readme_text
+from dynid.export.c.c_functions import FUNCTIONS, TWO_RATE, record_function
+from dynid.export.c.c_model import build_model
+from dynid.export.c.c_source import TOLERANCE, CodeText, header_text, operation_table, source_text
+from dynid.export.c.model_code import model_code
+from dynid.export.c.observer_code import observer_code
+from dynid.export.c.recursive_code import recursive_code
+from dynid.export.c.state_code import StateCode
+from dynid.export.c.tracker_code import tracker_code
+from dynid.export.c.two_rate_code import two_rate_files
 from dynid.export.result_file import SavedResult
 from dynid.files import begin, write_atomically
+from dynid.kernels import SINGULAR, inertia_matrix
 from dynid.links.identify import Identification
-from dynid.links.significance import PrunedRobot, PruningCost, Significance
-from dynid.links.validation import Validation
+from dynid.links.significance import PrunedRobot, Significance
 from dynid.monitor.observer import ObserverModel
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 from dynid.safe_text import c_identifier
-from dynid.tape import OperationCount, Tape, record
+from dynid.tape import OperationCount, count
 
 SELFTEST_SAMPLES = 5
 """States in the generated self-test; a convention that keeps the file short."""
-SINGULAR = 1e-13
-"""Smallest eigenvalue of the scaled inertia matrix below which it is singular: a few hundred times the rounding."""
-
+PARTS = ("observer_step", "load_tracker", "least_squares")
+"""Names by which `generate_c` offers functions that keep a state, which have files of their own."""
 
 Source = Robot | Identification | SavedResult | Significance | PrunedRobot
 """Sources of generated code."""
@@ -85,17 +78,20 @@ class CPackage:
             seed: Seed of the random states.
 
         Returns:
-            Largest error of each function, and of the torque by ``two_rate``, relative to the size of the terms of the
-            sum.
+            Largest error of each function, of the torque by ``two_rate`` and of the observer, relative to the size of
+            the terms of the sum.
 
         Raises:
             ExportError: There is no compiler, or it rejects the code.
             GeneratedCodeMismatch: The code and Python disagree beyond `tolerance`; the message names the worst sample.
         """
-        answers = reference(self.text.model, self.text.answered, as_whole("samples", samples, least=1), seed)
-        errors = check_code(self.text, self.files, answers, self.tolerance)
-        if self.text.observer is not None:
-            errors[OBSERVER] = check_observer(self.text.observer, self.name, self.text.precision, self.tolerance)
+        text = self.text
+        answers = reference(text.model, text.answered, as_whole("samples", samples, least=1), seed)
+        found = package_driver(text, answers).answer(self.files, answers.rows)
+        errors = compare(text, found, answers, self.tolerance)
+        for code in text.parts:
+            if code.check is not None:
+                errors[f"{code.part}_step"] = code.check(self.name, text.precision, self.tolerance)
         return errors
 
     def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
@@ -126,9 +122,9 @@ class CPackage:
 
     def summary(self) -> str:
         """Files, operations and notes as text."""
-        model = self.text.model
+        model, values = self.text.model, self.text.model.runtime.names
         lines = [f"C package '{self.name}' of {model.robot!r}", f"model hash {model.model_hash}"]
-        lines += [f"{len(model.columns)} parameters can be changed at run time"] if model.columns else []
+        lines += [f"{len(values)} parameters can be changed at run time"] if values else []
         lines += [f"  {name} ({len(content.splitlines())} lines)" for name, content in self.files.items()]
         notes = self.text.notes[len(self.warnings) :]  # the header has the warnings first, a terminal last
         ending = ["", *self.warnings] if self.warnings else []
@@ -153,7 +149,9 @@ def generate_c(
             parameters from `significant_parameters`, or a model from `prune`.
         functions: Names of functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
             ``christoffel_coefficients``, ``friction``, ``forward_dynamics``, ``energy``, ``regressor``,
-            ``external_torque``; ``observer_step`` beside them adds the momentum observer with all terms.
+            ``external_torque``; beside them ``observer_step`` for the momentum observer with all terms,
+            ``load_tracker`` for `dynid.monitor.LoadTracker` and ``least_squares`` for
+            `dynid.estimation.OnlineLeastSquares`, each in files of its own.
         name: Prefix of files and symbols; by default made from the name of the robot.
         precision: Type of all numbers.
         parameters: ``folded`` writes the values as constants; ``struct`` keeps them in a struct that can change at run
@@ -174,37 +172,44 @@ def generate_c(
     """
     given = source.pruned if isinstance(source, Significance) else source
     given = given.identification() if isinstance(given, SavedResult) else given
-    robot, notes = _robot_and_notes(given, name)
-    indefinite = _indefinite_warning(given, two_rate)
-    with_tasks = not indefinite if two_rate is None else two_rate
-    warnings = (*_negative_warning(given), *indefinite)
     functions = [functions] if isinstance(functions, str) else functions
     _check_options(functions, precision, parameters, load)
+    robot, notes = _robot_and_notes(given, name)
+    doubt = _indefinite_samples(given)
     if "forward_dynamics" in functions:
-        _check_motion(robot, given)
+        _check_motion(robot, doubt)
     model = build_model(robot, parameters=parameters, base=base, load=load)
-    tapes = {function: record_function(model, function) for function in FUNCTIONS if function in functions}
-    tasks = {task: record_function(model, task) for task in TWO_RATE} if with_tasks else {}
+    setters = ("default_values", "set_parameters", *["set_load"] * model.load) if model.runtime.columns else ()
+    with_tasks = not doubt if two_rate is None else two_rate
+    warnings = (*_negative_warning(given), *_indefinite_warning(doubt, left_out=two_rate is None))
     text = CodeText(
         name=c_identifier(robot.name if name is None else name),
         precision=precision,
         model=model,
-        tapes=tapes,
-        setters=_setters(model),
-        tasks={**tasks, "synchronous": record_synchronous(robot)} if with_tasks else {},
-        observer=ObserverModel.of(given if isinstance(given, Identification) else robot)
-        if OBSERVER in functions
-        else None,
-        whole=given.rich if isinstance(given, Identification) and given.rich.terms else None,
+        tapes={function: record_function(model, function) for function in FUNCTIONS if function in functions},
+        setters={setter: record_function(model, setter) for setter in setters},
+        tasks={task: record_function(model, task) for task in TWO_RATE} if with_tasks else {},
+        parts=tuple(_parts(given, robot, functions, base)),
         notes=(*warnings, *notes),
     )
-    counts = {entry: printed_count(tape) for entry, tape in {**text.tapes, **text.tasks, **text.setters}.items()}
-    if text.whole is not None:
-        counts["model_torque"] = printed_count(text.whole.step)
-    if text.observer is not None:
-        counts[OBSERVER] = printed_count(text.observer.step)
+    tapes = {**text.tapes, **text.setters, **text.tasks}
+    counts = {function: count(tape) for function, tape in tapes.items()}
+    for code in text.parts:
+        counts |= code.counts
     files = MappingProxyType(_files(text))
     return CPackage(name=text.name, files=files, counts=MappingProxyType(counts), text=text, warnings=warnings)
+
+
+def _parts(source: Source, robot: Robot, functions: Sequence[str], base: BaseParameters | None) -> Iterator[StateCode]:
+    """The parts with a state: the whole model, where the functions cannot carry its terms, and those asked for."""
+    if isinstance(source, Identification) and source.rich.terms:
+        yield model_code(source.rich)
+    if "observer_step" in functions:
+        yield observer_code(ObserverModel.of(source if isinstance(source, Identification) else robot))
+    if "load_tracker" in functions:
+        yield tracker_code(robot)
+    if "least_squares" in functions:
+        yield recursive_code(robot, base)
 
 
 def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str, ...]]:
@@ -236,23 +241,22 @@ def _indefinite_samples(source: Source) -> str:
     return ""
 
 
-def _indefinite_warning(source: Source, two_rate: bool | None) -> tuple[str, ...]:
-    if not (where := _indefinite_samples(source)):
+def _indefinite_warning(doubt: str, left_out: bool) -> tuple[str, ...]:
+    if not doubt:
         return ()
     return (
-        f"WARNING: {where}.",
+        f"WARNING: {doubt}.",
         "Use only the whole torque of inverse dynamics, at planned accelerations: this matrix times accelerations",
         "from feedback may drive a joint the wrong way, and forward dynamics is not defined.",
-        *["The two-rate files are left out for this reason. Prune less (a smaller threshold) to get them."]
-        * (two_rate is None),
+        *["The two-rate files are left out for this reason. Prune less (a smaller threshold) to get them."] * left_out,
     )
 
 
 def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:
-    unknown = [function for function in functions if function not in (*FUNCTIONS, OBSERVER)]
-    if unknown or not set(functions) - {OBSERVER}:
+    unknown = [function for function in functions if function not in (*FUNCTIONS, *PARTS)]
+    if unknown or not set(functions) - set(PARTS):
         what = f"there is no function '{unknown[0]}'" if unknown else "no function is requested"
-        raise ArgumentError(what, remedy=f"Choose from {', '.join(FUNCTIONS)}; {OBSERVER} beside them.")
+        raise ArgumentError(what, remedy=f"Choose from {', '.join(FUNCTIONS)}; {', '.join(PARTS)} beside them.")
     for name, value, choices in (
         ("precision", precision, ("double", "float")),
         ("parameters", parameters, ("folded", "struct")),
@@ -260,99 +264,40 @@ def _check_options(functions: Sequence[str], precision: str, parameters: str, lo
     ):
         if value not in choices:
             raise ArgumentError(f"{name} is {value!r}", remedy=f"Choose {' or '.join(map(repr, choices))}.")
+    doubles = set(functions) & {"load_tracker", "least_squares"}
+    if precision == "float" and doubles:
+        reason = f"{' and '.join(sorted(doubles))} compute in double precision alone"
+        raise ArgumentError(reason, remedy="Leave out precision='float', or generate them in a package of their own.")
 
 
-def _check_motion(robot: Robot, source: Source) -> None:
+def _check_motion(robot: Robot, doubt: str) -> None:
     """Refuse forward dynamics if the inertia matrix is singular."""
-    if where := _indefinite_samples(source):
+    if doubt:
         raise ArgumentError(
-            f"{where}: forward dynamics is not defined",
+            f"{doubt}: forward dynamics is not defined",
             remedy="Omit forward_dynamics from the functions, or prune with a smaller threshold.",
         )
-    q = np.random.default_rng(0).uniform(-np.pi, np.pi, robot.dof)
-    inertia = np.asarray(composite_inertia_matrix(robot, robot.parameter_vector, q), dtype=float)
-    own = np.sqrt(np.abs(np.diag(inertia)))
-    scaled = inertia / np.outer(own, own) if own.all() else inertia * 0.0
-    if np.abs(eigvalsh(scaled)).min(initial=1.0) < SINGULAR:
-        joint = f"joint '{robot.joint_names[int(np.argmin(own))]}'" if not own.all() else "a joint"
+    inertia = inertia_matrix(robot, np.random.default_rng(0).uniform(-np.pi, np.pi, robot.dof))
+    if np.abs(eigvalsh(inertia)).min() <= SINGULAR * np.abs(inertia).max():
+        joint = robot.joint_names[int(np.argmin(np.abs(np.diag(inertia))))]
         raise DescriptionError(
-            f"robot '{robot.name}': {joint} moves nothing with inertia, so forward dynamics is not defined",
+            f"robot '{robot.name}': joint '{joint}' moves nothing with inertia by itself, so forward dynamics is not "
+            "defined",
             remedy="Give the link a mass or the joint a RotorInertia, or omit forward_dynamics from the functions.",
         )
-
-
-def _setters(model: CodeModel) -> dict[str, Tape]:
-    if not model.columns:
-        return {}
-    size = (len(model.columns),)
-    setters = {"set_parameters": record(lambda values: {"value": values}, values=size)}
-    if model.load:
-        loaded = record(lambda values, load: {"value": values + model.load_map @ load}, values=size, load=(10,))
-        setters["set_load"] = loaded
-    return setters
 
 
 def _files(text: CodeText) -> dict[str, str]:
     name, tolerance = text.name, TOLERANCE[text.precision]
     answers = reference(text.model, text.answered, SELFTEST_SAMPLES, varied=False)
-    files = {
-        f"{name}.h": header_text(text),
-        f"{name}.c": source_text(text),
-        f"{name}_selftest.c": selftest_text(text, answers, tolerance),
-    }
-    if text.tasks:
-        files[f"{name}_two_rate.h"] = two_rate_header(text)
-        files[f"{name}_two_rate.c"] = two_rate_source(text)
-    if text.whole is not None:
-        files |= model_files(text.whole, name, text.precision)
-    if text.observer is not None:
-        files |= observer_files(text.observer, name, text.precision)
-    sources = [entry for entry in files if entry.endswith(".c") and "selftest" not in entry]
+    files = {f"{name}.h": header_text(text), f"{name}.c": source_text(text), **two_rate_files(text)}
+    for code in text.parts:
+        files |= code.files(name, text.precision)
+    sources = [entry for entry in files if entry.endswith(".c")]
     headers = [entry for entry in files if entry.endswith(".h")]
-    files["CMakeLists.txt"] = cmake_text(text, sources, headers)
-    files["README.md"] = readme_text(text, tolerance)
-    return files
-
-
-def count_code(source: Source) -> Mapping[str, OperationCount]:
-    """Operations per call of the generated inverse dynamics and of the tasks of the two-rate structure.
-
-    Args:
-        source: As for `generate_c`.
-    """
-    return generate_c(source, ["inverse_dynamics"], two_rate=True).counts
-
-
-def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Validation | None = None) -> PruningCost:
-    """Compare the code of an identification with that of its significant parameters alone.
-
-    Args:
-        fit: An identification by `Identification.with_significant`.
-        full: Its validation on held-out data.
-        pruned: The validation of ``fit.significance`` on the same data.
-
-    Raises:
-        ArgumentError: The identification has no significant parameters.
-
-    Example:
-        >>> from dataclasses import replace
-        >>> short = replace(fit, significance=dynid.links.significant_parameters(fit.equations))
-        >>> type(dynid.export.pruning_cost(short)).__name__
-        'PruningCost'
-    """
-    found = fit.significance
-    if found is None:
-        remedy = "Call fit.with_significant('1%')."
-        raise ArgumentError("the identification has no significant parameters", remedy=remedy)
-    before, after = count_code(fit), count_code(found)
-    joints: dict[str, tuple[float, float]] = {}
-    if full is not None and pruned is not None:
-        pairs = zip(full.per_joint.tolist(), pruned.per_joint.tolist(), strict=True)
-        joints = dict(zip(full.joint_names, pairs, strict=True))
-    return PruningCost(
-        parameters=(len(fit.estimate.names), len(found.kept)),
-        training_error=(float(fit.training_error[-1]), float(found.training_error[-1])),
-        held_out_error=None if full is None or pruned is None else (full.relative_error, pruned.relative_error),
-        joint_errors=joints,
-        operations={name: (count, after[name]) for name, count in before.items()},
-    )
+    return {
+        **files,
+        f"{name}_selftest.c": selftest_text(text, answers),
+        "CMakeLists.txt": cmake_text(text, sources, headers),
+        "README.md": readme_text(text, sources, tolerance),
+    }

@@ -1,16 +1,16 @@
-"""A tape as a fast C function: an order that keeps few values live, and sines and cosines computed together."""
+"""A tape as a C99 function: one statement per operation, every constant exact, no library but ``math.h``."""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import Literal
 
 from dynid.tape import Tape
-from dynid.tape.c_backend import CStyle, c_declaration, c_function, idle_inputs
-from dynid.tape.count import OperationCount, count
-from dynid.tape.lower import Instruction, lower
 from dynid.tape.operations import Operation
+
+Precision = Literal["double", "float"]
 
 _SINCOS = """/* Sines and cosines of {n} angles [rad], with an error of at most 2.5e-16 each: reduction by multiples of
  * pi/2 in two parts (Cody and Waite), then the polynomials of fdlibm. Adding 1.5 * 2^52 rounds to an integer, which
@@ -61,20 +61,6 @@ static void {name}_sincos{n}(const double *restrict angle, double *restrict sine
 }}
 """
 
-_EXPRESSIONS = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "div": "{0} / {1}",
-    "neg": "-{0}",
-    "fma": "({0} * {1}) + {2}",
-    "fms": "({0} * {1}) - {2}",
-    "fnma": "{2} - ({0} * {1})",
-    "sqrt": "sqrt{f}({0})",
-    "abs": "fabs{f}({0})",
-    "sign": "{package}_sign({0})",
-}
-
 _SIGN = """/* 1, -1, or x itself if it is zero or not a number. A separate function, because analysers follow every
  * condition through all the code after it. */
 static {precision} {name}_sign({precision} x)
@@ -84,160 +70,108 @@ static {precision} {name}_sign({precision} x)
 """
 
 
-def called_functions(name: str, tapes: Iterable[Tape], precision: str) -> list[str]:
-    """Write the static functions that these tapes call, after the headers they need."""
-    plain = [tape for tape in tapes if _is_plain(tape)]
-    counts = {len(_angles(tape)) for tape in plain if precision == "double"} - {0}
-    functions = [_SINCOS.format(name=name, n=n) for n in sorted(counts)]
-    if any(code == Operation.SIGN for tape in plain for _, code, _, _ in tape.steps()):
-        functions.append(_SIGN.format(name=name, precision=precision, f="f" if precision == "float" else ""))
-    return ["#include <float.h>\n#include <stdint.h>\n", *functions] if counts else functions
+_EXPRESSIONS = {
+    Operation.ADD: "{0} + {1}",
+    Operation.SUB: "{0} - {1}",
+    Operation.MUL: "{0} * {1}",
+    Operation.DIV: "{0} / {1}",
+    Operation.NEG: "-{0}",
+    Operation.SIN: "sin{f}({0})",
+    Operation.COS: "cos{f}({0})",
+    Operation.SQRT: "sqrt{f}({0})",
+    Operation.TANH: "tanh{f}({0})",
+    Operation.EXP: "exp{f}({0})",
+    Operation.ABS: "fabs{f}({0})",
+    Operation.SIGN: "{package}_sign({0})",
+}
+_TURNS = {Operation.SIN: "sines", Operation.COS: "cosines"}
 
 
-def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, package: str) -> str:
-    """Write the definition of a function; outputs are stored last, so they may be the same arrays as inputs.
+@dataclass(frozen=True, slots=True)
+class CPrinter:
+    """Writes tapes as functions of one C file."""
 
-    Args:
-        tape: The program.
-        symbol: Name of the function.
-        precision: ``double`` or ``float``.
-        linkage: Storage class before ``void``: ``static`` or nothing.
-        package: Prefix of the names of the called functions.
-    """
-    style = CStyle(precision="float" if precision == "float" else "double", linkage=linkage)
-    if not _is_plain(tape):
-        return c_function(tape, symbol, style)
-    suffix = "f" if precision == "float" else ""
-    names = {number: _element(tape, number) for number in range(tape.input_size)}
-    names |= {~k: _literal(value, suffix) for k, value in enumerate(tape.constants.tolist())}
-    lines = [c_declaration(tape, symbol, style), "{", *idle_inputs(tape, style)]
-    lines += _library_lines(tape, names) if suffix else _sincos_lines(tape, names, package)
-    targets = _targets(tape)
-    stores = []
-    for step in _lowered(tape):
-        if step.name == "store":
-            stores.append((step.result, step.operands[0]))
-            continue
-        operands = (names[operand] for operand in step.operands)
-        expression = _EXPRESSIONS[step.name].format(*operands, f=suffix, package=package)
-        lines.append(f"    const {precision} t{step.result} = {expression};")
-        names[step.result] = f"t{step.result}"
-    stores += [(slot, target) for slot, target in enumerate(targets) if target < 0]
-    lines += _store_lines(tape, dict(stores), names, precision)
-    return "\n".join([*lines, "}", ""])
+    package: str
+    """Prefix of the names of the functions that they call."""
+    precision: Precision = "double"
+    """Type of every number."""
 
+    @property
+    def suffix(self) -> str:
+        """What stands behind the literals and the functions of the C library."""
+        return "f" if self.precision == "float" else ""
 
-def printed_count(tape: Tape) -> OperationCount:
-    """Count the operations in the text of `fast_function`, where signs may be at other places than on the tape."""
-    recorded = count(tape)
-    if not _is_plain(tape):
-        return recorded
-    found = Counter(step.name for step in _lowered(tape))
-    fused = found["fma"] + found["fms"] + found["fnma"]
-    return replace(
-        recorded,
-        multiplications=found["mul"] + fused,
-        additions=found["add"] + found["sub"] + fused,
-        divisions=found["div"],
-        negations=found["neg"],
-    )
+    def literal(self, value: float) -> str:
+        """A number with all its digits."""
+        digits = f"{value:.17g}"
+        digits += self.suffix if any(mark in digits for mark in ".en") else f".0{self.suffix}"
+        return f"({digits})" if value < 0.0 else digits
 
+    def declaration(self, tape: Tape, symbol: str, linkage: str = "") -> str:
+        """A function's declaration, without a semicolon: its arguments are the tape's arrays, row-major, inputs first.
 
-def _targets(tape: Tape) -> list[int]:
-    return [e for output in tape.outputs for e in output.elements.ravel().tolist()]
+        Args:
+            tape: The program.
+            symbol: Name of the function.
+            linkage: What stands before ``void``: ``static`` and a space, or nothing.
+        """
+        arrays = [f"const {self.precision} {entry.name}[{max(entry.size, 1)}]" for entry in tape.inputs]
+        arrays += [f"{self.precision} {output.name}[{output.size}]" for output in tape.outputs]
+        return f"{linkage}void {symbol}({', '.join(arrays)})"
 
+    def function(self, tape: Tape, symbol: str, linkage: str = "") -> str:
+        """A function's definition; outputs are stored last, so they may be the same arrays as inputs."""
+        names = dict(enumerate(tape.input_labels()))
+        names |= {~k: self.literal(value) for k, value in enumerate(tape.constants.tolist())}
+        angles, lines = self._angles(tape), []
+        if n := len(angles):
+            lines += [f"    double sines[{n}];", f"    double cosines[{n}];"]
+            lines += [f"    {self.package}_sincos{n}(&{names[angles[0]]}, sines, cosines);"]
+        for value, code, left, right in tape.steps():
+            if code in _TURNS and left in angles:
+                text = f"{_TURNS[Operation(code)]}[{left - angles[0]}]"
+            else:
+                text = _EXPRESSIONS[Operation(code)].format(
+                    names[left], names.get(right), f=self.suffix, package=self.package
+                )
+            names[value] = f"t{value}"
+            lines.append(f"    const {self.precision} t{value} = {text};")
+        lines += self._stores(tape, names)
+        body = "\n".join([*lines, "}", ""])
+        idle = [f"    (void){e.name};\n" for e in tape.inputs if not re.search(rf"\b{e.name}\[", body)]
+        return f"{self.declaration(tape, symbol, linkage)}\n{{\n{''.join(idle)}{body}"
 
-def _lowered(tape: Tape) -> list[Instruction]:
-    """Lower the tape with every product once: compilers fuse it into several sums by themselves."""
-    return lower(tape, _targets(tape), repeated=False)
+    def _stores(self, tape: Tape, names: Mapping[int, str]) -> Iterable[str]:
+        wanted = {element for output in tape.outputs for element in output.elements.ravel().tolist()}
+        kept = {element: f"kept{element}" for element in sorted(wanted) if 0 <= element < tape.input_size}
+        yield from (f"    const {self.precision} {copy} = {names[element]};" for element, copy in kept.items())
+        for output in tape.outputs:
+            rows = output.elements.reshape(-1, output.shape[-1]).tolist()
+            for r, row in enumerate(rows):
+                array = output.name
+                if len(rows) > 1:  # static analysers compare every element with all earlier ones: shorter arrays
+                    array = f"{output.name}_row{r}"
+                    yield f"    {self.precision} *const {array} = &{output.name}[{len(row) * r}];"
+                yield from (f"    {array}[{k}] = {kept.get(e, names[e])};" for k, e in enumerate(row))
 
+    def _angles(self, tape: Tape) -> range:
+        """Inputs, all of one array, whose sines and cosines are computed together: those in use and all between."""
+        if self.precision == "float":
+            return range(0)
+        labels = tape.input_labels()
+        used = [left for _, code, left, _ in tape.steps() if code in _TURNS and 0 <= left < len(labels)]
+        is_one_array = len({labels[angle].partition("[")[0] for angle in used}) == 1
+        return range(min(used), max(used) + 1) if is_one_array else range(0)
 
-def _store_lines(tape: Tape, stores: dict[int, int], names: dict[int, str], precision: str) -> Iterable[str]:
-    copied = {operand for operand in stores.values() if 0 <= operand < tape.input_size}
-    yield from (f"    const {precision} kept{operand} = {names[operand]};" for operand in sorted(copied))
-    places: list[str] = []
-    for output in tape.outputs:
-        rows, columns = output.shape if len(output.shape) == 2 else (1, output.size)
-        if rows > 1:  # static analysers compare every element with all earlier ones: shorter arrays
-            yield from (
-                f"    {precision} *const {output.name}_row{r} = &{output.name}[{columns * r}];" for r in range(rows)
-            )
-        arrays = [f"{output.name}_row{r}" for r in range(rows)] if rows > 1 else [output.name]
-        places += [f"{array}[{k}]" for array in arrays for k in range(columns)]
-    for slot, operand in sorted(stores.items()):
-        yield f"    {places[slot]} = {f'kept{operand}' if operand in copied else names[operand]};"
+    def called(self, tapes: Iterable[Tape]) -> list[str]:
+        """The static functions that the functions of these tapes call, after the headers they need."""
+        counts = {len(self._angles(tape)) for tape in tapes} - {0}
+        functions = [_SINCOS.format(name=self.package, n=n) for n in sorted(counts)]
+        if any(code == Operation.SIGN for tape in tapes for _, code, _, _ in tape.steps()):
+            functions.append(_SIGN.format(name=self.package, precision=self.precision, f=self.suffix))
+        return ["#include <float.h>\n#include <stdint.h>\n", *functions] if counts else functions
 
-
-def _is_plain(tape: Tape) -> bool:
-    """Whether its only functions are sines and cosines of one input, so that the plain printer is not needed."""
-    owner = [entry.name for entry in tape.inputs for _ in range(entry.size)]
-    turned = [left for _, code, left, _ in tape.steps() if code in (Operation.SIN, Operation.COS)]
-    if any(code in (Operation.TANH, Operation.EXP) for _, code, _, _ in tape.steps()):
-        return False
-    return all(0 <= angle < tape.input_size for angle in turned) and len({owner[angle] for angle in turned}) <= 1
-
-
-def _angles(tape: Tape) -> range:
-    """Inputs whose sines and cosines are computed: those in use and all between; an even number if possible."""
-    used = [left for _, code, left, _ in tape.steps() if code in (Operation.SIN, Operation.COS)]
-    if not used:
-        return range(0)
-    first, last, begin = min(used), max(used), 0
-    for entry in tape.inputs:
-        if begin <= first < begin + entry.size and (last - first) % 2 == 0:
-            first, last = (first - 1, last) if first > begin else (first, min(last + 1, begin + entry.size - 1))
-        begin += entry.size
-    return range(first, last + 1)
-
-
-def _sincos_lines(tape: Tape, names: dict[int, str], package: str) -> list[str]:
-    angles = _angles(tape)
-    used = {value: (code, angle) for value, code, angle, _ in tape.steps() if code in (Operation.SIN, Operation.COS)}
-    if not used:
-        return []
-    n = len(angles)
-    lines = [
-        f"    double sines[{n}];",
-        f"    double cosines[{n}];",
-        f"    {package}_sincos{n}(&{names[angles.start]}, sines, cosines);",
-    ]
-    for value, (
-        code,
-        angle,
-    ) in used.items():  # analysers would follow an array from its declaration to every use
-        name, place = "sine" if code == Operation.SIN else "cosine", angle - angles.start
-        names[value] = f"{name}{place}"
-        lines.append(f"    const double {name}{place} = {name}s[{place}];")
-    return lines
-
-
-def _library_lines(tape: Tape, names: dict[int, str]) -> Iterable[str]:
-    """Write calls of the C library's sines and cosines in single precision."""
-    for value, code, angle, _ in tape.steps():
-        if code in (Operation.SIN, Operation.COS):
-            function, name = ("sinf", "sine") if code == Operation.SIN else ("cosf", "cosine")
-            yield f"    const float {name}{angle} = {function}({names[angle]});"
-            names[value] = f"{name}{angle}"
-
-
-def _element(tape: Tape, number: int) -> str:
-    for entry in tape.inputs:
-        if number < entry.size:
-            return f"{entry.name}[{number}]"
-        number -= entry.size
-    raise IndexError(number)
-
-
-def _literal(value: float, suffix: str) -> str:
-    digits = f"{value:.17g}"
-    digits = digits if any(mark in digits for mark in ".en") else f"{digits}.0"
-    return f"({digits}{suffix})" if value < 0 else f"{digits}{suffix}"
-
-
-def static_functions(package: str, tapes: Mapping[str, Tape], precision: str) -> str:
-    """The text of tapes as static functions ``package_NAME_values`` of one file, after what they call."""
-    own = [
-        fast_function(tape, f"{package}_{name}_values", precision=precision, linkage="static", package=package)
-        for name, tape in tapes.items()
-    ]
-    return "\n".join([*called_functions(package, tapes.values(), precision), *own])
+    def static_functions(self, tapes: Mapping[str, Tape]) -> str:
+        """Tapes as static functions ``PACKAGE_NAME_values`` of one file, after what they call."""
+        own = [self.function(tape, f"{self.package}_{name}_values", "static ") for name, tape in tapes.items()]
+        return "\n".join([*self.called(tapes.values()), *own])

@@ -1,11 +1,12 @@
-"""Robots without insignificant parameters ([Izaguirre1992] section 7), chosen on planned motions: with an error bound.
+"""Robots without insignificant parameters ([Izaguirre1992] section 7), and what leaving them out costs.
 
-Parameters that were identified from logs are chosen by `dynid.links.significant_parameters` and fitted again.
+`prune` chooses on planned motions, with an error bound. Parameters that were identified from logs are chosen by
+`dynid.links.significant_parameters` and fitted again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 
 import numpy as np
@@ -14,9 +15,13 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.export.c.c_model import regroup
+from dynid.export.c.c_package import Source, generate_c
 from dynid.kernels import regressor
-from dynid.links.significance import PrunedRobot
+from dynid.links.identify import Identification
+from dynid.links.significance import PrunedRobot, PruningCost
+from dynid.links.validation import Validation
 from dynid.robot.model import Robot
+from dynid.tape import OperationCount
 
 Motions = Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]]
 """Trajectories, each (q, dq, ddq) of shape (N, n)."""
@@ -42,22 +47,18 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
     """
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"threshold is {threshold}", remedy="Give a share between 0 and 1, such as 0.01.")
-    base = regroup(robot)
-    beta = base.grouping @ robot.parameter_vector
+    base, theta = regroup(robot), robot.parameter_vector
     states = _samples(trajectories, robot.dof)
-    terms = regressor(robot, *states, columns=base.columns) * beta  # (N, n, b)
-    largest_torque = np.abs(terms.sum(axis=2)).max(axis=0)
-    stays = (np.abs(terms).max(axis=0) >= threshold * largest_torque[:, None]) & (np.abs(terms).max(axis=0) > 0.0)
-    kept = stays.any(axis=0)
-    names = [base.names(robot)[column] for column in base.columns]
-    values = np.zeros(robot.parameter_vector.size)
-    values[list(base.columns)] = np.where(kept, beta, 0.0)
+    terms = regressor(robot, *states, columns=base.columns) * base.combine(theta)  # (N, n, b)
+    contribution, largest_torque = np.abs(terms).max(axis=0), np.abs(terms.sum(axis=2)).max(axis=0)
+    reaches = (contribution >= threshold * largest_torque[:, None]) & (contribution > 0.0)
+    kept = reaches.any(axis=0)
     return PrunedRobot.of(
-        robot.with_parameters(values),
+        robot.with_parameters(base.select(np.flatnonzero(kept)).standard(theta)),
         states[:1],
         criterion=f"at least {100 * threshold:g} % of the largest torque of a joint",
-        kept=tuple(compress(names, kept)),
-        dropped=tuple(compress(names, ~kept)),
+        kept=tuple(compress(base.names, kept)),
+        dropped=tuple(compress(base.names, ~kept)),
         error_bound=np.abs(terms[:, :, ~kept]).sum(axis=2).max(axis=0),
         largest_torque=largest_torque,
     )
@@ -73,3 +74,47 @@ def _samples(trajectories: Motions, joints: int) -> list[Floats]:
     if states.shape[0] != 3 or states.shape[2:] != (joints,) or not states.size or not np.isfinite(states).all():
         raise ArgumentError(f"trajectories of shape {states.shape} do not fit, or are not finite", remedy=remedy)
     return list(states)
+
+
+def count_code(source: Source) -> Mapping[str, OperationCount]:
+    """Operations per call of the generated inverse dynamics and of the tasks of the two-rate structure.
+
+    Args:
+        source: As for `generate_c`.
+    """
+    return generate_c(source, ["inverse_dynamics"], two_rate=True).counts
+
+
+def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Validation | None = None) -> PruningCost:
+    """Compare the code of an identification with that of its significant parameters alone.
+
+    Args:
+        fit: An identification by `Identification.with_significant`.
+        full: Its validation on held-out data.
+        pruned: The validation of ``fit.significance`` on the same data.
+
+    Raises:
+        ArgumentError: The identification has no significant parameters.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> short = replace(fit, significance=dynid.links.significant_parameters(fit.equations))
+        >>> type(dynid.export.pruning_cost(short)).__name__
+        'PruningCost'
+    """
+    found = fit.significance
+    if found is None:
+        remedy = "Call fit.with_significant('1%')."
+        raise ArgumentError("the identification has no significant parameters", remedy=remedy)
+    before, after = count_code(fit), count_code(found)
+    joints: dict[str, tuple[float, float]] = {}
+    if full is not None and pruned is not None:
+        pairs = zip(full.per_joint.tolist(), pruned.per_joint.tolist(), strict=True)
+        joints = dict(zip(full.joint_names, pairs, strict=True))
+    return PruningCost(
+        parameters=(len(fit.estimate.names), len(found.kept)),
+        training_error=(float(fit.training_error[-1]), float(found.training_error[-1])),
+        held_out_error=None if full is None or pruned is None else (full.relative_error, pruned.relative_error),
+        joint_errors=joints,
+        operations={name: (cost, after[name]) for name, cost in before.items()},
+    )

@@ -1,14 +1,15 @@
-"""The sines and cosines of generated code against the C library, over all ranges, at corners, and beyond."""
+"""Printed C: every operation of a tape, and sines and cosines against the C library over all ranges."""
 
 from __future__ import annotations
 
 import subprocess
 
+import numpy as np
 import pytest
 
-from dynid.export.c.c_check import FLAGS
-from dynid.export.c.c_printer import called_functions
-from dynid.tape import record
+from dynid.export.c.c_check import FLAGS, Driver
+from dynid.export.c.c_printer import CPrinter
+from dynid.tape import compile_tape, record
 
 PROGRAM = """
 #include <math.h>
@@ -81,7 +82,7 @@ int main(void)
 )
 def test_sines_and_cosines_are_those_of_the_library(tmp_path, compiler, flags, bound):
     tape = record(lambda q: [value for angle in q for value in (angle.sin(), angle.cos())], q=(6,))
-    text = called_functions("arm", [tape], "double")
+    text = CPrinter("arm").called([tape])
     (tmp_path / "main.c").write_text(PROGRAM.replace("TEXT", "\n".join(text)).replace("STATES", "20000"))
     loose = [flag for flag in FLAGS if flag not in ("-O2", "-Wconversion")]
     subprocess.run([compiler, *loose, *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
@@ -91,9 +92,27 @@ def test_sines_and_cosines_are_those_of_the_library(tmp_path, compiler, flags, b
     assert (nan, infinite) == (b"1", b"1")
 
 
-def test_an_odd_number_of_angles_is_rounded_up_where_there_is_room():
-    inner = record(lambda q: [q[1].sin() * q[2].cos() + q[3].sin()], q=(5,))
-    whole = record(lambda q: [q[0].sin() * q[1].cos() + q[2].sin()], q=(3,))
-    assert "arm_sincos4" in called_functions("arm", [inner], "double")[-1]
-    assert "arm_sincos3" in called_functions("arm", [whole], "double")[-1]
-    assert called_functions("arm", [record(lambda q: [q[0] * 2.0], q=(3,))], "double") == []
+@pytest.mark.parametrize(("precision", "tolerance"), [("double", 1e-14), ("float", 1e-6)])
+@pytest.mark.usefixtures("compiler")
+def test_every_operation_and_outputs_that_are_inputs(precision, tolerance):
+    """As the interpreter computes them; NaN passes; what nothing reads is no warning."""
+
+    def formulas(x, unused):
+        a, b, c = x
+        return {
+            "one": np.array([np.sign(a) + abs(b), np.exp(-c) / np.tanh(b), np.sqrt(a * a) - 1e-7, b, -3.0, 1e6 * c]),
+            "two": np.array([[np.sin(a), np.cos(a - b)], [np.sin(c), 0.0]]),
+        }
+
+    tape = record(formulas, x=(3,), unused=(2,))
+    printer = CPrinter("arm", precision)
+    declared = f"{printer.declaration(tape, 'arm_formulas')};\n"
+    source = "\n".join(["#include <math.h>", '#include "arm.h"', *printer.called([tape])])
+    files = {"arm.h": declared, "arm.c": source + printer.function(tape, "arm_formulas")}
+    loop = ["arm_formulas(in, &in[3], in, &out[6]);", "for (i = 0; i < 6; i++) { out[i] = in[i]; }"]
+    driver = Driver(header="arm.h", declarations=["int i;"], loop=loop, inputs=6, outputs=10, precision=precision)
+    rows = np.array([[0.0, 1.0, 2.0], [-1.5, -0.5, 0.25], [np.nan, 1.0, 1.0]])
+    expected = compile_tape(tape, "numpy")(rows, np.zeros((3, 2)))
+    found = driver.answer(files, np.hstack([rows, np.zeros((3, 3))]))
+    np.testing.assert_allclose(found[:, :6], expected["one"], rtol=tolerance)
+    np.testing.assert_allclose(found[:, 6:], expected["two"].reshape(3, 4), rtol=tolerance, atol=tolerance)
