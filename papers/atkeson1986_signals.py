@@ -249,7 +249,7 @@ def _swing_row() -> Row:
     run = experiment(clean.time, (clean.q, clean.dq, clean.ddq), noise - states[:, :6] * STIFFNESS, rate)
     loads = [
         identify_load(
-            robot, run, sensor_frame="link6", sensing=Sensing(bias=False, find_compliance=yields), physical=False
+            robot, run, sensor_frame="link6", sensing=Sensing(bias=False, find=("compliance",) * yields), physical=False
         )
         for yields in (False, True)
     ]

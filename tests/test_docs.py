@@ -19,7 +19,7 @@ import dynid
 from dynid.cli import main
 from dynid.estimation.registry import estimator_class
 from dynid.excitation.point_design import design_energy_points
-from dynid.load.load_files import read_library
+from dynid.load.recognition import read_library
 from dynid.processing.simulation import sum_of_sines
 from support.api_reference import reference
 

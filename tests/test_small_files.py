@@ -17,7 +17,8 @@ from dynid.files.records import Text, Whole, as_record
 from dynid.files.small_files import open_regular, read_json, read_small, read_toml
 from dynid.information import Information
 from dynid.links.recipe import Recipe
-from dynid.load.load_files import read_library, read_load
+from dynid.load.load import Load
+from dynid.load.recognition import read_library
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.columns import match_pattern
 from dynid.logs.readers.text import is_number
@@ -27,7 +28,7 @@ from dynid.robot.formats import read_robot
 from dynid.runs.run_folder import read_run
 
 READERS = [
-    read_channel_map, read_law, Recipe.read, read_load, read_library, Page.read, Information.load, file_digest,
+    read_channel_map, read_law, Recipe.read, Load.read, read_library, Page.read, Information.load, file_digest,
     read_robot, lambda path: read_run(path.parent),
 ]  # fmt: skip
 

@@ -71,6 +71,17 @@ def from_plain(value: Any, types: Iterable[type[Any]], place: str = "") -> Any:
     return _restore(value, {kind.__name__: kind for kind in types}, place)
 
 
+def json_values(value: Any) -> Any:
+    """Numbers, text, arrays, mappings and sequences as any program reads them; None where a number is not finite."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: json_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_values(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _restore(value: Any, types: Mapping[str, type[Any]], place: str) -> Any:
     if isinstance(value, list):
         return tuple([_restore(item, types, f"{place}[{k}]") for k, item in enumerate(value)])

@@ -22,7 +22,7 @@ from dynid.information import Information, reduce_samples
 from dynid.information.storage import _LENGTH, _PREFIX, MAGIC, VERSION
 from dynid.links.recipe import Recipe
 from dynid.load.load import Load
-from dynid.load.load_files import read_library, read_load, read_load_logs
+from dynid.load.recognition import read_library
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.readers.base import Table
@@ -255,7 +255,7 @@ def _make_load(folder: Path) -> None:
 
 
 def _use_load(path: Path) -> None:
-    load, _ = read_load(path), read_load_logs(path)
+    load = Load.read(path)
     str(load.minus(Load.of(dynid.Inertia.from_com(0.1, [0, 0, 0], 1e-3 * np.eye(3)), "tool")))
 
 

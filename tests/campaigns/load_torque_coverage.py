@@ -16,7 +16,7 @@ import dynid
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.load.drive_gains import identify_drive_gains
 from dynid.load.load import Load
-from dynid.load.payload import ArmUncertainty, identify_payload
+from dynid.load.payload import arm_directions, identify_payload
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
@@ -31,7 +31,7 @@ TRUTH = Inertia.from_com(2.0, [0.02, -0.03, 0.12], np.diag([0.004, 0.005, 0.003]
 RATE = 100.0
 CUTOFFS = (None, 20.0, 10.0, 5.0, 2.0)
 """Of the filter that the noise went through [Hz]; None for white noise."""
-STATED = ArmUncertainty(mass=0.05, com=0.005)
+STATED = (0.05, 0.005)
 
 
 def moved(robot: Robot) -> Experiment:
@@ -61,7 +61,7 @@ def noisy(run: Experiment, rng: np.random.Generator, cutoff: float | None) -> Ex
 
 def another_arm(run: Experiment, rng: np.random.Generator) -> Experiment:
     """The same motion of an arm whose links differ from the model by what is stated."""
-    causes = STATED.directions(ARM)
+    causes = arm_directions(ARM, STATED)
     change = causes @ rng.normal(size=causes.shape[1])
     return replace(run, effort=run.effort + regressor(ARM, run.q, run.dq, run.ddq) @ change)
 

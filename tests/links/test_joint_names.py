@@ -12,6 +12,7 @@ import pytest
 
 import dynid
 from dynid.estimation.linear.least_squares import WLS
+from dynid.load.wrench_equations import wrench_data
 from dynid.processing.experiment import Experiment
 from dynid.report.series import joint_torques
 from dynid.robot import zoo
@@ -63,7 +64,7 @@ def last() -> str:
 
 DOORS: dict[str, Callable[[Experiment, Experiment], Any]] = {
     "identify_payload": lambda a, b: dynid.identify_payload(robot(), loaded=a, unloaded=b).vector,
-    "wrench_data": lambda a, b: dynid.load.wrench_data(robot(), a, last(), dynid.load.Sensing()).matrix,
+    "wrench_data": lambda a, b: wrench_data(robot(), a, last(), dynid.load.Sensing()).matrix,
     "identify_drive_gains": lambda a, b: (
         dynid.load.identify_drive_gains(robot(), loaded=a, unloaded=b, mass_kg=2.0).gain
     ),

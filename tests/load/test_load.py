@@ -87,7 +87,7 @@ def test_axes_are_flagged_exactly_where_they_are_ill_defined(
 ) -> None:
     exact = load_of(np.array(moments), noise=noise)
     loads = [exact, *(noisy(exact, seed) for seed in range(20))] if noise > 1e-9 else [exact]
-    assert all(set(load.ill_defined_axes) == ill for load in loads)
+    assert all(set(load.principal.ill_defined) == ill for load in loads)
     wrong = [np.isinf(load.principal.angle_stderr).sum() for load in loads]
     assert set(wrong) == {len(ill)}
 

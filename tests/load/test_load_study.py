@@ -18,6 +18,7 @@ from dynid.load.payload import identify_payload
 from dynid.load.recognition import KnownObject
 from dynid.load.wrist import identify_load
 from dynid.processing.experiment import Experiment
+from dynid.processing.process import Processing
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 from support.exact_runs import exact_run
@@ -116,14 +117,14 @@ def test_logs_of_loads_pass_the_gate() -> None:
     wrench = wrench + 0.05 * np.random.default_rng(0).normal(size=wrench.shape)
     fields: dict[str, Any] = {"time": time, "q": q, "joint_names": ROBOT.joint_names}
     dead = dynid.Recording(**fields, wrench=wrench, effort=np.zeros_like(q))
-    report, chain = check_load_log(dead, ROBOT, by_sensor=True)
+    report, chain = check_load_log(dead, ROBOT, Processing(), by_sensor=True)
     assert report.ok
     assert chain is not None
     assert "frozen" not in report.codes  # joint torques do not matter to a wrist sensor
-    by_torques, _ = check_load_log(dead, ROBOT, by_sensor=False)
+    by_torques, _ = check_load_log(dead, ROBOT, Processing(), by_sensor=False)
     assert not by_torques.ok
     assert "frozen" in by_torques.codes
-    nothing, _ = check_load_log(dynid.Recording(**fields), ROBOT, by_sensor=True)
+    nothing, _ = check_load_log(dynid.Recording(**fields), ROBOT, Processing(), by_sensor=True)
     assert not nothing.ok
     assert [(finding.code, finding.where) for finding in nothing.findings if finding.severity == "error"] == [
         ("missing", "wrench")

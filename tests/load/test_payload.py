@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.load.load import Load
 from dynid.load.load_study import LoadStudy
-from dynid.load.payload import ArmUncertainty, identify_payload
+from dynid.load.payload import Arm, arm_directions, identify_payload
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
@@ -84,20 +84,20 @@ def test_masses_known_and_friction_not() -> None:
     run = run_of(heavy(), noise=0.02)
     deceived = identify_payload(frictionless, loaded=run)
     assert any("no friction" in finding.message for finding in deceived.findings)
-    load = identify_payload(frictionless, loaded=run, arm=ArmUncertainty(mass=0.0, com=0.0), physical=False)
+    load = identify_payload(frictionless, loaded=run, arm=(0.0, 0.0), physical=False)
     assert np.all(np.abs(load.vector - TRUTH.vector) < 4.5 * load.stderr)
     assert load.mass_stderr < 0.02
     assert not any("no friction" in finding.message for finding in load.findings)
 
 
-def another_arm(seed: int, stated: ArmUncertainty) -> np.ndarray:
+def another_arm(seed: int, stated: Arm) -> np.ndarray:
     """(p,) how one arm among those that a statement allows differs from the model."""
-    causes = stated.directions(arm())
+    causes = arm_directions(arm(), stated)
     return causes @ np.random.default_rng(seed).normal(size=causes.shape[1])
 
 
 def test_what_is_not_known_of_the_arm_goes_into_the_interval() -> None:
-    stated = ArmUncertainty(mass=0.1, com=0.01)
+    stated = (0.1, 0.01)
     run = run_of(heavy(), noise=0.02)
     change = another_arm(4, stated)
     run = replace(run, effort=run.effort + regressor(arm(), run.q, run.dq, run.ddq) @ change)
@@ -113,14 +113,14 @@ def test_what_is_not_known_of_the_arm_goes_into_the_interval() -> None:
 
 def test_an_uncertain_arm_against_the_marginal_likelihood() -> None:
     """The same by the covariance of all torques, noise and arm together, which knows no base parameters."""
-    stated = ArmUncertainty(mass=0.1, com=0.01)
+    stated = (0.1, 0.01)
     run = run_of(heavy(), noise=0.02)
     load = identify_payload(arm(), loaded=run, arm=stated, physical=False)
     Y = regressor(arm(), run.q, run.dq, run.ddq) / load.residual_std[:, None]
     Y = Y.reshape(-1, Y.shape[2])
     drives, p = slice(70, None), arm().parameter_vector
     y = (run.effort / load.residual_std).ravel() - Y[:, :70] @ p[:70]
-    B = Y @ stated.directions(arm())
+    B = Y @ arm_directions(arm(), stated)
     A = np.hstack([Y[:, drives], Y[:, 60:70]])
     small = np.linalg.inv(np.eye(B.shape[1]) + B.T @ B)  # Woodbury: V^-1 = I - B small B^T
     information = A.T @ A - A.T @ B @ small @ B.T @ A
@@ -133,16 +133,16 @@ def test_an_uncertain_arm_against_the_marginal_likelihood() -> None:
 
 def test_an_arm_that_is_further_off_than_stated_is_named() -> None:
     run = run_of(heavy())
-    change = another_arm(5, ArmUncertainty(mass=0.2, com=0.02))
+    change = another_arm(5, (0.2, 0.02))
     run = replace(run, effort=run.effort + regressor(arm(), run.q, run.dq, run.ddq) @ change)
-    load = identify_payload(arm(), loaded=run, arm=ArmUncertainty(mass=0.02, com=0.002))
+    load = identify_payload(arm(), loaded=run, arm=(0.02, 0.002))
     study = LoadStudy(robot=arm(), load=load)
     assert study.verdict == "doubtful"
     assert "arm-model" in {finding.code for finding in study.problems}
     with pytest.raises(ArgumentError, match="unloaded"):
-        identify_payload(arm(), loaded=run, unloaded=run, arm=ArmUncertainty(mass=0.1, com=0.01))
+        identify_payload(arm(), loaded=run, unloaded=run, arm=(0.1, 0.01))
     with pytest.raises(ArgumentError, match="finite"):
-        ArmUncertainty(mass=-0.1, com=0.01)
+        identify_payload(arm(), loaded=run, arm=(-0.1, 0.01))
 
 
 def test_what_the_torques_cannot_tell_is_infinite() -> None:

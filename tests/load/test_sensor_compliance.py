@@ -70,7 +70,7 @@ def noisy(size: float) -> Experiment:
 
 def test_the_load_and_the_compliance_are_found_exactly_without_noise() -> None:
     run, _ = swinging()
-    load = identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
+    load = identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
     np.testing.assert_allclose(load.vector, BODY.vector, atol=2e-6)
     np.testing.assert_allclose(load.extras["compliance"] * STIFFNESS, 1.0, atol=1e-4)
     np.testing.assert_allclose(load.extras["damping_s"], DAMPING_S, rtol=1e-3)
@@ -78,7 +78,7 @@ def test_the_load_and_the_compliance_are_found_exactly_without_noise() -> None:
 
 def test_the_resonance_is_that_of_the_spring_and_mass() -> None:
     run, _ = swinging()
-    load = identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
+    load = identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
     squares = np.linalg.eigvals(np.linalg.solve(spatial_mass(BODY), np.diag(STIFFNESS))).real
     expected = np.sort(np.sqrt(squares)) / (2.0 * np.pi)
     finding = next(finding for finding in load.findings if finding.code == "sensor-yields")
@@ -88,7 +88,7 @@ def test_the_resonance_is_that_of_the_spring_and_mass() -> None:
 
 def test_the_term_removes_most_of_the_error_of_a_rigid_sensor() -> None:
     run = noisy(0.05)
-    yielding = identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
+    yielding = identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
     rigid = identify_load(ARM, run, sensor_frame=LINK, physical=False)
     errors = [np.linalg.norm(load.vector[:6] - BODY.vector[:6]) for load in (rigid, yielding)]
     assert errors[1] < 0.2 * errors[0]
@@ -96,7 +96,7 @@ def test_the_term_removes_most_of_the_error_of_a_rigid_sensor() -> None:
 
 @pytest.mark.parametrize("size", [0.02, 0.1])
 def test_intervals_of_the_compliance_hold_the_truth_although_noise_draws_it_to_zero(size: float) -> None:
-    load = identify_load(ARM, noisy(size), sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
+    load = identify_load(ARM, noisy(size), sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
     error = np.abs(load.extras["compliance"] - 1.0 / STIFFNESS)
     np.testing.assert_array_less(error, 3.0 * load.extras["compliance_stderr"])
 
@@ -105,7 +105,7 @@ def test_a_rigid_sensor_has_no_resonance() -> None:
     run, rigid = swinging()
     noise = np.random.default_rng(1).normal(size=rigid.shape) * np.repeat([0.05, 0.005], 3)
     stiff = make_run(run.time, run.q, run.dq, run.ddq, rigid + noise)
-    load = identify_load(ARM, stiff, sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
+    load = identify_load(ARM, stiff, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
     assert not [finding for finding in load.findings if finding.code == "sensor-yields"]
     np.testing.assert_array_less(np.abs(load.vector - BODY.vector), 4.0 * load.stderr)
 
@@ -117,6 +117,6 @@ def test_a_search_that_fails_says_that_the_sensor_may_be_rigid_and_what_to_leave
     wrench = wrench_regressor(ARM, LINK, q, dq, ddq) @ BODY.vector + noise
     run = make_run(time, q, dq, ddq, wrench)
     with pytest.raises(EstimationError, match="the sensor may be rigid") as refused:
-        identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
-    assert "Leave find_compliance out" in (refused.value.remedy or "")
+        identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
+    assert "Leave compliance out" in (refused.value.remedy or "")
     assert identify_load(ARM, run, sensor_frame=LINK, physical=False).mass == pytest.approx(BODY.mass, abs=0.05)

@@ -12,7 +12,6 @@ import pytest
 
 import dynid
 from dynid.kernels import wrench_regressor
-from dynid.load import read_load
 from dynid.load.load import NAMES, Load, make_possible
 from dynid.load.load_motions import wrist_test_motion
 from dynid.load.load_study import LoadStudy
@@ -112,7 +111,7 @@ def test_files_and_summaries_never_bound_an_open_moment(tmp_path: Path) -> None:
         assert (written["covariance"][k][k] is None) == is_open
     assert written["inertia_about_com_stderr_kg_m2"][0] == [None, None, pytest.approx(study.load.about_com_stderr[2])]
     (tmp_path / "load.json").write_text(json.dumps(written))
-    again = read_load(tmp_path / "load.json")
+    again = Load.read(tmp_path / "load.json")
     assert again.open_moments == ("XX", "XY", "YY")
     np.testing.assert_array_equal(again.stderr, study.load.stderr)
     assert study.verdict == written["verdict"] == "mass, centre of mass and some moments"

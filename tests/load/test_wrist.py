@@ -13,12 +13,13 @@ from scipy.spatial.transform import Rotation
 
 import dynid
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.kernels import energy_regressor, wrench_regressor
+from dynid.kernels import energy_regressor, link_pose, wrench_regressor
 from dynid.load.load import Load
-from dynid.load.sensing import Sensing, calibrate_sensor
+from dynid.load.sensing import Sensing
 from dynid.load.sensor_faults import check_wrench
-from dynid.load.wrench_equations import frame_axes, robot_equations
-from dynid.load.wrist import identify_load, identify_load_from_poses, wrench_data
+from dynid.load.sensor_search import calibrate_sensor
+from dynid.load.wrench_equations import robot_equations, wrench_data
+from dynid.load.wrist import identify_load, identify_load_from_poses
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
@@ -90,8 +91,8 @@ def test_integral_form_needs_no_accelerations() -> None:
 
 def test_integral_equations_are_means_of_the_differential_ones() -> None:
     run = run_of(rate=800.0)
-    means = robot_equations(ROBOT, run, LINK, form="integral", interval_s=0.1)
-    whole = robot_equations(ROBOT, run, LINK)
+    means = robot_equations(ROBOT, run, LINK, Sensing(), form="integral", interval_s=0.1)
+    whole = robot_equations(ROBOT, run, LINK, Sensing())
     np.testing.assert_allclose(means.matrix[3], np.trapezoid(whole.matrix[240:321], dx=1 / 80, axis=0), atol=2e-3)
     q, dq = run.q[7], run.dq[7]
     floating = ROBOT.with_gravity([0, 0, 0])
@@ -107,7 +108,7 @@ def test_no_interval_spans_samples_without_a_wrench() -> None:
     hole = slice(1000, 1180)
     wrench = run.wrench.copy()
     wrench[hole] = np.nan
-    data = robot_equations(ROBOT, replace(run, wrench=wrench), LINK, form="integral", interval_s=0.05)
+    data = robot_equations(ROBOT, replace(run, wrench=wrench), LINK, Sensing(), form="integral", interval_s=0.05)
     np.testing.assert_allclose(data.matrix @ TRUTH.vector, data.wrench, atol=1e-3)
     begin, end = run.time[hole][[0, -1]]
     assert np.all((data.time < begin - 0.02) | (data.time > end + 0.02))
@@ -116,7 +117,7 @@ def test_no_interval_spans_samples_without_a_wrench() -> None:
 def test_a_drift_does_not_end_up_in_the_mass() -> None:
     drift = np.array([0.5, -0.4, 0.3, 0.02, 0.01, -0.02])
     run = run_of(noise=0.1, bias=BIAS, drift=drift)
-    with_drift = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(drift=True))
+    with_drift = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(find=("drift",)))
     assert abs(with_drift.mass - TRUTH.mass) < 3 * with_drift.mass_stderr < 0.01
     np.testing.assert_allclose(with_drift.drift, drift, atol=0.02)
     without = identify_load(ROBOT, run, sensor_frame=LINK)
@@ -125,7 +126,7 @@ def test_a_drift_does_not_end_up_in_the_mass() -> None:
 
 def test_turned_sensor_with_uncertainty() -> None:
     run = run_of(lambda w, q: halves(w, TURN.T), noise=0.1, bias=BIAS)
-    load = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(find_orientation=True))
+    load = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(find=("orientation",)))
     error = Rotation.from_matrix(load.extras["R_frame_sensor"].T @ TURN).as_rotvec()
     assert np.all(np.abs(error) < 4 * load.extras["orientation_stderr"])
     assert np.all(load.extras["orientation_stderr"] < 0.01)
@@ -138,7 +139,7 @@ def test_tilted_base(turned: bool) -> None:
     tilt = Rotation.from_euler("xy", [7.0, -4.0], degrees=True).as_matrix()
     real = ROBOT.with_base_orientation(tilt)
     run = run_of((lambda w, q: halves(w, TURN.T)) if turned else None, robot=real, bias=BIAS, noise=0.02)
-    sensing = Sensing(find_gravity=True, find_orientation=turned)
+    sensing = Sensing(find=("gravity", *["orientation"] * turned))
     load = identify_load(ROBOT, run, sensor_frame=LINK, sensing=sensing)
     assert np.all(np.abs(load.extras["gravity"] - real.gravity) < 4 * load.extras["gravity_stderr"] + 1e-9)
     assert np.all(np.abs(load.vector - TRUTH.vector) < 4 * load.stderr)
@@ -150,7 +151,7 @@ FAULTS = {
     "nothing": (None, ROBOT, ()),
     "turned sensor": (lambda w, q: halves(w, TURN.T), ROBOT, ("wrench-frame",)),
     "base axes": (
-        lambda w, q: halves(w, np.swapaxes(frame_axes(ROBOT, LINK, q), 1, 2)),
+        lambda w, q: halves(w, link_pose(ROBOT, LINK, q)[:, :3, :3]),
         ROBOT,
         ("wrench-frame", "gravity"),  # a constant bias in base axes is a weight
     ),
@@ -206,7 +207,7 @@ def test_gains_and_cross_talk_from_known_loads() -> None:
     rng = np.random.default_rng(0)
     gain = np.eye(6) + 0.05 * rng.normal(size=(6, 6))
     run = run_of(lambda w, q: w @ gain.T, bias=BIAS, noise=0.02)
-    calibration = calibrate_sensor([(wrench_data(ROBOT, run, LINK, Sensing()), TRUTH)])
+    calibration = calibrate_sensor(ROBOT, [(run, TRUTH)], sensor_frame=LINK)
     assert np.mean(np.abs(calibration.gain - gain) < 3 * calibration.stderr) > 0.9
     sensing = Sensing(calibration=calibration)
     plain, corrected = (identify_load(ROBOT, run, sensor_frame=LINK, sensing=s) for s in (Sensing(), sensing))
@@ -222,9 +223,12 @@ def test_known_loads_at_rest_must_differ_in_their_centre_of_mass() -> None:
     rng = np.random.default_rng(1)
     gain = np.eye(6) + 0.05 * rng.normal(size=(6, 6))
     loads = [Inertia.from_com(1.0 + k, com, np.zeros((3, 3))) for k, com in enumerate(0.1 * np.eye(4, 3))]
-    runs = [(replace(data, wrench=data.matrix @ body.vector @ gain.T), body) for body in loads]
-    np.testing.assert_allclose(calibrate_sensor(runs).gain, gain, atol=1e-6)
-    alone = calibrate_sensor(runs[:1])  # along x: moments about y and z follow from forces along z and y
+    rest = replace(run, ddq=still, dq=still)
+    runs = [(replace(rest, wrench=data.matrix @ body.vector @ gain.T), body) for body in loads]
+    np.testing.assert_allclose(calibrate_sensor(ROBOT, runs, sensor_frame=LINK).gain, gain, atol=1e-6)
+    alone = calibrate_sensor(
+        ROBOT, runs[:1], sensor_frame=LINK
+    )  # along x: moments about y and z follow from forces along z and y
     np.testing.assert_array_equal(np.isinf(alone.stderr[0]), [False, True, True, True, True, True])
 
 

@@ -11,9 +11,10 @@ from scipy.spatial.transform import Rotation
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.load.load import Load
 from dynid.load.load_solver import solve_minimum_norm
-from dynid.load.sensing import Sensing, calibrate_sensor
+from dynid.load.sensing import Sensing
 from dynid.load.sensor_faults import check_wrench
-from dynid.load.wrist import identify_load, identify_load_from_poses, wrench_data
+from dynid.load.sensor_search import calibrate_sensor
+from dynid.load.wrist import identify_load, identify_load_from_poses
 from dynid.runs.load_run import LoadRecipe, _proposed_settings
 from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, run_of
 
@@ -25,10 +26,10 @@ def codes(load: Load) -> set[str]:
 def test_a_drift_and_a_zero_between_logs_are_proposed() -> None:
     drift = np.array([0.2, -0.1, 0.2, 0.01, 0.01, -0.01])
     (proposal,) = check_wrench(ROBOT, run_of(noise=0.1, bias=BIAS, drift=drift), sensor_frame=LINK)
-    assert proposal.sensing == Sensing(drift=True)
+    assert proposal.sensing == Sensing(find=("drift",))
     logs = [run_of(noise=0.1, bias=BIAS), run_of(noise=0.1, seed=1)]
     (proposal,) = check_wrench(ROBOT, logs, sensor_frame=LINK)
-    assert proposal.sensing == Sensing(bias_per_log=True)
+    assert proposal.sensing == Sensing(find=("bias_per_log",))
     assert _proposed_settings((proposal,), Sensing()) == ["Try: --set find=bias_per_log."]
     assert LoadRecipe(sensor=LINK, find=("bias_per_log",))._sensing() == proposal.sensing
     load = identify_load(ROBOT, logs, sensor_frame=LINK, sensing=proposal.sensing)
@@ -52,9 +53,8 @@ def test_fewer_equations_than_unknowns_leave_them_open() -> None:
     run = run_of(noise=0.1)
     with pytest.raises(IdentifiabilityError):
         identify_load(ROBOT, run.rows(slice(0, 1)), sensor_frame=LINK)
-    data = wrench_data(ROBOT, run, LINK, Sensing())
     with pytest.raises(IdentifiabilityError):
-        calibrate_sensor([(data.rows(slice(0, 300, 100)), TRUTH)])
+        calibrate_sensor(ROBOT, [(run.rows(slice(0, 300, 100)), TRUTH)], sensor_frame=LINK)
 
 
 def test_drifts_and_signs_of_poses_are_named() -> None:
@@ -65,7 +65,7 @@ def test_drifts_and_signs_of_poses_are_named() -> None:
     load = identify_load_from_poses(R, drifting)
     (finding,) = [finding for finding in load.findings if finding.code == "drift"]
     assert "0.5" in finding.message or "0.4" in finding.message or "0.6" in finding.message
-    assert "drift" not in codes(identify_load_from_poses(R, drifting, sensing=Sensing(drift=True)))
+    assert "drift" not in codes(identify_load_from_poses(R, drifting, sensing=Sensing(find=("drift",))))
     for count in (4, 10, 12, 30):
         for seed in range(20):
             said = codes(identify_load_from_poses(*poses_of(count, 100 + seed, 0.3)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dynid.load.load_study import LoadStudy
-from dynid.load.payload import ArmUncertainty, identify_payload
+from dynid.load.payload import identify_payload
 from dynid.load.sensing import Sensing
 from dynid.load.sensor_faults import check_wrench
 from dynid.load.wrist import identify_load
@@ -26,7 +26,7 @@ def run() -> Experiment:
 
 
 def test_mass_within_two_percent_of_the_scales() -> None:
-    load = identify_load(yumi(), run(), sensor_frame=FRAME, sensing=Sensing(find_orientation=True))
+    load = identify_load(yumi(), run(), sensor_frame=FRAME, sensing=Sensing(find=("orientation",)))
     assert load.mass == pytest.approx(WEIGHED, rel=0.02)
     assert np.all(load.com_stderr < 1e-3)
     in_sensor_axes = load.extras["R_frame_sensor"].T @ load.com
@@ -45,7 +45,7 @@ def test_the_turned_sensor_is_proposed_and_so_are_newton_millimetres() -> None:
     wrong = replace(run(), wrench=log_in_newton_metres.wrench * np.repeat([1.0, 1000.0], 3))
     proposals = check_wrench(yumi(), wrong, sensor_frame=FRAME)
     assert [proposal.finding.code for proposal in proposals][:2] == ["unit", "wrench-frame"]
-    assert proposals[1].sensing.find_orientation
+    assert proposals[1].sensing.find == ("orientation",)
 
 
 @pytest.mark.parametrize("along", [0.5, 1.0])
@@ -57,5 +57,5 @@ def test_with_guessed_masses_the_interval_says_what_a_guess_is_worth(along: floa
     assert load.mass_stderr < 1.0
     assert study.verdict == "doubtful"
     assert any("with 95 %" in finding.message for finding in study.problems)
-    bold = identify_payload(robot, loaded=run(), link=FRAME, arm=ArmUncertainty(mass=0.1, com=0.01))
+    bold = identify_payload(robot, loaded=run(), link=FRAME, arm=(0.1, 0.01))
     assert "arm-model" in {finding.code for finding in LoadStudy(robot=robot, load=bold).problems}

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 import dynid
-from dynid.load.payload import ArmUncertainty
 from dynid.processing.experiment import Experiment
 from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.inertia import Inertia
@@ -43,7 +42,7 @@ def yumi() -> Robot:
 
 GUESSED = (2.0, 2.0, 1.5, 1.5, 1.0, 0.8, 0.4)
 """Masses of the links [kg]: the whole arm with its base weighs 9.6 kg by the maker's data sheet."""
-TRUSTED = ArmUncertainty(mass=0.5, com=0.05)
+TRUSTED = (0.5, 0.05)
 """What such a guess is worth."""
 
 

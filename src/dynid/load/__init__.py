@@ -7,14 +7,14 @@ from dynid.lazy import lazy_names
 NAMES = {
     "drive_gains": ["identify_drive_gains"],
     "load": ["Load"],
-    "load_files": ["read_load"],
     "load_motions": ["wrist_test_motion"],
     "online_load": ["OnlineLoad"],
-    "payload": ["ArmUncertainty", "identify_payload"],
+    "payload": ["identify_payload"],
     "recognition": ["KnownObject", "recognise", "verify_grasp"],
-    "sensing": ["Sensing", "calibrate_sensor"],
+    "sensing": ["Sensing"],
     "sensor_faults": ["check_wrench"],
-    "wrist": ["identify_load", "identify_load_from_poses", "wrench_data"],
+    "sensor_search": ["calibrate_sensor"],
+    "wrist": ["identify_load", "identify_load_from_poses"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -6,23 +6,29 @@ them is the small off-diagonal noise divided by the small gap ([Atkeson1986] eqs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import ArrayLike
-from scipy.stats import chi2
+from scipy.optimize import approx_fprime
 
 from dynid.arrays import Bools, Floats
 from dynid.decompositions import eigh
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, DataError
 from dynid.estimation.physical.nearest import nearest_possible_body
+from dynid.files.records import Text, as_record
+from dynid.files.small_files import HAND_WRITTEN, read_json
+from dynid.files.transaction import check_listed
 from dynid.findings import Finding, Severity
 from dynid.lazy import cached_property
-from dynid.parameters.inertia_maps import transport
+from dynid.parameters.inertia_maps import UPPER, transport
 from dynid.robot.inertia import Inertia
-from dynid.spatial import skew
+from dynid.robot.parts import is_rotation
+from dynid.spatial import EXACT, SAME
 from dynid.tables import Table, html_card
 
 NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
@@ -31,22 +37,20 @@ UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 """Units of the ten parameters."""
 CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
 """Names of the channels of a wrench: force [N], then moment [N m]."""
-SPHERE = 1e-3
-"""Probability of a tensor that differs so much from a sphere's, by chance, above which axes are ill-defined (level)."""
-ROUNDING = 1e-6
-"""Relative deviation that rounding explains: of equal moments, of a rigid motion."""
-CERTAIN_SHARE = 0.25
-"""Largest standard deviation of a principal moment over the largest moment with which an inertia is used; convention.
-"""
+PAIRS = ((0, 1, 1), (0, 2, 2), (1, 2, 4))
+"""Pairs of axes, and the place of their product of inertia among the ten parameters."""
+LITTLE = 0.1
+"""Share of a quantity that is little: an error of a mass or a gain below it, the part of the load that a joint feels,
+what data say more than was known before (convention)."""
+MUCH = 0.2
+"""Share of a quantity that is much: a moment of inertia whose error is this share of it, or of the prior one, is not
+known; torques or forces that leave this share unexplained make a load doubtful (convention)."""
 SURE = 5.0
-"""Standard deviations that chance does not explain: of a negative mass, a drift, a gain, an impossible load (level)."""
-LITTLE_SHIFT = 1e-3
-"""Distance to the nearest possible body [standard deviations] that the cone solver's accuracy explains; convention."""
-OPEN_SHARE = 0.2
-"""Spread of a moment of inertia over its prior one, or over that of an open moment that it holds, from which on it is
-open; convention."""
-PAIRS = tuple(combinations(range(3), 2))
-UPPER = np.triu_indices(3)
+"""Standard deviations that chance does not explain: of a negative mass, a drift, a gain, an impossible load, of the
+difference between two principal moments (level)."""
+SETTLED = 1e-3
+"""Distance [standard deviations, rad] that the accuracy of a search explains (convention): the next step of
+Gauss-Newton is about its square."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +66,7 @@ class PrincipalAxes:
     angle_stderr: Floats
     """(3,) standard deviation of the principal frame's angle about each axis [rad]; infinite where ill-defined"""
     ill_defined: tuple[tuple[int, int], ...]
-    """Pairs of axes whose moments do not differ significantly."""
+    """Pairs of axes whose moments do not differ significantly: their directions mean nothing."""
 
     @classmethod
     def of(cls, tensor: Floats, covariance: Floats) -> PrincipalAxes:
@@ -74,26 +78,17 @@ class PrincipalAxes:
         """
         moments, axes = eigh(tensor)  # [Atkeson1986] eq. (11)
         axes = axes * np.sign(np.linalg.det(axes))
-        rows = np.array([_entry(axes[:, k], axes[:, k]) for k in range(3)])
-        ill, angle, smallest = [], np.zeros(3), ROUNDING * abs(float(moments[-1]))
-        for i, j in PAIRS:
-            gap, mixed = float(moments[j] - moments[i]), _entry(axes[:, i], axes[:, j])
-            # [Atkeson1986] eqs. (23), (24): the angle about axis k is the product of inertia over the gap
-            angle[3 - i - j] = np.sqrt(max(float(mixed @ covariance @ mixed), 0.0)) / max(gap, 1e-300)
-            # (difference of moments, twice the product) = (gap, 0) against the (0, 0) of equal moments
-            both = np.stack([rows[j] - rows[i], 2.0 * mixed])
-            spread = both @ covariance @ both.T + np.eye(2) * (1e-3 * smallest) ** 2
-            if gap <= smallest or gap**2 * np.linalg.inv(spread)[0, 0] <= chi2.isf(SPHERE, 5):
+        turned = transport(axes.T, np.zeros(3))[:6, :6]  # the entries in principal axes
+        stderr = np.sqrt(np.maximum(np.diag(turned @ covariance @ turned.T), 0.0))
+        diagonal, angle, ill = turned[[0, 3, 5]], np.zeros(3), []
+        for i, j, product in PAIRS:
+            gap, change = float(moments[j] - moments[i]), diagonal[j] - diagonal[i]
+            if gap <= max(SURE * np.sqrt(max(change @ covariance @ change, 0.0)), SAME * abs(float(moments[-1]))):
                 ill.append((i, j))
-                angle[3 - i - j] = np.inf
-        stderr = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", rows, covariance, rows), 0.0))
-        return cls(moments=moments, moments_stderr=stderr, axes=axes, angle_stderr=angle, ill_defined=tuple(ill))
-
-
-def _entry(a: Floats, b: Floats) -> Floats:
-    """(6,) row that gives ``a^T I b`` from XX XY XZ YY YZ ZZ."""
-    (x, y, z), (u, v, w) = a, b
-    return np.array([x * u, x * v + y * u, x * w + z * u, y * v, y * w + z * v, z * w])
+            # [Atkeson1986] eqs. (23), (24): the angle about axis k is the product of inertia over the gap
+            angle[3 - i - j] = np.inf if (i, j) in ill else stderr[product] / gap
+        return cls(moments=moments, moments_stderr=stderr[[0, 3, 5]], axes=axes, angle_stderr=angle,
+                   ill_defined=tuple(ill))  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,14 +131,33 @@ class Load:
             stderr: Standard deviation of the ten parameters, one number or (10,).
             method: Where the numbers come from.
         """
-        spread = np.broadcast_to(np.asarray(stderr, dtype=float), (10,))
-        return cls(
-            frame=frame,
-            vector=inertia.vector,
-            covariance=np.diag(spread**2),
-            undetermined=np.zeros(10, dtype=bool),
-            method=method,
-        )
+        spread = np.diag(np.broadcast_to(np.asarray(stderr, dtype=float), (10,)) ** 2)
+        known = np.zeros(10, dtype=bool)
+        return cls(frame=frame, vector=inertia.vector, covariance=spread, undetermined=known, method=method)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Load:
+        """Read a load that ``dynid load`` wrote, with its covariance, to use it as the tare of another.
+
+        Raises:
+            DataError: The file cannot be read or has other content.
+
+        Example:
+            >>> tare = dynid.Load.read(folder / "load.json")
+            >>> tare.mass
+            2.0
+        """
+        file = read_load_file(path)
+        if missing := set(NAMES) - set(file.parameters):
+            raise DataError(f"'{min(missing)}' is missing", path=path, place="parameters", remedy=GIVE_LOAD)
+        values = np.array([file.parameters[name] for name in NAMES], dtype=float)  # null becomes NaN
+        is_open = np.isnan(values)
+        covariance = np.where(is_open[:, None] | is_open, 0.0, np.array(file.covariance, dtype=float))
+        if not (np.isfinite(covariance).all() and np.all(np.diag(covariance) >= 0.0)):
+            reason = "no errors have this covariance: a number is missing, or a variance is negative"
+            raise DataError(reason, path=path, place="covariance", remedy=GIVE_LOAD)
+        vector = np.where(is_open, 0.0, values)
+        return cls(frame=file.frame, vector=vector, covariance=covariance, undetermined=is_open, method=file.method)
 
     @cached_property
     def inertia(self) -> Inertia:
@@ -170,9 +184,7 @@ class Load:
     @property
     def com(self) -> Floats:
         """(3,) centre of mass in the frame [m]; NaN where undetermined."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            com = self.vector[6:9] / self.vector[9]  # [Atkeson1986] eq. (10)
-        return np.where(self.undetermined[6:9] | self.undetermined[9], np.nan, com)
+        return self._com[0]
 
     @property
     def has_inertia(self) -> bool:
@@ -190,50 +202,36 @@ class Load:
 
         If the data determine all six, but poorly, none of them is known.
         """
-        if not self.open_moments:
-            return NAMES[:6] if self.inertia_is_certain else ()
-        return tuple(name for name in NAMES[:6] if name not in self.open_moments)
+        is_poor = not self.open_moments and not self.inertia_is_certain
+        return () if is_poor else tuple(name for name in NAMES[:6] if name not in self.open_moments)
 
     @property
     def inertia_is_certain(self) -> bool:
-        """Whether every principal moment is known to a quarter of the largest one; otherwise do not use the inertia."""
+        """Whether every principal moment is known to a fifth of the largest one; otherwise do not use the inertia."""
         principal = self.principal
-        return self.has_inertia and bool(principal.moments_stderr.max() <= CERTAIN_SHARE * principal.moments[-1])
+        return self.has_inertia and bool(principal.moments_stderr.max() <= MUCH * principal.moments[-1])
+
+    @property
+    def open_words(self) -> str:
+        """What the data leave open, in words: the inertia, or single parameters by name."""
+        others = [name for name, is_open in zip(NAMES[6:], self.undetermined[6:], strict=True) if is_open]
+        return ", ".join([*(self.open_moments if len(self.open_moments) < 6 else ["the inertia"]), *others])
 
     @property
     def inertia_about_com(self) -> Floats:
         """(3, 3) tensor about the centre of mass, axes of the frame [kg m^2]; NaN where undetermined."""
-        is_open = np.zeros((3, 3), dtype=bool)
-        is_open[UPPER] = self.about_com_undetermined
-        tensor = Inertia.from_vector(np.where(self.undetermined, 0.0, self.vector)).about_com  # [Atkeson1986] eq. (10)
-        return np.where(is_open | is_open.T, np.nan, tensor)
-
-    @property
-    def about_com_undetermined(self) -> Bools:
-        """(6,) whether the data leave XX XY XZ YY YZ ZZ about the centre of mass open."""
-        # h h^T - |h|^2 holds h_i and h_j, on the diagonal the two others
-        first = [
-            self.undetermined[[6 + k for k in range(3) if (k in (i, j)) == (i != j)]].any() for i, j in zip(*UPPER)
-        ]
-        return np.asarray(self.undetermined[:6] | first | self.undetermined[9])
-
-    @property
-    def about_com_stderr(self) -> Floats:
-        """(6,) standard deviation of XX XY XZ YY YZ ZZ about the centre of mass; infinite where undetermined."""
-        if self.undetermined[9]:
-            return np.full(6, np.inf)
-        spread = np.sqrt(np.maximum(np.diag(self.about_com_covariance), 0.0))
-        return np.where(self.about_com_undetermined, np.inf, spread)
+        tensor = np.zeros((3, 3))
+        tensor[UPPER] = tensor.T[UPPER] = self._about_com[0]
+        return tensor
 
     @property
     def principal(self) -> PrincipalAxes:
         """Principal moments and axes with their uncertainty (eq. 11); NaN and infinite where undetermined."""
-        if not self.has_inertia:
-            nan, infinite = np.full((3, 3), np.nan), np.full(3, np.inf)
-            return PrincipalAxes(
-                moments=nan[0], moments_stderr=infinite, axes=nan, angle_stderr=infinite, ill_defined=PAIRS
-            )
-        return PrincipalAxes.of(self.inertia_about_com, self.about_com_covariance)
+        if self.has_inertia:
+            return PrincipalAxes.of(self.inertia_about_com, self.about_com_covariance)
+        unknown, infinite = np.full((3, 3), np.nan), np.full(3, np.inf)
+        return PrincipalAxes(moments=unknown[0], moments_stderr=infinite, axes=unknown, angle_stderr=infinite,
+                             ill_defined=tuple((i, j) for i, j, _ in PAIRS))  # fmt: skip
 
     # --- uncertainty ---
 
@@ -250,25 +248,39 @@ class Load:
     @property
     def com_stderr(self) -> Floats:
         """(3,) standard deviation of the centre of mass [m], to first order; infinite where undetermined."""
-        if self.undetermined[9]:
-            return np.full(3, np.inf)
-        jacobian = np.hstack([np.eye(3), -(self.vector[6:9] / self.vector[9])[:, None]]) / self.vector[9]
-        spread = np.sqrt(np.diag(jacobian @ self.covariance[6:, 6:] @ jacobian.T))
-        return np.where(self.undetermined[6:9], np.inf, spread)
+        return np.asarray(np.sqrt(np.diag(self._com[1])))
+
+    @property
+    def about_com_stderr(self) -> Floats:
+        """(6,) standard deviation of XX XY XZ YY YZ ZZ about the centre of mass; infinite where undetermined."""
+        return np.asarray(np.sqrt(np.diag(self.about_com_covariance)))
 
     @property
     def about_com_covariance(self) -> Floats:
         """(6, 6) covariance of the tensor about the centre of mass, order XX XY XZ YY YZ ZZ, to first order."""
-        m, h = self.vector[9], self.vector[6:9]
-        # I_com = I + [h][h] / m: derivatives with respect to h_k and m
-        columns = [(skew(e) @ skew(h) + skew(h) @ skew(e)) / m for e in np.eye(3)] + [-skew(h) @ skew(h) / m**2]
-        jacobian = np.hstack([np.eye(6), np.stack([c[UPPER] for c in columns], axis=1)])
-        return np.asarray(jacobian @ self.covariance @ jacobian.T)
+        return self._about_com[1]
 
-    @property
-    def ill_defined_axes(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of principal axes whose moments do not differ significantly: their directions mean nothing."""
-        return self.principal.ill_defined
+    @cached_property
+    def _com(self) -> tuple[Floats, Floats]:
+        return self._derive(lambda body: body.com)
+
+    @cached_property
+    def _about_com(self) -> tuple[Floats, Floats]:
+        return self._derive(lambda body: body.about_com[UPPER])
+
+    def _derive(self, of: Callable[[Inertia], Floats]) -> tuple[Floats, Floats]:
+        """Numbers (k,) of the body and their covariance (k, k), to first order; NaN and infinite where undetermined."""
+
+        def numbers(vector: Floats) -> Floats:
+            return of(Inertia.from_vector(vector))  # [Atkeson1986] eq. (10)
+
+        depends = approx_fprime(np.ones(10), numbers) != 0.0
+        is_open = depends[:, self.undetermined].any(axis=1)
+        vector = np.where(self.undetermined, 1.0, self.vector)
+        slopes = approx_fprime(vector, numbers)
+        covariance = slopes @ self.covariance @ slopes.T
+        np.fill_diagonal(covariance, np.where(is_open, np.inf, np.maximum(np.diag(covariance), 0.0)))
+        return np.where(is_open, np.nan, numbers(vector)), covariance
 
     def with_findings(self, *findings: Finding) -> Load:
         """The same load with further findings."""
@@ -284,19 +296,18 @@ class Load:
                 remedy="Express the tare in the load's frame first: tare.in_frame(T, frame).",
             )
         return replace(
-            self,
+            self.with_findings(*(finding for finding in tare.findings if finding not in self.findings)),
             vector=self.vector - tare.vector,
             covariance=self.covariance + tare.covariance,
             undetermined=self.undetermined | tare.undetermined,
             method=f"{self.method}, tare subtracted",
-            findings=(*self.findings, *(finding for finding in tare.findings if finding not in self.findings)),
         )
 
     def in_frame(self, T_new_frame: ArrayLike, frame: str) -> Load:
         """The same load in another frame; ``T_new_frame`` (4, 4) is the pose of the present frame in the new one."""
         T = np.asarray(T_new_frame, dtype=float)
-        rigid = T.shape == (4, 4) and np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=ROUNDING)
-        if not (rigid and np.isfinite(T).all() and np.linalg.det(T[:3, :3]) > 0.0 and np.allclose(T[3], [0, 0, 0, 1])):
+        is_pose = T.shape == (4, 4) and np.isfinite(T).all() and np.allclose(T[3], [0, 0, 0, 1])
+        if not (is_pose and is_rotation(T[:3, :3])):
             raise ArgumentError(
                 "the pose of the frame is no rigid motion", remedy="Give (4, 4): a rotation and a position [m]."
             )
@@ -316,47 +327,42 @@ class Load:
         Where open moments of inertia have a spread (the prior one), a trace of them in another parameter is part of
         that parameter's own spread, and opens it only if it is large.
         """
-        weight = S[:, self.undetermined]
-        spread = np.diag(self.covariance)[self.undetermined]
-        if self.undetermined[6:].any() or not np.all(spread > 0.0):
-            return np.asarray(np.any(np.abs(weight) > 1e-12, axis=1))
-        mixed = np.sqrt(np.sum(weight**2 * spread, axis=1))
-        return np.asarray(mixed > OPEN_SHARE * np.sqrt(np.max(spread, initial=0.0)))
+        weight, variance = S[:, self.undetermined], np.diag(self.covariance)[self.undetermined]
+        if self.undetermined[6:].any() or not np.all(variance > 0.0):
+            return np.asarray(np.any(np.abs(weight) > EXACT, axis=1))
+        return np.asarray(weight**2 @ variance > MUCH**2 * variance.max(initial=0.0))
+
+    # --- in words ---
 
     def _rows(self) -> Iterator[tuple[str, float | str, float | str, str]]:
         """Mass, centre of mass, moments of inertia and bias with their standard deviations; what is open last."""
-        unknown = "not identifiable from these data"
+        found = [("mass", self.mass, self.mass_stderr, "kg")]
+        first = ("com", self.com, self.com_stderr, "m")
         if self.undetermined[9]:
-            yield "mass", unknown, "", ""
-            moments = zip("xyz", self.vector[6:9], self.stderr[6:9], self.undetermined[6:9], strict=True)
-            yield from ((f"mass times com {axis}", float(v), float(s), "kg m") for axis, v, s, u in moments if not u)
-        else:
-            yield "mass", self.mass, self.mass_stderr, "kg"
-            com = zip("xyz", self.com, self.com_stderr, strict=True)
-            yield from ((f"com {axis}", float(c), float(s), "m") for axis, c, s in com)
+            first = ("mass times com", self.vector[6:9], self.stderr[6:9], "kg m")
+        what, values, spreads, unit = first
+        found += [(f"{what} {axis}", *pair, unit) for axis, *pair in zip("xyz", values, spreads, strict=True)]
         if self.has_inertia:
-            principal = self.principal
-            sizes = zip("123", principal.moments, principal.moments_stderr, strict=True)
-            yield from ((f"principal moment {k}", float(v), float(s), "kg m^2") for k, v, s in sizes)
+            sizes = zip("123", self.principal.moments, self.principal.moments_stderr, strict=True)
+            found += [(f"principal moment {k}", *pair, "kg m^2") for k, *pair in sizes]
         else:
-            about_com = zip(self.inertia_about_com[UPPER], self.about_com_stderr, strict=True)
-            for name, value, spread, (moved, moved_spread) in zip(NAMES, self.vector, self.stderr, about_com):
-                if np.isfinite(spread):
-                    yield name, float(value), float(spread), "kg m^2"
-                if np.isfinite(moved_spread):
-                    yield f"{name} about com", float(moved), float(moved_spread), "kg m^2"
-        if names := self.open_moments:
-            yield "inertia" if len(names) == 6 else ", ".join(names), unknown, "", ""
+            pairs = zip(self.vector, self.stderr, self.inertia_about_com[UPPER], self.about_com_stderr)
+            for name, (value, spread, moved, moved_spread) in zip(NAMES, pairs):
+                found += [(name, value, spread, "kg m^2"), (f"{name} about com", moved, moved_spread, "kg m^2")]
         if np.any(self.bias):
-            for k, (name, value, spread) in enumerate(zip(CHANNELS, self.bias, self.bias_stderr, strict=True)):
-                yield f"bias {name}", float(value), float(spread), "N" if k < 3 else "N m"
+            units = np.repeat(["N", "N m"], 3).tolist()
+            biases = zip(CHANNELS, self.bias, self.bias_stderr, units, strict=True)
+            found += [(f"bias {name}", *rest) for name, *rest in biases]
+        yield from ((name, float(value), float(std), unit) for name, value, std, unit in found if np.isfinite(std))
+        if self.undetermined.any():
+            yield self.open_words, "not identifiable from these data", "", ""
 
     def table(self) -> str:
         """Mass, centre of mass, inertia and bias with their standard deviations, as text."""
         table = Table.of(["", "value", "std", "unit"], list(self._rows()))
         lines = [f"load in frame '{self.frame}' by {self.method}", "", str(table)]
-        if self.has_inertia and self.ill_defined_axes:
-            pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in self.ill_defined_axes)
+        if self.has_inertia and (ill := self.principal.ill_defined):
+            pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in ill)
             lines.append(f"Principal axes {pairs} are ill-defined: their moments are too close.")
         return "\n".join(lines)
 
@@ -377,13 +383,38 @@ class Load:
         return html_card(repr(self), self._sentences(), table)
 
 
+GIVE_LOAD = "Give the load.json that `dynid load --out folder` writes."
+_Parameter = Annotated[float, Meta(ge=-1e12, le=1e12)] | None
+_Moments = Annotated[list[Annotated[float, Meta(ge=-1e24, le=1e24)] | None], Meta(min_length=10, max_length=10)]
+
+
+class LoadFile(Struct):
+    """What a file holds that ``dynid load`` wrote; other keys are for people."""
+
+    parameters: dict[str, _Parameter]
+    frame: Text
+    covariance: Annotated[list[_Moments], Meta(min_length=10, max_length=10)]
+    method: Text
+    logs: dict[str, Text] = {}
+    """Digest (SHA-256) -> name of every log that the load was identified from."""
+
+
+def read_load_file(path: str | Path) -> LoadFile:
+    """Read the file of a load.
+
+    Raises:
+        DataError: The file cannot be read or has other content.
+    """
+    check_listed(Path(path))
+    return as_record(read_json(path, most=HAND_WRITTEN, remedy=GIVE_LOAD), LoadFile, path=path, remedy=GIVE_LOAD)
+
+
 def make_possible(load: Load) -> Load:
     """The same load if a body can have its parameters, otherwise the nearest possible one, with a finding.
 
     Open moments of inertia stay open: they may have any value that makes the body possible.
     """
-    is_all_open = bool(load.undetermined[:6].all())
-    if is_all_open or load.undetermined[6:].any() or not load.mass > 0.0:
+    if load.undetermined[:6].all() or load.undetermined[6:].any() or not load.mass > 0.0:
         return load
     if load.has_inertia and load.inertia.is_physical:
         return load
@@ -393,17 +424,14 @@ def make_possible(load: Load) -> Load:
         message = "no body can have the estimated parameters, and no possible body was found near them"
         return load.with_findings(remark("impossible-load", message, look, severity="warning"))
     vector, shift = nearest
-    if not load.has_inertia and shift < LITTLE_SHIFT:
+    if not load.has_inertia and shift < SETTLED:
         return load
     message = f"no body can have the plain estimate: the nearest possible one is {shift:.2g} standard deviations off"
     given = "The nearest possible body is given; Load.extras holds the plain estimate."
-    is_far = shift > SURE
-    found = remark(
-        "impossible-load", message, look if is_far else given, severity="warning" if is_far else "note",
-        evidence={"shift [standard deviations]": shift},
-    )  # fmt: skip
+    far: tuple[str, Severity] = (look, "warning") if shift > SURE else (given, "note")
+    evidence = {"shift [standard deviations]": shift}
     return replace(
-        load.with_findings(found),
+        load.with_findings(remark("impossible-load", message, far[0], severity=far[1], evidence=evidence)),
         vector=np.where(load.undetermined, 0.0, vector),
         extras={**load.extras, "plain": load.vector, "shift": np.array([shift])},
     )

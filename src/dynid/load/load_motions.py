@@ -42,7 +42,7 @@ def wrist_test_motion(
         >>> dynid.load.wrist_test_motion(robot, q).duration > 0.0
         True
     """
-    q0, names = as_row("start", start, robot.dof), tuple(robot.joint_names[-3:] if joints is None else joints)
+    q0, names = as_row("start", start, robot.dof), robot.joint_names[-3:] if joints is None else tuple(joints)
     if not names or set(names) - set(robot.joint_names):
         reason = f"robot '{robot.name}' has no joint of {list(names)} to move, or not all of them"
         raise ArgumentError(reason, remedy=f"Name some of {', '.join(robot.joint_names)}.")

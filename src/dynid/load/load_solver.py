@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
@@ -21,7 +22,8 @@ from scipy.stats import t as student
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh, svd
 from dynid.errors import IdentifiabilityError
-from dynid.load.load import OPEN_SHARE
+from dynid.load.load import MUCH, Load, remark
+from dynid.spatial import EXACT, TINY
 
 RESOLUTION = 1e-9
 """Smallest relative singular value of the scaled equations that counts as determined; rounding errors are smaller."""
@@ -39,8 +41,6 @@ FEWEST_BLOCKS, MOST_BLOCKS = 8, 24
 """Number of blocks of time of a motion: fewer leave no degrees of freedom, more gain nothing."""
 PERIODS = 3.0
 """Shortest block [periods of the cutoff of the noise]: low-passed noise forgets in less than one."""
-NEGLIGIBLE = 1e-12
-"""Ratio of a column's length, or of a channel's noise, to the largest one that rounding alone can make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,6 +62,26 @@ class LinearSolution:
     def stderr(self) -> Floats:
         """(k,) standard deviations; infinite where the data leave the unknown open."""
         return np.where(self.undetermined, np.inf, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
+    @property
+    def determined(self) -> Floats:
+        """(k,) the values; zero where the data leave the unknown open."""
+        return np.where(self.undetermined, 0.0, self.values)
+
+    def load(self, frame: str, method: str, remedy: str, **facts: Any) -> Load:
+        """The load that the first ten unknowns hold.
+
+        Args:
+            frame: Link in whose frame the load is described.
+            method: How it was identified, in words.
+            remedy: What shows those of the ten parameters that the data leave open.
+            **facts: Further fields of `Load`.
+        """
+        found = Load(frame=frame, vector=self.determined[:10], covariance=self.covariance[:10, :10], method=method,
+                     undetermined=self.undetermined[:10], residual_std=self.noise_std, **facts)  # fmt: skip
+        if found.undetermined.any():
+            found = found.with_findings(remark("load-open", f"the motion does not reveal {found.open_words}", remedy))
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +133,7 @@ def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> Line
     unknowns = channels[0].shape[1] - 1
     before = np.column_stack([np.diag(np.zeros(unknowns) if prior is None else prior), np.zeros(unknowns)])
     before = before[np.any(before, axis=1)]
-    smallest = NEGLIGIBLE * max(float(np.max([np.abs(rows[:, -1]).max(initial=0.0) for rows in channels])), 1e-150)
+    smallest = EXACT * max(float(np.max([np.abs(rows[:, -1]).max(initial=0.0) for rows in channels])), TINY**0.5)
     std = np.ones(len(channels))
     for _ in range(ROUNDS):  # weights from the residuals of the round before
         rows = np.concatenate([*(own / s for own, s in zip(channels, std, strict=True)), before])
@@ -132,12 +152,12 @@ def solve_load_equations(equations: BlockEquations, prior: Floats | None = None)
     """Solve equations whose first ten unknowns are a load's, and judge every moment of inertia by itself."""
     plain = solve_blocks(equations, prior)
     weak = inertia_prior(plain.values, is_mass_open=bool(plain.undetermined[9]))
-    if not (plain.undetermined[:6] | (_moment_spread(plain) * weak[:6] > 1.0)).any():
+    if not (plain.undetermined[:6] | (_over_prior(plain, weak) > 1.0)).any():
         return plain
     before = np.append(weak, np.zeros(len(plain.values) - 10) if prior is None else prior[10:])
     solution = solve_blocks(equations, before)
     undetermined = plain.undetermined.copy()  # the prior is for moments of inertia only
-    undetermined[:6] = _moment_spread(solution) * weak[:6] > OPEN_SHARE
+    undetermined[:6] = _over_prior(solution, weak) > MUCH**2
     return replace(solution, undetermined=undetermined)
 
 
@@ -146,13 +166,14 @@ def inertia_prior(vector: Floats, *, is_mass_open: bool = False) -> Floats:
 
     The moments of inertia are those of the whole mass on a plausible radius.
     """
-    mass = HEAVY_LOAD if is_mass_open else max(abs(float(vector[9])), 1e-300)
+    mass = HEAVY_LOAD if is_mass_open else max(abs(float(vector[9])), TINY)
     arm = 0.0 if is_mass_open else float(np.linalg.norm(vector[6:9])) / mass
     return np.append(np.full(6, 1.0 / (mass * np.clip(arm, PLAUSIBLE_RADIUS, 1.0) ** 2)), np.zeros(4))
 
 
-def _moment_spread(solution: LinearSolution) -> Floats:
-    return np.asarray(np.sqrt(np.maximum(np.diag(solution.covariance)[:6], 0.0)))
+def _over_prior(solution: LinearSolution, prior: Floats) -> Floats:
+    """(6,) variances of the moments of inertia, over their prior ones."""
+    return np.asarray(np.diag(solution.covariance)[:6] * prior[:6] ** 2)
 
 
 def _shared_variance(squares: Floats, spare: Floats, kind: Ints) -> Floats:
@@ -169,13 +190,13 @@ def _shared_variance(squares: Floats, spare: Floats, kind: Ints) -> Floats:
 def solve_minimum_norm(W: Floats, y: Floats) -> tuple[Floats, Floats, Bools]:
     """Solution (k,) of the smallest norm, a root (k, r) of its covariance for unit noise, and what stays open (k,)."""
     length = np.linalg.norm(W, axis=0)
-    seen = length > NEGLIGIBLE * length.max(initial=0.0)
+    seen = length > EXACT * length.max(initial=0.0)
     scale = np.where(seen, length, 1.0)
     triangle = _triangle(np.column_stack([np.where(seen, W, 0.0) / scale, y]))
     U, s, Vt = svd(triangle[:, :-1])  # all of Vt: fewer equations than unknowns leave directions open, too
     s = np.append(s, np.zeros(len(Vt) - len(s)))
     good = s > RESOLUTION * s[0]
-    undetermined = np.any(np.abs(Vt[~good]) > 1e-5, axis=0) | ~seen
+    undetermined = np.any(np.abs(Vt[~good]) > 1e-5, axis=0)
     reached = np.any(np.abs(Vt[good]) > 1e-5, axis=0)[:, None]  # what is wholly open has no rounding noise
     root = np.where(reached, Vt[good].T, 0.0) / s[good] / scale[:, None]
     return root @ (U[:, : len(s)][:, good[: U.shape[1]]].T @ triangle[:, -1]), root, undetermined

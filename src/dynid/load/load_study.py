@@ -2,70 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from dynid.arrays import Floats
 from dynid.diagnosis.log_check import check_and_process
 from dynid.findings import Finding, QualityReport
-from dynid.load.load import CHANNELS, NAMES, UPPER, Load, remark
+from dynid.load.load import CHANNELS, LITTLE, NAMES, Load, remark
 from dynid.load.recognition import KnownObject, Recognition, recognise
 from dynid.load.sensor_faults import Proposal
 from dynid.logs.recording import Recording
+from dynid.parameters.inertia_maps import UPPER
+from dynid.plain_data import json_values
 from dynid.processing.process import Chain, Processing
 from dynid.robot.model import Robot
 
 UNCERTAIN_COM = 0.05
 """Standard deviation of the centre of mass above which a load is doubtful [m]; convention."""
-UNCERTAIN = 0.1
-"""Relative standard deviation of the mass above which a load is doubtful, and of the moments of inertia above which
-there is advice; convention."""
 Verdict = Literal["all ten parameters", "mass, centre of mass and some moments", "mass and centre of mass", "doubtful"]
 
 
 def check_load_log(
-    recording: Recording,
-    robot: Robot,
-    options: Processing | None = None,
-    *,
-    by_sensor: bool,
-    progress: Callable[[float, str], None] | None = None,
+    recording: Recording, robot: Robot, options: Processing, *, by_sensor: bool
 ) -> tuple[QualityReport, Chain | None]:
     """Check a log from which a load is identified, before that, and process it: the gate for loads.
 
     Args:
         recording: The raw log, with or without the load.
         robot: The robot that was recorded, without the load. Its own parameters do not matter.
-        options: How the log will be processed; by default as `process` does.
+        options: How the log will be processed.
         by_sensor: Whether a wrench is used. Joint torques then do not matter, and nothing is said about them.
-        progress: Called with the finished share (0 to 1) and a short description of the current step.
 
     Returns:
         The findings, and the processed log as `check_and_process` gives it. Do not identify a load from a log with
         errors (`QualityReport.ok` is false) unless you know better.
     """
-    settings = options or Processing()
     if not by_sensor:
-        return check_and_process(recording, settings, robot, progress=progress)
-    report, chain = check_and_process(
-        replace(recording, effort=None, effort_time=None), settings, robot, progress=progress
-    )
+        return check_and_process(recording, options, robot)
+    report, chain = check_and_process(replace(recording, effort=None, effort_time=None), options, robot)
     findings = [finding for finding in report.findings if finding.where != "effort"]
     if recording.wrench is None:
-        findings.append(_NO_WRENCH)
+        remedy = "Map six wrench columns in the channel map."
+        findings.append(remark("missing", "there is no wrench", remedy, severity="error", where="wrench"))
     return QualityReport.of(report.source, findings), chain
-
-
-_NO_WRENCH = Finding(
-    code="missing",
-    severity="error",
-    where="wrench",
-    message="there is no wrench",
-    remedy="Map six wrench columns in the channel map.",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,36 +121,35 @@ class LoadStudy:
     def to_dict(self) -> dict[str, Any]:
         """All results, for other programs; None stands for values that are not known."""
         load, principal, known = self.load, self.load.principal, self.recognition
-        is_open = load.undetermined[:, None] | load.undetermined
+        is_open = load.undetermined
         about_com_stderr = np.zeros((3, 3))
-        about_com_stderr[UPPER] = load.about_com_stderr
-        about_com_stderr = np.maximum(about_com_stderr, about_com_stderr.T)
-        return {
+        about_com_stderr[UPPER] = about_com_stderr.T[UPPER] = load.about_com_stderr
+        values: dict[str, Any] = {
             "frame": load.frame,
             "method": load.method,
             "verdict": self.verdict,
-            "known_moments": list(load.known_moments),
-            "mass_kg": _plain(load.mass),
-            "mass_stderr_kg": _plain(load.mass_stderr),
-            "com_m": _plain(load.com),
-            "com_stderr_m": _plain(load.com_stderr),
-            "inertia_about_com_kg_m2": _plain(load.inertia_about_com),
-            "inertia_about_com_stderr_kg_m2": _plain(about_com_stderr),
-            "principal_moments_kg_m2": _plain(principal.moments),
-            "principal_moments_stderr_kg_m2": _plain(principal.moments_stderr),
-            "principal_axes": _plain(principal.axes),
-            "ill_defined_axes": [list(pair) for pair in principal.ill_defined],
-            "parameters": dict(zip(NAMES, _plain(np.where(load.undetermined, np.nan, load.vector)), strict=True)),
-            "parameters_stderr": dict(zip(NAMES, _plain(load.stderr), strict=True)),
-            "covariance": _plain(np.where(is_open, np.nan, load.covariance)),
-            "bias": dict(zip(CHANNELS, _plain(load.bias), strict=True)),
-            "residual_std": _plain(load.residual_std),
-            "extras": {name: _plain(value) for name, value in load.extras.items()},
-            "problems": [finding.to_dict() for finding in self.problems],
-            "advice": [finding.to_dict() for finding in self.advice],
-            "notes": [finding.to_dict() for finding in self.notes],
-            "recognition": known and dict(zip(known.names, _plain(known.probabilities), strict=True)),
+            "known_moments": load.known_moments,
+            "mass_kg": load.mass,
+            "mass_stderr_kg": load.mass_stderr,
+            "com_m": load.com,
+            "com_stderr_m": load.com_stderr,
+            "inertia_about_com_kg_m2": load.inertia_about_com,
+            "inertia_about_com_stderr_kg_m2": about_com_stderr,
+            "principal_moments_kg_m2": principal.moments,
+            "principal_moments_stderr_kg_m2": principal.moments_stderr,
+            "principal_axes": principal.axes,
+            "ill_defined_axes": principal.ill_defined,
+            "parameters": dict(zip(NAMES, np.where(is_open, np.nan, load.vector), strict=True)),
+            "parameters_stderr": dict(zip(NAMES, load.stderr, strict=True)),
+            "covariance": np.where(is_open[:, None] | is_open, np.nan, load.covariance),
+            "bias": dict(zip(CHANNELS, load.bias, strict=True)),
+            "residual_std": load.residual_std,
+            "extras": load.extras,
+            "recognition": known and dict(zip(known.names, known.probabilities, strict=True)),
         }
+        told = {"problems": self.problems, "advice": self.advice, "notes": self.notes}
+        values |= {name: [finding.to_dict() for finding in findings] for name, findings in told.items()}
+        return dict(json_values(values))
 
     def __repr__(self) -> str:
         """The load and the verdict in one line."""
@@ -187,7 +167,7 @@ def _mass_problems(load: Load) -> Iterator[Finding]:
     for is_so, message in (
         (load.undetermined[9], "the data do not determine the mass"),
         (mass <= 0.0, f"the mass is {mass:.3g} kg: {interval}"),
-        (mass > 0.0 and stderr > UNCERTAIN * mass, f"the mass is uncertain: {interval}"),
+        (mass > 0.0 and stderr > LITTLE * mass, f"the mass is uncertain: {interval}"),
         (np.isfinite(mass) and worst > UNCERTAIN_COM, f"the centre of mass is uncertain by {100 * worst:.2g} cm"),
     ):
         if is_so:
@@ -208,16 +188,9 @@ def _advise(load: Load) -> Iterator[Finding]:
     principal = load.principal
     largest = float(principal.moments[-1])
     worst = float(np.max(principal.moments_stderr)) / largest if largest > 0.0 else 0.0
-    if worst > UNCERTAIN:
-        more = worst / UNCERTAIN
+    if worst > LITTLE:
+        more = worst / LITTLE
         message = f"the moments of inertia are uncertain by {100 * worst:.0f} % of the largest"
         remedy = f"Use {more:.1f} times the angular accelerations, or {more**2:.0f} times the data, or hold the load "
         remedy += "nearer to its centre of mass."
         yield remark("load-uncertain", message, remedy, evidence={"relative std": worst, "factor": more})
-
-
-def _plain(values: float | Floats) -> Any:
-    """Numbers as Python's own, None where they are not finite."""
-    if isinstance(values, float):
-        return values if np.isfinite(values) else None
-    return [_plain(value) for value in values.tolist()] if values.ndim == 1 else [_plain(row) for row in values]

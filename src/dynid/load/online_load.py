@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
-from dynid.errors import ArgumentError, DataError
+from dynid.checks import as_number, as_row
+from dynid.errors import DataError
 from dynid.estimation.online.triangle import GrowingBlocks
 from dynid.load.load import Load
 from dynid.load.load_solver import BlockEquations, solve_load_equations
 from dynid.load.sensing import Sensing
-from dynid.load.wrist import load_from_solution
+from dynid.load.wrist import load_of
 
 
 class OnlineLoad:
@@ -30,7 +31,7 @@ class OnlineLoad:
         online.load().mass
     """
 
-    __slots__ = ("_blocks", "_keep", "_rows", "_std", "frame", "samples", "sensing")
+    __slots__ = ("_blocks", "_forgetting", "_rows", "_std", "_weight", "frame", "samples", "sensing")
 
     def __init__(self, *, frame: str, noise_std: ArrayLike = 1.0, bias: bool = True, forgetting: float = 1.0) -> None:
         """Start without any knowledge of the load.
@@ -41,13 +42,9 @@ class OnlineLoad:
             bias: Estimate a constant wrench of the sensor with the load.
             forgetting: Weight of a sample relative to the next one: 1 forgets nothing.
         """
-        if not 0.0 < forgetting <= 1.0:
-            raise ArgumentError(f"forgetting is {forgetting}", remedy="Give a number in (0, 1].")
-        std = np.broadcast_to(np.asarray(noise_std, dtype=float), (6,))
-        if not (np.isfinite(std).all() and (std > 0.0).all()):
-            raise ArgumentError(f"standard deviations must be positive, not {std}")
         self.frame, self.sensing, self.samples = frame, Sensing(bias=bias), 0
-        self._std, self._keep = std, forgetting**0.5
+        self._std = as_row("noise_std", noise_std, 6, same=True, above=0.0, each="one per channel")
+        self._forgetting, self._weight = as_number("forgetting", forgetting, above=0.0, most=1.0), 0.0
         self._rows = np.hstack([np.zeros((6, 10)), np.eye(6, 6 * bias), np.zeros((6, 1))])
         self._blocks = GrowingBlocks([self._rows.shape[1]])
 
@@ -59,10 +56,10 @@ class OnlineLoad:
             wrench: (6,) force [N] and moment [N m] on the load.
         """
         self._rows[:, :10], self._rows[:, -1] = matrix, wrench
-        if self._keep < 1.0:
-            self._blocks.scale(self._keep)
+        if self._forgetting < 1.0:
+            self._blocks.scale(self._forgetting**0.5)
         self._blocks.append([self._rows / self._std[:, None]], np.ones((6, 1), dtype=bool))
-        self.samples += 1
+        self.samples, self._weight = self.samples + 1, self._forgetting * self._weight + 1.0
 
     def load(self) -> Load:
         """The load according to the samples so far, with its uncertainty.
@@ -74,7 +71,7 @@ class OnlineLoad:
         triangles = self._blocks.triangles
         if self.samples == 0 or not all(np.isfinite(R).all() for (R,) in triangles):
             raise DataError("there is no sample yet" if self.samples == 0 else "a sample was not finite")
-        equations = BlockEquations(triangles, np.array([6.0 * self.samples]), np.zeros(1, dtype=np.int64))
+        equations = BlockEquations(triangles, np.array([6.0 * self._weight]), np.zeros(1, dtype=np.int64))
         solution = solve_load_equations(equations)
         found = replace(solution, noise_std=solution.noise_std[0] * self._std)
-        return load_from_solution(found, self.frame, self.sensing, "force and torque sensor, on line")
+        return load_of(found, self.frame, self.sensing, "force and torque sensor, on line")

@@ -8,29 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import ArrayLike
-from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
-from scipy.stats import chi2, multivariate_normal
+from scipy.special import softmax
+from scipy.stats import chi2, norm
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigh
-from dynid.errors import ArgumentError
-from dynid.files.records import Text
+from dynid.errors import ArgumentError, DataError
+from dynid.files.records import Text, as_record
+from dynid.files.small_files import read_toml
 from dynid.findings import Finding
 from dynid.load.load import Load, remark
 from dynid.robot.inertia import Inertia
+from dynid.spatial import SAME, TINY
 from dynid.tables import Table
 
 Size = Annotated[float, Meta(ge=0.0, le=1e12)]
 NOBODY = "something else"
 """Name of the hypothesis that the load is none of the library's objects."""
-EQUAL = 1e-3
-"""Principal moments of an expected body that differ by less than this share of the largest are equal; convention."""
 
 
 class KnownObject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,6 +58,27 @@ class KnownObject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
                 f"no body has the numbers of object '{self.name}'",
                 remedy="Give a positive mass [kg] and principal moments [kg m^2], none above the sum of the others.",
             )
+
+
+class _Library(Struct, forbid_unknown_fields=True):
+    """Known objects."""
+
+    object: Annotated[list[KnownObject], Meta(min_length=1, max_length=1000)]
+    description: Any = None
+
+
+def read_library(path: str | Path) -> tuple[KnownObject, ...]:
+    r"""Read known objects from a TOML file, each a table ``[[object]]`` with the fields of `KnownObject`.
+
+    Raises:
+        DataError: The file cannot be read or has other content.
+    """
+    remedy = 'Write [[object]] tables with name = "...", mass = ... and optional principal_moments = [..., ..., ...].'
+    content = read_toml(path, remedy=remedy)
+    try:
+        return tuple(as_record(content, _Library, path=path, remedy=remedy).object)
+    except ArgumentError as error:
+        raise DataError(error.reason, path=path, remedy=remedy) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,45 +117,34 @@ def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.
         raise ArgumentError("recognition needs a library, and a probability of the unknown in [0, 1)")
     if len({NOBODY, *(thing.name for thing in library)}) <= len(library):
         raise ArgumentError(f"two objects have the same name, or one is '{NOBODY}'", remedy="Give each its own.")
-    features, covariance = _features(load)
-    # something else may have twice or half of every measured feature
-    broad = covariance + np.diag(features**2)
-    scores = [(NOBODY, np.log(max(unknown, 1e-300)) + _log_density(np.zeros_like(features), broad), float("nan"))]
-    for thing in library:
-        count = len(features) if thing.principal_moments is not None else 1
-        moments = sorted(thing.principal_moments or ())
-        expected = np.array([thing.mass, *moments])[:count]
-        tolerance = np.array([thing.mass_tolerance, *[thing.moment_tolerance] * 3])[:count] * expected
-        total = covariance[:count, :count] + np.diag(tolerance**2)
-        difference = features[:count] - expected
-        distance = float(difference @ np.linalg.solve(total, difference))
-        score = np.log((1.0 - unknown) / len(library)) + _log_density(difference, total)
-        if count < len(features):  # unknown moments of an object are as uncertain as those of something else
-            score += _log_density(np.zeros(len(features) - count), broad[count:, count:])
-        scores.append((thing.name, score, float(chi2.sf(distance, count))))
-    logs = np.array([score for _, score, _ in scores])
-    weights = np.exp(logs - logs.max())
-    order = np.argsort(-weights, kind="stable")
-    return Recognition(
-        names=tuple(scores[k][0] for k in order),
-        probabilities=(weights / weights.sum())[order],
-        fit=np.array([scores[k][2] for k in order]),
-    )
-
-
-def _features(load: Load) -> tuple[Floats, Floats]:
-    """Mass and, if determined, principal moments, with their covariance."""
     if load.undetermined[9]:
         raise ArgumentError("the mass of the load is not known", remedy="Identify it with several orientations.")
-    mass = np.array([[load.mass_stderr**2]])
-    if not load.has_inertia:
-        return np.array([load.mass]), mass
-    principal = load.principal
-    return np.array([load.mass, *principal.moments]), block_diag(mass, np.diag(principal.moments_stderr**2))
+    features, spread = np.array([load.mass]), np.array([load.mass_stderr])
+    if load.has_inertia:
+        principal = load.principal
+        features = np.append(features, principal.moments)
+        spread = np.append(spread, principal.moments_stderr)
+    # something else may have twice or half of every measured feature
+    broad = np.hypot(spread, features)
+    found = [(np.log(max(unknown, TINY)) + _log_density(np.zeros_like(features), broad), NOBODY, float("nan"))]
+    for thing in library:
+        moments = sorted(thing.principal_moments or ())
+        expected = np.array([thing.mass, *moments])[: len(features)]
+        tolerance = np.array([thing.mass_tolerance, *[thing.moment_tolerance] * 3])[: len(expected)] * expected
+        known, count = slice(len(expected)), len(expected)
+        total, difference = np.hypot(spread[known], tolerance), features[known] - expected
+        # unknown moments of an object are as uncertain as those of something else
+        score = _log_density(difference, total) + _log_density(np.zeros(len(features) - count), broad[count:])
+        chance = float(chi2.sf(np.sum((difference / total) ** 2), count))
+        found.append((np.log((1.0 - unknown) / len(library)) + score, thing.name, chance))
+    found.sort(key=lambda one: -one[0])
+    scores, names, fit = zip(*found, strict=True)
+    return Recognition(names=names, probabilities=softmax(scores), fit=np.array(fit))
 
 
-def _log_density(difference: Floats, covariance: Floats) -> float:
-    return float(multivariate_normal.logpdf(difference, cov=covariance)) if difference.size else 0.0
+def _log_density(difference: Floats, std: Floats) -> float:
+    """Logarithm of the density of independent differences (k,) with standard deviations (k,)."""
+    return float(np.sum(norm.logpdf(difference, scale=std)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -186,16 +197,14 @@ def verify_grasp(
     tilt, tilt_stderr, is_known = _tilt(load, expected)
     ratio = load.mass / expected.mass
     judged = [
-        (f"centre of mass along {axis}", 1e3 * offset[k], 1e3 * stderr[k], 1e3 * tolerance[k], "mm off")
+        (f"centre of mass along {axis}", *(1e3 * np.array([offset[k], stderr[k], tolerance[k]])), "mm off")
         for k, axis in enumerate("xyz")
     ]
     if tilt_tolerance_deg < 180.0:
-        spread = tilt_stderr if is_known else np.inf
-        judged.append(("orientation", tilt, spread, tilt_tolerance_deg, "deg turned"))
-    judged.append(("mass", 100.0 * (ratio - 1.0), 100.0 * load.mass_stderr / expected.mass, 100.0 * mass_tolerance,
-                   "% too much"))  # fmt: skip
+        judged.append(("orientation", tilt, tilt_stderr if is_known else np.inf, tilt_tolerance_deg, "deg turned"))
+    excess = 100.0 * np.array([ratio - 1.0, load.mass_stderr / expected.mass, mass_tolerance])
     problems = []
-    for what, value, spread, limit, unit in judged:
+    for what, value, spread, limit, unit in (*judged, ("mass", *excess, "% too much")):
         if not spread <= limit:
             message = f"the {what} is too uncertain to judge the grasp ({spread:.3g} {unit.split()[0]})"
         elif abs(value) > limit + 2.0 * spread:
@@ -203,14 +212,8 @@ def verify_grasp(
         else:
             continue
         problems.append(remark("grasp", message, severity="warning", where=what, evidence={unit: float(value)}))
-    return GraspCheck(
-        offset=offset,
-        offset_stderr=stderr,
-        tilt_deg=tilt,
-        tilt_stderr_deg=tilt_stderr,
-        mass_ratio=ratio,
-        problems=tuple(problems),
-    )
+    return GraspCheck(offset=offset, offset_stderr=stderr, tilt_deg=tilt, tilt_stderr_deg=tilt_stderr,
+                      mass_ratio=ratio, problems=tuple(problems))  # fmt: skip
 
 
 def _tilt(load: Load, expected: Inertia) -> tuple[float, float, bool]:
@@ -221,16 +224,18 @@ def _tilt(load: Load, expected: Inertia) -> tuple[float, float, bool]:
     """
     principal = load.principal
     moments, axes = eigh(expected.about_com)
-    equal = {(i, j) for i, j in ((0, 1), (1, 2)) if moments[j] - moments[i] < EQUAL * moments[-1]}
+    equal = {(i, i + 1) for i in (0, 1) if moments[i + 1] - moments[i] < SAME * moments[-1]}
     unsure = equal | set(principal.ill_defined)
     if len(unsure) > 1 or (0, 2) in unsure:
         return float("nan"), float("inf"), False
     if unsure:
-        k = ({0, 1, 2} - set(next(iter(unsure)))).pop()  # the axis that stands out
+        k = 2 if unsure == {(0, 1)} else 0  # the axis that stands out
         angle = np.arccos(min(1.0, abs(float(axes[:, k] @ principal.axes[:, k]))))
         spread = np.linalg.norm(np.delete(principal.angle_stderr, k))
-        return float(np.rad2deg(angle)), float(np.rad2deg(spread)), unsure == equal
-    axes = axes * np.sign(np.linalg.det(axes))
-    flips = [np.diag([a, b, a * b]) for a in (1.0, -1.0) for b in (1.0, -1.0)]
-    turns = [float(Rotation.from_matrix(axes @ flip @ principal.axes.T).magnitude()) for flip in flips]
-    return float(np.rad2deg(min(turns))), float(np.rad2deg(principal.angle_stderr.max())), True
+    else:
+        turned = Rotation.from_matrix(axes * np.sign(np.linalg.det(axes)))
+        held = Rotation.from_matrix(principal.axes)
+        # half turns about the axes, which have no sign
+        angle = min((turned * flip * held.inv()).magnitude() for flip in Rotation.create_group("D2"))
+        spread = principal.angle_stderr.max()
+    return float(np.rad2deg(angle)), float(np.rad2deg(spread)), unsure == equal

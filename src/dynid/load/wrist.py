@@ -15,23 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from dynid.arrays import Bools, Floats
+from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
-from dynid.load.load import NAMES, SURE, Load, make_possible, remark
+from dynid.load.load import MUCH, SURE, Load, make_possible, remark
 from dynid.load.load_solver import BlockEquations, LinearSolution, solve_load_equations
-from dynid.load.sensing import Sensing, SensorPose, find_compliance, find_sensor
-from dynid.load.wrench_equations import WrenchData, WrenchForm, pose_equations, robot_equations, shift_wrench
-from dynid.processing.experiment import Experiment, matched_runs
+from dynid.load.sensing import Sensing
+from dynid.load.sensor_search import SensorPose, find_compliance, find_sensor, resonances
+from dynid.load.wrench_equations import WrenchData, WrenchForm, pose_equations, wrench_data
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import STANDARD_GRAVITY, Robot
+from dynid.spatial import TINY
 
-MISMATCH = 0.3
-"""Residual over the weight of the load above which poses and wrenches hardly belong together; convention."""
 FAR = 3.0
 """Distance of a centre of mass that no load on a wrist has [m]; convention."""
-COMPLIANCE = ("compliance", "compliance_stderr", "damping_s", "damping_stderr_s")
-"""What `Load.extras` holds of a sensor that yields."""
 
 
 @one_blas_thread()
@@ -70,7 +68,7 @@ def identify_load(
     """
     sensing = sensing or Sensing()
     data = wrench_data(robot, experiments, sensor_frame, sensing, form=form, interval_s=interval_s)
-    load = _widen_by_drift(solve_load(data, frame=sensor_frame, sensing=sensing), data, sensing)
+    load = solve_load(data, sensor_frame, sensing)
     load = load if tare is None else load.minus(tare)
     return make_possible(load) if physical else load
 
@@ -91,7 +89,7 @@ def identify_load_from_poses(
 
     Args:
         orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations ``R_world_sensor``.
-        wrench: (N, 6) force [N] and moment [N m], sensor axes.
+        wrench: (N, 6) force [N] and moment [N m].
         time: (N,) [s], for a drift.
         gravity: (3,) in the world's axes [m/s^2].
         frame: Name of the sensor's frame.
@@ -105,13 +103,10 @@ def identify_load_from_poses(
         2.0
     """
     sensing = sensing or Sensing()
-    if sensing.delay_s != 0.0 or sensing.axes != "sensor":
-        raise ArgumentError(
-            "poses have neither a clock for a delay nor wrenches in other axes",
-            remedy="Pair poses and wrenches of the same instants, in the sensor's axes (wrench @ R for every pose).",
-        )
-    data = sensing.correct(pose_equations(orientation, wrench, time=time, gravity=gravity))
-    load = _widen_by_drift(solve_load(data, frame=frame, sensing=sensing), data, sensing)
+    if sensing.delay_s:
+        raise ArgumentError("poses have no clock for a delay", remedy="Pair poses and wrenches of the same instants.")
+    data = pose_equations(orientation, wrench, sensing, time=time, gravity=gravity)
+    load = solve_load(data, frame, sensing)
     load = load.with_findings(*_check_poses(load, data))
     return make_possible(load if tare is None else load.minus(tare))
 
@@ -119,10 +114,10 @@ def identify_load_from_poses(
 def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
     """Are the forces those of a weight in these poses, and the moments those of a load that is near?"""
     explained = np.linalg.norm((data.matrix @ load.vector).std(axis=0)[:3])
-    share = float(np.linalg.norm(load.residual_std[:3]) / max(float(explained), 1e-300))
+    share = float(np.linalg.norm(load.residual_std[:3]) / max(float(explained), TINY))
     distance = float(np.linalg.norm(np.nan_to_num(load.com)))
     for is_wrong, code, message, remedy in (
-        (share > MISMATCH, "wrench-frame", f"the residual is {100 * share:.0f} % of the weight of the load",
+        (share > MUCH, "wrench-frame", f"the residual is {100 * share:.0f} % of the weight of the load",
          "Check the order of quaternions (w, x, y, z), R_world_sensor against its transpose, sign and axes."),
         (distance > FAR, "unit", f"the centre of mass is {distance:.0f} m away, so that the moments seem to be in N mm",
          "Set moment_unit to 0.001."),
@@ -138,60 +133,7 @@ def is_negative(load: Load) -> bool:
     return load.mass + SURE * load.mass_stderr < 0.0
 
 
-def _widen_by_drift(load: Load, data: WrenchData, sensing: Sensing) -> Load:
-    """The load with wider intervals and a finding where a bias that drifts explains the wrenches better."""
-    if sensing.drift or not sensing.bias or sensing.find_orientation or sensing.find_gravity:
-        return load
-    asked = replace(sensing, drift=True, find_compliance=False)
-    try:
-        solution = _solve(data, asked)
-    except IdentifiabilityError:  # too few poses for a drift
-        return load
-    drift, spread = solution.values[16:22], np.sqrt(np.diag(solution.covariance)[16:22])
-    if not np.any(np.abs(drift) > SURE * spread):
-        return load
-    drifting = load_from_solution(solution, load.frame, asked)
-    change = np.where(load.undetermined, 0.0, drifting.vector - load.vector)
-    size = np.abs(drift * np.ptp(data.time))
-    message = f"the bias drifts by up to {size[:3].max():.2g} N and {size[3:].max():.2g} N m; the intervals contain it"
-    found = remark("drift", message, "Set drift to true, or tare the sensor and record again.", severity="warning",
-                   where="wrench")  # fmt: skip
-    wider = np.maximum(np.diag(drifting.covariance) / np.maximum(np.diag(load.covariance), 1e-300), 1.0) ** 0.5
-    covariance = np.outer(wider, wider) * load.covariance + np.outer(change, change)
-    return replace(load.with_findings(found), covariance=covariance)
-
-
-def wrench_data(
-    robot: Robot,
-    experiments: Experiment | Sequence[Experiment],
-    frame: str,
-    sensing: Sensing,
-    *,
-    form: WrenchForm | None = None,
-    interval_s: float = 0.1,
-) -> WrenchData:
-    """The equations of all experiments, with corrected wrenches; see `identify_load` for the arguments.
-
-    Example:
-        >>> data = dynid.load.wrench_data(robot, wrist, "link3", dynid.load.Sensing())
-        >>> data.matrix.shape[1:]
-        (6, 10)
-    """
-    runs = matched_runs(robot, experiments)
-    chosen = form or ("differential" if any(np.any(run.ddq) for run in runs) else "static")
-    if sensing.find_compliance:  # a low-pass would remove the swinging
-        runs = tuple(replace(run, derivation=None) for run in runs)
-    parts = [
-        robot_equations(robot, shift_wrench(run, sensing.delay_s), frame, form=chosen, interval_s=interval_s,
-                        wrench_axes=sensing.axes)
-        for run in runs
-    ]  # fmt: skip
-    if not parts:
-        raise DataError("no experiment was given")
-    return sensing.correct(WrenchData.join([replace(part, log=part.log + k) for k, part in enumerate(parts)]))
-
-
-def solve_load(data: WrenchData, *, frame: str, sensing: Sensing) -> Load:
+def solve_load(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     """Estimate the load, and what `sensing` asks for, from equations; every channel is weighted by its own residual.
 
     Args:
@@ -201,67 +143,72 @@ def solve_load(data: WrenchData, *, frame: str, sensing: Sensing) -> Load:
     """
     if len(data.time) == 0:
         raise DataError("no sample with a finite wrench is left")
-    if sensing.find_orientation or sensing.find_gravity:
+    if sensing.is_moved:
         return _load_and_pose(data, frame, sensing)
-    if sensing.find_compliance:
-        return _load_and_compliance(data, frame, sensing)
-    return load_from_solution(_solve(data, sensing), frame, sensing)
+    if "compliance" in sensing.find:
+        load = _load_and_compliance(data, frame, sensing)
+    else:
+        load = load_of(_solve(data, sensing), frame, sensing)
+    return _widen_by_drift(load, data, sensing)
 
 
 def _solve(data: WrenchData, sensing: Sensing) -> LinearSolution:
     """Load, bias and drift on a rigid sensor that is where the model says."""
-    W = np.concatenate([data.matrix, *sensing.zero_columns(data)], axis=2)
+    W = np.concatenate([data.matrix, *data.zero_columns(sensing)], axis=2)
     return solve_load_equations(BlockEquations.of(W, data.wrench, data.blocks()))
 
 
-def load_from_solution(
+def load_of(
     solution: LinearSolution,
     frame: str,
     sensing: Sensing,
     method: str = "force and torque sensor, weighted least squares",
 ) -> Load:
-    """The load, bias and drift that a solution holds, in this order; useless values are marked as undetermined."""
-    undetermined = solution.undetermined[:10]
-    if undetermined[9] and undetermined[:6].all():
+    """The load, bias and drift that a solution holds, in this order; of several biases that of the first log."""
+    if solution.undetermined[9] and solution.undetermined[:6].all():
         raise IdentifiabilityError(
             "the mass cannot be separated from the sensor's bias", remedy="Turn the load through several orientations."
         )
-    values = np.where(solution.undetermined, 0.0, solution.values)
-    end = 10 + 6 * sensing.bias
-    nothing = np.zeros(6)
-    negative = remark(
-        "load-uncertain", "the estimated mass is negative", "Are sign, unit and axes of the wrench right?"
-    )
-    return Load(
-        frame=frame,
-        vector=np.where(undetermined, 0.0, values[:10]),
-        covariance=solution.covariance[:10, :10],
-        undetermined=undetermined,
-        bias=values[10:16] if sensing.bias else nothing,  # with bias_per_log that of the first log
-        bias_stderr=solution.stderr[10:16] if sensing.bias else nothing,
-        drift=values[end : end + 6] if sensing.drift else nothing,
-        residual_std=solution.noise_std,
-        method=method,
-        findings=(*_tell_open(undetermined), *[negative] * bool(values[9] < 0.0)),
-    )
+    facts, first = dict[str, Floats](), 10 + 6 * sensing.bias
+    if sensing.bias:
+        facts |= {"bias": solution.determined[10:16], "bias_stderr": solution.stderr[10:16]}
+    if "drift" in sensing.find:
+        facts["drift"] = solution.determined[first : first + 6]
+    found = solution.load(frame, method, "Move the load with angular acceleration about several axes.", **facts)
+    if not found.mass < 0.0:
+        return found
+    check = "Are sign, unit and axes of the wrench right?"
+    return found.with_findings(remark("load-uncertain", "the estimated mass is negative", check))
 
 
-def _tell_open(undetermined: Bools) -> tuple[Finding, ...]:
-    """The finding that names the moments of inertia which the data leave open (10,); empty if there are none."""
-    names = tuple(name for name, is_open in zip(NAMES[:6], undetermined[:6], strict=True) if is_open)
-    which = "the inertia" if len(names) == 6 else ", ".join(names)
-    remedy = "Move the load with angular acceleration about several axes."
-    return (remark("load-open", f"the motion does not reveal {which}", remedy),) if names else ()
+def _widen_by_drift(load: Load, data: WrenchData, sensing: Sensing) -> Load:
+    """The load with wider intervals and a finding where a bias that drifts explains the wrenches better."""
+    if "drift" in sensing.find or not sensing.bias:
+        return load
+    try:
+        solution = _solve(data, replace(sensing, find=(*sensing.find, "drift")))
+    except IdentifiabilityError:  # too few poses for a drift
+        return load
+    drift, spread = solution.values[16:22], np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
+    if not np.any(np.abs(drift) > SURE * spread[16:22]):
+        return load
+    change = np.where(load.undetermined, 0.0, solution.determined[:10] - load.vector)
+    size = np.abs(drift * np.ptp(data.time))
+    message = f"the bias drifts by up to {size[:3].max():.2g} N and {size[3:].max():.2g} N m; the intervals contain it"
+    remedy = "Set find to drift, or tare the sensor and record again."
+    found = remark("drift", message, remedy, severity="warning", where="wrench")
+    wider = np.maximum(spread[:10] / np.sqrt(np.maximum(np.diag(load.covariance), TINY)), 1.0)
+    covariance = np.outer(wider, wider) * load.covariance + np.outer(change, change)
+    return replace(load.with_findings(found), covariance=covariance)
 
 
 def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     """The load on a sensor that yields; as on a rigid one where no channel yields clearly."""
-    found, solution = find_compliance(data, sensing)
-    extras = {name: getattr(found, name) for name in COMPLIANCE}
-    load = load_from_solution(solution, frame, sensing, "force and torque sensor that yields, weighted least squares")
-    frequencies, damping = found.resonances(load.inertia)
+    extras, solution = find_compliance(data, sensing)
+    load = load_of(solution, frame, sensing, "force and torque sensor that yields, weighted least squares")
+    frequencies, damping = resonances(extras, load.inertia.vector)
     if len(frequencies) == 0:
-        return replace(solve_load(data, frame=frame, sensing=replace(sensing, find_compliance=False)), extras=extras)
+        return replace(load_of(_solve(data, sensing), frame, sensing), extras=extras)
     numbers = {"frequency [Hz]": float(frequencies[0]), "damping ratio": float(damping[0])}
     message = f"the load swings on the sensor at {frequencies[0]:.3g} Hz (damping ratio {damping[0]:.2g})"
     remedy = "Move more smoothly, or damp the load's mounting."
@@ -271,21 +218,21 @@ def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load
 
 def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     """The load on a sensor that is turned, or under gravity of another direction."""
-    pose, solution = find_sensor(SensorPose.guess(data, sensing), data, sensing)
-    turn, tilt = pose.spread(solution)
-    load, found, extras = load_from_solution(solution, frame, sensing), list[Finding](), dict[str, Floats]()
-    if sensing.find_orientation:
+    pose, solution, own = find_sensor(SensorPose.guess(data, sensing), data, sensing)
+    stderr, found, extras = solution.stderr[own], list[Finding](), dict[str, Floats]()
+    if pose.turned:
         angle = float(np.rad2deg(Rotation.from_matrix(pose.R_frame_sensor).magnitude()))
-        spread = float(np.rad2deg(turn.max()))
-        message = f"the sensor is turned by {angle:.1f} deg against '{frame}' (std {spread:.2g} deg)"
+        evidence = {"angle [deg]": angle, "std [deg]": float(np.rad2deg(stderr[:3].max()))}
+        message = f"the sensor is turned by {angle:.1f} deg against '{frame}' (std {evidence['std [deg]']:.2g} deg)"
         message += " and reports the wrench on the robot" * (pose.sign < 0)
-        evidence = {"angle [deg]": angle, "std [deg]": spread}
         found.append(remark("wrench-frame", message, where="wrench", evidence=evidence))
-        extras |= {"R_frame_sensor": pose.R_frame_sensor, "orientation_stderr": turn}
-    if sensing.find_gravity:
+        extras |= {"R_frame_sensor": pose.R_frame_sensor, "orientation_stderr": stderr[:3]}
+    if pose.tilted:
         sine = np.linalg.norm(np.cross(pose.gravity, data.gravity))
         angle = float(np.rad2deg(np.arctan2(sine, pose.gravity @ data.gravity)))
         message = f"gravity points {angle:.1f} deg away from the direction in the model"
         found.append(remark("gravity", message, where="model", evidence={"angle [deg]": angle}))
-        extras |= {"gravity": pose.gravity, "gravity_stderr": tilt}
-    return replace(load.with_findings(*found), extras=extras)
+        tilts = pose.tangents @ solution.covariance[-2:, -2:] @ pose.tangents.T
+        spread = np.full(3, np.inf) if np.isinf(stderr[-2:]).any() else np.sqrt(np.diag(tilts))
+        extras |= {"gravity": pose.gravity, "gravity_stderr": spread}
+    return replace(load_of(solution, frame, sensing).with_findings(*found), extras=extras)

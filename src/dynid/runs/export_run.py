@@ -16,7 +16,6 @@ from dynid.files import make_folder
 from dynid.links.log_reader import LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
 from dynid.load.load import Load
-from dynid.load.load_files import read_load
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.runs.validation_run import common_cutoff
 
@@ -73,7 +72,7 @@ def run_export(
             return (_write_load(load, kind, folder, notice, force=force),)
         ending = TABLES[kind]
         if is_load:
-            return write_tables({"load": parameter_table(read_load(load))}, folder, ending=ending, force=force)
+            return write_tables({"load": parameter_table(Load.read(load))}, folder, ending=ending, force=force)
         saved = read_result(run)
         fit = saved.identification()
         reader = LogReader(robot=fit.robot, recipe=Recipe(gate=False), channel_map=channel_map, notice=notice)
@@ -88,7 +87,7 @@ def run_export(
 
 def _write_load(path: Path, kind: str, folder: Path, notice: Notice, *, force: bool) -> Path:
     name, make = LOAD_FILES[kind]
-    file = make(read_load(path))
+    file = make(Load.read(path))
     if json.loads(path.read_text(encoding="utf-8")).get("verdict") == "doubtful":
         raise ExportError("the load is doubtful", path=path, remedy="Read its report, and identify the load again.")
     for finding in file.findings:

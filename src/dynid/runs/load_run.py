@@ -15,11 +15,11 @@ from dynid.links.given_data import check_copies
 from dynid.links.log_part import check_part
 from dynid.links.log_reader import LogReader, Notice
 from dynid.links.recipe import Recipe
-from dynid.load.load import Load
-from dynid.load.load_files import read_library, read_load, read_load_logs
+from dynid.load.load import Load, read_load_file
 from dynid.load.load_study import LoadStudy, check_load_log
-from dynid.load.payload import ArmUncertainty, identify_payload
-from dynid.load.sensing import Sensing
+from dynid.load.payload import Arm, check_arm, identify_payload
+from dynid.load.recognition import read_library
+from dynid.load.sensing import Find, Sensing
 from dynid.load.sensor_faults import Proposal, check_wrench, find_wrench_delay
 from dynid.load.wrist import identify_load
 from dynid.logs.channel_map import ChannelMapSource
@@ -38,10 +38,6 @@ from dynid.safe_text import safe_name
 from dynid.settings import Number, Positive, TomlSettings
 
 TORQUES_ALONE = "is for loads from joint torques; a sensor feels the load alone"
-FINDS = {
-    "drift": "drift", "bias_per_log": "bias_per_log", "orientation": "find_orientation", "gravity": "find_gravity",
-}  # fmt: skip
-"""Setting that `LoadRecipe.find` names -> field of `Sensing`."""
 NO_SENSOR = "Leave it out, or leave --sensor out."
 
 
@@ -62,7 +58,7 @@ class LoadRecipe(TomlSettings):
     """-1 if the sensor reports the wrench on the robot."""
     axes: Literal["sensor", "base"] = "sensor"
     """Axes in which the wrench was recorded."""
-    find: tuple[Literal["drift", "bias_per_log", "orientation", "gravity", "compliance"], ...] = ()
+    find: tuple[Find, ...] = ()
     """What is estimated with the load: a linear drift of the sensor's bias, a bias for each log, the orientation of the
     sensor on its link, the direction of gravity, the compliance of the sensor (from the load's swinging; alone)."""
     form: Literal["differential", "integral", "static"] | None = None
@@ -98,7 +94,7 @@ class LoadRecipe(TomlSettings):
         if self.sensor is not None and self.arm != "known":
             raise ArgumentError(f"arm (--arm) {TORQUES_ALONE}", remedy=NO_SENSOR)
 
-    def arm_knowledge(self) -> ArmUncertainty | None:
+    def arm_knowledge(self) -> Arm | None:
         """The uncertainty of the arm's model; None where its model counts as right."""
         if self.arm == "known":
             return None
@@ -109,12 +105,12 @@ class LoadRecipe(TomlSettings):
                 f"arm: '{self.arm}' is neither known nor MASS,COM",
                 remedy="Two standard deviations are written like 0.1,0.01: ten percent and ten millimetres.",
             ) from None
-        return ArmUncertainty(mass=mass, com=com)
+        check_arm((mass, com))
+        return mass, com
 
     def _sensing(self) -> Sensing:
         """Settings of the sensor, without its delay."""
-        wanted: dict[str, Any] = {field: name in self.find for name, field in FINDS.items()}
-        return Sensing(sign=self.sign, axes=self.axes, find_compliance="compliance" in self.find, **wanted)
+        return Sensing(sign=self.sign, axes=self.axes, find=self.find)
 
     def sensing(self, robot: Robot, held: Sequence[Experiment], notice: Notice) -> Sensing:
         """Settings of the sensor with the delay of the wrench, given or estimated."""
@@ -187,7 +183,7 @@ class IdentifyLoad(Task[LoadRun]):
 
     def compute(self, desk: Desk) -> LoadRun:
         recipe = self.recipe
-        gripper = None if recipe.tare is None else read_load(recipe.tare)
+        gripper = None if recipe.tare is None else Load.read(recipe.tare)
         objects = () if recipe.library is None else read_library(recipe.library)
         robot, model = self.robot, add_terms(self.robot)
         reader = LogReader(robot=model, recipe=recipe.log_recipe(), channel_map=self.channel_map, time=recipe.time,
@@ -246,9 +242,9 @@ def _dialogs(study: LoadStudy, recipe: LoadRecipe, robot: Robot) -> list[str]:
 def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[str]:
     """Settings of the recipe that the proposals come to, where they differ from those given."""
     better = proposals[-1].sensing if proposals else given
-    find, before = ([name for name, own in FINDS.items() if getattr(one, own)] for one in (better, given))
+    found = [name for name in better.find if name not in given.find]
     settings = {
-        f"find={','.join(find)}": find != before,
+        f"find={','.join((*given.find, *found))}": bool(found),
         f"axes={better.axes}": better.axes != given.axes,
         f"sign={better.sign}": better.sign != given.sign,
         f"delay_s={better.delay_s:.3g}": better.delay_s != given.delay_s,
@@ -268,7 +264,7 @@ def _refuse_unclear(recipe: LoadRecipe, logs: Sequence[str | Path], unloaded: Se
     check_copies(unloaded)
     check_copies(logs, unloaded, why="which holds the load", remedy="Give a run of the robot without the load.")
     held = {file_digest(log): log for log in logs}
-    for digest, name in ({} if recipe.tare is None else read_load_logs(recipe.tare)).items():
+    for digest, name in ({} if recipe.tare is None else read_load_file(recipe.tare).logs).items():
         if digest in held:
             raise ArgumentError(
                 f"tare {recipe.tare} was identified from {name}, which is {held[digest]}: "
