@@ -11,6 +11,7 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation import ReducedSet, Ridge, Samples, TruncatedSVD, build_equations
 from dynid.excitation import minimum_jerk
+from dynid.robot import modified_dh
 from dynid.tables import Table
 from papers.formulas import Monomials, evaluate
 from papers.report import Figure, Part, draw
@@ -57,7 +58,7 @@ def groups(quick: bool = False) -> Part:
     """Find the three groups of section 4.2.1: identifiable, identifiable in combinations, not identifiable."""
     data = read_printed("atkeson1986")["groups"]
     base = base_parameters(robots.ddarm(), order=[name for name, _ in _KEPT.values()])
-    other = base_parameters(robots.ddarm(frames="modified-dh"))
+    other = base_parameters(modified_dh(robots.ddarm()).robot)
     found = {"fully": base.identifiable, "combined": base.combined, "never": base.unidentifiable}
     titles = {"fully": "identifiable", "combined": "identifiable in combinations", "never": "not identifiable"}
     rows = [row(titles[key], sorted(data[key]), sorted(names)) for key, names in found.items()]

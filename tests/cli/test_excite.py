@@ -21,7 +21,7 @@ from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.robot.zoo import joint_limits
+from dynid.robot.parts import JointLimits
 
 QUICK = ["--period", "5", "--set", "rate_hz=50", "--time-limit", "0.3"]
 WHOLE = [*QUICK, "--time-limit", "60"]
@@ -232,7 +232,8 @@ def test_points_of_the_paper_s_robot(tmp_path: Path) -> None:
     text = good(*words, tmp_path / "plan")
     plan = json.loads((tmp_path / "plan" / "plan.json").read_text())
     ball = Inertia.from_com(1.0, [0.1, 0.1, 0.1], 0.01 * np.eye(3))  # the paper's links are no bodies, W is geometry
-    rows, bounds = [DH(), DH(alpha=-90), DH(d=0.5, r=0.2)], joint_limits([3.0] * 3, [2.0] * 3, [100.0] * 3)
+    rows = [DH(), DH(alpha=-90), DH(d=0.5, r=0.2)]
+    bounds = [JointLimits(lower=-3.0, upper=3.0, velocity=2.0, effort=100.0)] * 3
     balls = from_dh(rows, degrees=True, name="table1", inertias=[ball] * 3, limits=bounds)
     W = energy_matrix(balls, plan["points"], tmp_path)
     assert W.shape == (15, 15)

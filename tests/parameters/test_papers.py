@@ -8,6 +8,7 @@ import pytest
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.formats.dh import StandardDH, from_dh
+from dynid.robot.formats.modified_dh import modified_dh
 
 METHODS = ("closed-form", "minimal-combinations", "structural", "numeric")
 TAIL = "(M4 + M5 + M6)"
@@ -83,7 +84,7 @@ def test_direct_drive_arm_in_the_papers_frames(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_direct_drive_arm_in_modified_dh_frames(method):
     """The classification depends on the frames: with O2 where axes 2 and 3 meet it is 10 / 11 / 9, still 15 in all."""
-    base = base_parameters(zoo.ddarm(frames="modified-dh"), method)
+    base = base_parameters(modified_dh(zoo.ddarm()).robot, method)
     assert [base.rank, len(base.identifiable), len(base.combined), len(base.unidentifiable)] == [15, 10, 11, 9]
     assert "YZ2" in base.identifiable
     assert {"M2", "MZ2"} <= set(base.combined)

@@ -45,7 +45,6 @@ def test_every_robot_is_found_by_name_and_possible(name: str) -> None:
     [
         lambda: zoo.scara(joints="PPPP"),  # type: ignore[arg-type]
         lambda: zoo.ddarm(parameters="guessed"),  # type: ignore[arg-type]
-        lambda: zoo.ddarm(frames="standard"),  # type: ignore[arg-type]
     ],
 )
 def test_unknown_variants_are_refused(call) -> None:  # type: ignore[no-untyped-def]
@@ -69,7 +68,7 @@ def test_arms_have_limits_and_hold_themselves_up(name: str) -> None:
 @pytest.mark.parametrize("parameters", ["cad", "estimated"])
 def test_ddarm_is_the_same_arm_in_both_frames(parameters: str) -> None:
     paper = zoo.ddarm(parameters=parameters)  # type: ignore[arg-type]
-    assert_same_torque(paper, zoo.ddarm(parameters=parameters, frames="modified-dh"))  # type: ignore[arg-type]
+    assert_same_torque(paper, modified_dh(paper).robot)
 
 
 def test_puma260_gravity_constants_of_the_paper() -> None:

@@ -22,7 +22,7 @@ from dynid.cli import main
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
-from dynid.robot.zoo import joint_limits
+from dynid.robot.parts import JointLimits
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
 from support.planted_servos import chirp, planted
@@ -71,7 +71,11 @@ LINKS = [dynid.Inertia.from_com(m, com, np.diag([0.2, 0.25, 0.1])) for m, com in
 )]  # fmt: skip
 ROWS = [DH(), DH(alpha=-90.0), DH(d=0.5, r=0.1)]
 BELIEVED = from_dh(
-    ROWS, degrees=True, name="arm", inertias=LINKS, limits=joint_limits([2.5] * 3, [2.0] * 3, [150.0] * 3)
+    ROWS,
+    degrees=True,
+    name="arm",
+    inertias=LINKS,
+    limits=[JointLimits(lower=-2.5, upper=2.5, velocity=2.0, effort=150.0)] * 3,
 )
 """The robot as its file describes it: 13 % lighter than it is, without friction."""
 

@@ -33,8 +33,9 @@ from dynid.robot.formats.dh import DH, StandardDH, from_dh
 from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import JointLimits, check_held
+from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import RotorInertia
+from dynid.terms.motors import Offset, RotorInertia
 
 Convention = Literal["standard", "modified", "khalil"]
 AngleUnit = Literal["degrees", "radians"]
@@ -78,8 +79,12 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     about the origin of this row's frame."""
     rotor_inertia: Number | None = None
     """Behind the gear [kg m^2 or kg]."""
+    gear_ratio: Number | None = None
+    """Turns of the motor per turn of the joint, where known."""
     viscous: Number | None = None
     coulomb: Number | None = None
+    offset: Number | None = None
+    """Of the torque channel [N m or N]."""
 
     def geometry(self, convention: str) -> DH | StandardDH:
         """The row of the table."""
@@ -103,10 +108,11 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         xx, xy, xz, yy, yz, zz = self.inertia
         return inertia_about_com(self.mass, self.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
-    def terms(self) -> list[RotorInertia | Viscous | Coulomb]:
+    def terms(self) -> list[StateTerm]:
         """The terms that are stated."""
-        stated = ((RotorInertia, self.rotor_inertia), (Viscous, self.viscous), (Coulomb, self.coulomb))
-        return [kind(value) for kind, value in stated if value is not None]
+        rotor = None if self.rotor_inertia is None else RotorInertia(self.rotor_inertia, gear_ratio=self.gear_ratio)
+        stated = ((Viscous, self.viscous), (Coulomb, self.coulomb), (Offset, self.offset))
+        return [*([rotor] if rotor else []), *(kind(value) for kind, value in stated if value is not None)]
 
 
 _KEYS = f"A joint has {', '.join(JointRow.__struct_fields__)}."
