@@ -48,7 +48,7 @@ check: test lint types architecture
 
 pages: $(STAMP)
 	$(BIN)/python tests/support/public_stub.py
-	PYTHONPATH=tests $(BIN)/python tests/support/api_reference.py
+	$(BIN)/python tests/support/api_reference.py
 	PYTHONPATH=tests $(BIN)/python tests/support/findings_page.py
 	PYTHONPATH=tests $(BIN)/python tests/support/terms_page.py
 	PYTHONPATH=tests $(BIN)/python tests/support/references_page.py
