@@ -108,7 +108,7 @@ def test_an_impossible_estimate_becomes_the_nearest_possible_body() -> None:
     good = make_possible(bad)
     assert not bad.inertia.is_physical
     assert good.inertia.is_physical
-    assert good.findings[-1].code == "impossible-load"
+    assert good.findings[-1].code == "impossible-estimate"
     assert np.all(np.abs(good.vector - bad.vector) < 5 * bad.stderr)
     fine = load_of(np.array([0.002, 0.004, 0.005]))
     assert make_possible(fine) is fine

@@ -85,7 +85,7 @@ def test_a_calibration_without_velocities_says_so(folder: Path) -> None:
     np.savetxt(clean, table(2), delimiter=",", header=HEADER, comments="")
     said: list[dynid.Finding] = []
     calibrate_live(folder / "result", fit, clean=[clean], channel_map=folder / "bare.toml", notice=said.append)
-    assert [finding.code for finding in said] == ["watch-smooth"]
+    assert [finding.code for finding in said] == ["watch-calibration"]
 
 
 @pytest.mark.parametrize("learn", [(), ("--learn", "5")])

@@ -185,7 +185,7 @@ def test_pushes_in_clean_logs_are_told(folder: Path) -> None:
 
     log = change_log(folder, "clean.csv", push)
     found = dynid.watch(folder / "result", folder / "pushed.csv", clean=[log], channel_map=folder / "map.toml")
-    assert [finding.code for finding in found.findings] == ["watch-clean"]
+    assert [finding.code for finding in found.findings] == ["watch-calibration"]
 
 
 def test_a_watch_says_which_pushes_it_sees(folder: Path) -> None:

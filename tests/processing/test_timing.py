@@ -28,7 +28,7 @@ def test_gaps_repetitions_and_jumps_are_counted_and_cut():
     time[600:] += 2.0
     time[800:] -= 5.0
     clock = read_clock(time)
-    assert clock.faults == {"repeated-stamp": 1, "gap": 1, "backward-time": 1}
+    assert clock.faults == {"repeated-samples": 1, "gap": 1, "backward-time": 1}
     assert len(clock.stretches) == 3
     assert all(np.all(np.diff(clock.time[piece]) > 0) for piece in clock.stretches)
 

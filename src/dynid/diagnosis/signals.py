@@ -286,7 +286,7 @@ def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
         lost = np.where(uneven, 0.0, _excess(unwrap_angles(q)[0], recording.dq, period))
     at = np.flatnonzero(lost >= 0.8)
     if at.size:
-        yield Finding(code="lost-rows", severity="warning", where="time",
+        yield Finding(code="missing", severity="warning", where="time",
                       message="the joints move by several steps between two rows, although the clock shows one: rows "
                       "were lost and the stamps written anew",
                       evidence={"places": int(at.size), "rows lost": float(np.round(lost[at]).sum()),

@@ -422,7 +422,7 @@ def make_possible(load: Load) -> Load:
     look = "Look at signs, units and axes, at the link, and at the delay of the wrench."
     if nearest is None:
         message = "no body can have the estimated parameters, and no possible body was found near them"
-        return load.with_findings(remark("impossible-load", message, look, severity="warning"))
+        return load.with_findings(remark("impossible-estimate", message, look, severity="warning"))
     vector, shift = nearest
     if not load.has_inertia and shift < SETTLED:
         return load
@@ -431,7 +431,7 @@ def make_possible(load: Load) -> Load:
     far: tuple[str, Severity] = (look, "warning") if shift > SURE else (given, "note")
     evidence = {"shift [standard deviations]": shift}
     return replace(
-        load.with_findings(remark("impossible-load", message, far[0], severity=far[1], evidence=evidence)),
+        load.with_findings(remark("impossible-estimate", message, far[0], severity=far[1], evidence=evidence)),
         vector=np.where(load.undetermined, 0.0, vector),
         extras={**load.extras, "plain": load.vector, "shift": np.array([shift])},
     )

@@ -171,9 +171,8 @@ def _mass_problems(load: Load) -> Iterator[Finding]:
         (np.isfinite(mass) and worst > UNCERTAIN_COM, f"the centre of mass is uncertain by {100 * worst:.2g} cm"),
     ):
         if is_so:
-            code = "load-open" if load.undetermined[9] else "load-uncertain"
             numbers = {"mass [kg]": mass, "std [kg]": stderr, "largest std [m]": worst}
-            yield remark(code, message, severity="warning", evidence=numbers)
+            yield remark("load-uncertain", message, severity="warning", evidence=numbers)
 
 
 def _advise(load: Load) -> Iterator[Finding]:
@@ -183,7 +182,7 @@ def _advise(load: Load) -> Iterator[Finding]:
         about = f"about {' and '.join(axes)} of '{load.frame}'" if 0 < len(axes) < 3 else "about at least two axes"
         message = f"the data do not determine {', '.join(load.open_moments) or 'the inertia'}"
         turn = "Turn single wrist joints back and forth as fast as they can (wrist_test_motion)"
-        yield remark("load-open", message, f"{turn}, {about}.")
+        yield remark("load-uncertain", message, f"{turn}, {about}.")
         return
     principal = load.principal
     largest = float(principal.moments[-1])

@@ -104,7 +104,7 @@ class Sight:
     def _doubt_clean(self) -> Iterator[Finding]:
         if self.hourly_jump > UNCLEAN:
             yield Finding(
-                code="watch-clean",
+                code="watch-calibration",
                 severity="warning",
                 where="calibration",
                 message="the logs that calibrate the watch hold sudden torques as of pushes "

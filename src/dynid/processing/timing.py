@@ -34,7 +34,7 @@ UNORDERED_SHARE = 0.01
 
 CLOCK_FAULTS = {
     "not-finite": "time stamps that are no finite numbers",
-    "repeated-stamp": "repeated time stamps",
+    "repeated-samples": "repeated time stamps",
     "stamp-order": "time stamps out of order",
     "backward-time": "jumps back in time",
     "gap": "gaps in the time stamps",
@@ -99,7 +99,7 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
     pieces, late = _split_at_gaps(pieces, stamps, gap)
     faults = {
         "not-finite": int(len(time) - rows.size),
-        "repeated-stamp": repeated,
+        "repeated-samples": repeated,
         "stamp-order": unordered,
         "backward-time": int(np.count_nonzero(steps < -gap)),
         "gap": int(np.count_nonzero(steps > gap)) + late,

@@ -142,7 +142,7 @@ def make_uniform(
     )
 
 
-_DROPPED_STAMPS = {"not-finite": Dropped.NO_TIME, "repeated-stamp": Dropped.REPEATED_STAMP}
+_DROPPED_STAMPS = {"not-finite": Dropped.NO_TIME, "repeated-samples": Dropped.REPEATED_STAMP}
 """Faults of the clock whose rows are dropped."""
 
 

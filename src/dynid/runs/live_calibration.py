@@ -137,7 +137,7 @@ def _unsmoothed(
 
 def _warn_smooth() -> Finding:
     return Finding(
-        code="watch-smooth",
+        code="watch-calibration",
         severity="warning",
         where="calibration",
         message="the samples of the calibration hold no velocities beside the torques: the stated rate of false alarms "

@@ -142,7 +142,7 @@ class PlanRecipe(TomlSettings):
             hulls, reason = (), error.reason
         if not hulls:
             message = f"floor: joint origins stand for the bodies: {reason}"
-            notice(Finding(code="assumed-shape", severity="note", where="recipe", message=message))
+            notice(Finding(code="assumed-robot", severity="note", where="recipe", message=message))
         return hulls
 
 
@@ -277,6 +277,6 @@ def _with_limits(robot: Robot, recipe: PlanRecipe, notice: Notice) -> Robot:
             f"position limits are missing, and -180 to 180 deg are assumed for {', '.join(turning)}, of which "
             f"{180 * recipe.scale:g} deg either way are used"
         )
-        notice(Finding(code="assumed-limits", severity="note", where="recipe", message=message))
+        notice(Finding(code="assumed-robot", severity="note", where="recipe", message=message))
     unlimited = {joint.name: replace(joint.limits, velocity=recipe.velocity or math.inf) for joint in free}
     return robot.with_limits(unlimited)

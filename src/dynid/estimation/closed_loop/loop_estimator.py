@@ -168,7 +168,7 @@ class LoopEstimator(Estimator, ABC):
                 break
         else:
             message = f"the iteration has not settled after {count} simulations"
-            findings = (*findings, Finding(code="not-settled", severity="warning", where="estimate", message=message))
+            findings = (*findings, Finding(code="not-converged", severity="warning", where="estimate", message=message))
         return runs, here, findings, count
 
     def _round(self, runs: LoopRuns, beta: Floats, motions: Motions) -> LoopRound:

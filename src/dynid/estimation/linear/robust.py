@@ -71,7 +71,7 @@ class Huber(Estimator):
                 break
         else:
             message = f"the weights still changed after {self.rounds} rounds"
-            findings = (Finding(code="not-settled", severity="warning", where="estimate", message=message),)
+            findings = (Finding(code="not-converged", severity="warning", where="estimate", message=message),)
         scales, blocks = _scales(equations, beta), self._blocks(equations, beta, _scales(equations, beta))
         inside = np.zeros(equations.robot.dof)
         light = 0
