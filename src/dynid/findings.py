@@ -52,7 +52,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "no-acceleration": "Accelerations are unknown, so no inertia can be identified.",
         "not-finite": "A signal holds values that are not finite numbers.",
         "quantised": "A signal has coarse steps.",
-        "repeated-samples": "Rows or time stamps repeat others: a stretch stands in the log several times, or packets were lost.",
+        "repeated-samples": "Rows or time stamps repeat others: a copied stretch, or lost packets.",
         "rest": "Joints stand still for long.",
         "salvaged": "Parts of a damaged file were left out.",
         "saturated": "A signal stays at its limit.",
@@ -95,7 +95,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         # estimates, from estimation/
         "selected-friction": "The data chose the mechanisms of friction; intervals hold as if they had been known.",
         "freed-geometry": "Geometry was estimated together with the parameters.",
-        "impossible-estimate": "No possible robot or load has the estimated parameters, or its inertia matrix is not definite.",
+        "impossible-estimate": "No possible robot or load has the estimated parameters.",
         "method": "What the estimator chose: kept parameters or singular values, and the bias that it adds.",
         "open-parameters": "The motion does not determine some parameters.",
         "per-run": "Runs were given offsets or friction of their own, of which the robot keeps the mean.",
@@ -109,7 +109,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "sensor-yields": "The wrench sensor yields, and the load swings on it.",
         "wrench-frame": "The wrench was recorded in other axes or with another sign than stated.",
         # watches, from monitor/ and runs/
-        "watch-calibration": "The logs that calibrate a watch hold pushes, or only a smoothed motion, so that it misses more.",
+        "watch-calibration": "The logs that calibrate a watch hold pushes, or a smoothed motion, so that it misses more.",
         "watch-offsets": "Offsets differ between runs, so that a watch sees small slow pushes only after some motion.",
         "watch-seen": "A log that is watched, or calibrates a watch, is one that the result was identified from.",
     }

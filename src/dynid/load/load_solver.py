@@ -80,7 +80,9 @@ class LinearSolution:
         found = Load(frame=frame, vector=self.determined[:10], covariance=self.covariance[:10, :10], method=method,
                      undetermined=self.undetermined[:10], residual_std=self.noise_std, **facts)  # fmt: skip
         if found.undetermined.any():
-            found = found.with_findings(remark("load-uncertain", f"the motion does not reveal {found.open_words}", remedy))
+            found = found.with_findings(
+                remark("load-uncertain", f"the motion does not reveal {found.open_words}", remedy)
+            )
         return found
 
 
