@@ -109,7 +109,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "sensor-yields": "The wrench sensor yields, and the load swings on it.",
         "wrench-frame": "The wrench was recorded in other axes or with another sign than stated.",
         # watches, from monitor/ and runs/
-        "watch-calibration": "The logs that calibrate a watch hold pushes, or a smoothed motion, so that it misses more.",
+        "watch-calibration": "The logs that calibrate a watch hold pushes or smoothed motion, so that it misses more.",
         "watch-offsets": "Offsets differ between runs, so that a watch sees small slow pushes only after some motion.",
         "watch-seen": "A log that is watched, or calibrates a watch, is one that the result was identified from.",
     }
