@@ -8,9 +8,9 @@ import numpy as np
 
 from dynid import DH, Robot, base_parameters, from_dh, robots
 from dynid.arrays import Floats
-from dynid.parameters import conversion_matrix, count_bound
+from dynid.dynamics.inertia_maps import transport
+from dynid.parameters import conversion_matrix
 from dynid.parameters.base import Method
-from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import INERTIAL_SYMBOLS
 from dynid.tables import Table
 from papers.formulas import Monomials, evaluate
@@ -27,6 +27,12 @@ def _pose(alpha: float, d: float, theta: float, r: float) -> tuple[Floats, Float
     """Rotation and origin of frame j in frame j - 1."""
     T = DH(alpha=alpha, d=d, theta=theta, r=r).T_previous_joint
     return T[:3, :3], T[:3, 3]
+
+
+def count_bound(robot: Robot) -> int:
+    """Largest number of base parameters of the links that a serial robot can have, eq. (18)."""
+    prismatic = sum(body.is_prismatic for body in robot.bodies)
+    return 7 * (robot.dof - prismatic) + 4 * prismatic - 3 - (not robot.bodies[0].is_prismatic)
 
 
 def puma560(quick: bool = False) -> Part:

@@ -74,7 +74,7 @@ def reduction(quick: bool = False) -> Part:
     def eliminate(symbols: dict[str, str]) -> list[str]:
         """Names of the remaining parameters, if the paper's letters have the given meaning."""
         names = {name: (symbols | _JOINTS)[name[:-1]] + name[-1] for name in order}
-        kept = distal_base_parameters(robot, order=list(names.values())).kept
+        kept = distal_base_parameters(robot, order=list(names.values())).base.kept
         return [name for name in order if names[name] in kept]
 
     found = eliminate(_SYMBOLS)

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynid import DH, Experiment, Robot, base_parameters, from_dh, inverse_dynamics, robots
+from dynid import DH, BaseParameters, Experiment, Robot, base_parameters, from_dh, inverse_dynamics, robots
 from dynid.arrays import Floats
 from dynid.estimation import LinkByLink, Samples, build_equations
-from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.parameters.row_space import row_space
 from dynid.processing.simulation import sum_of_sines
@@ -59,11 +58,11 @@ def _expected() -> dict[str, tuple[Robot, list[str]]]:
     }
 
 
-def _rank_and_distance(found: MinimalCombinations, robot: Robot) -> tuple[int, float]:
+def _rank_and_distance(found: BaseParameters, robot: Robot) -> tuple[int, float]:
     """Rank of the sampled regressor, and distance of the combinations from its row space."""
     Y = sample_regressor(robot, random_states(robot, 60))
     space = row_space(Y.reshape(-1, Y.shape[-1]))
-    scaled = found.matrix / space.scale
+    scaled = found.grouping / space.scale
     scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
     return space.rank, float(np.abs(scaled - scaled @ space.basis.T @ space.basis).max())
 
@@ -72,7 +71,7 @@ def theorem2(quick: bool = False) -> Part:
     """Check the sets of theorem 2 on named and on random robots."""
     rows = []
     for name, (robot, expected) in _expected().items():
-        found = minimal_combinations(robot)
+        found = base_parameters(robot, "minimal-combinations")
         rank, error = _rank_and_distance(found, robot)
         rows.append(row(f"theorem 2, {name}", expected, list(found.names)))
         rows.append(
@@ -87,7 +86,7 @@ def theorem2(quick: bool = False) -> Part:
     number, good = (8, 0) if quick else (40, 0)
     for k in range(number):
         robot = random_robot(rng, int(rng.integers(3, 7)), oblique=k % 2 == 1, upright=k % 4 < 2)
-        found = minimal_combinations(robot)
+        found = base_parameters(robot, "minimal-combinations")
         rank, error = _rank_and_distance(found, robot)
         good += len(found.names) == rank and error < 1e-8
     claim = row(
@@ -105,10 +104,10 @@ def theorem2(quick: bool = False) -> Part:
 
 def _table1() -> Row:
     """Compare Lin's set of the Stanford arm with Gautier and Khalil's: other members of the same space."""
-    lin, ours = minimal_combinations(robots.stanford()), base_parameters(robots.stanford())
-    change = lin.matrix[:, list(ours.columns)]
-    error = float(np.abs(change @ ours.grouping - lin.matrix).max())
-    sizes = [int(np.count_nonzero(matrix)) for matrix in (lin.matrix, ours.grouping)]
+    lin, ours = (base_parameters(robots.stanford(), method) for method in ("minimal-combinations", "auto"))
+    change = lin.grouping[:, list(ours.columns)]
+    error = float(np.abs(change @ ours.grouping - lin.grouping).max())
+    sizes = [int(np.count_nonzero(matrix)) for matrix in (lin.grouping, ours.grouping)]
     return row(
         "Table I: comparison with the set of Gautier and Khalil, Stanford arm",
         "illegible in the scan",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.export.c.c_package import generate_c
-from dynid.parameters import conversion_matrix, convert_values
+from dynid.parameters import conversion_matrix
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import base_vector
 from dynid.parameters.numeric import random_states, sample_regressor
@@ -173,7 +173,7 @@ def test_sets_convert_into_one_another_exactly(seed, joints, models):
         there, back = conversion_matrix(a, b), conversion_matrix(b, a)
         tolerance = 1e-12 if "numeric" not in (a.method, b.method) else 1e-8
         size = max(1.0, float(np.abs(b.project(theta)).max()))
-        np.testing.assert_allclose(convert_values(a.project(theta), a, b), b.project(theta), atol=tolerance * size)
+        np.testing.assert_allclose(there @ a.project(theta), b.project(theta), atol=tolerance * size)
         np.testing.assert_allclose(there @ back, np.eye(a.rank), atol=1e3 * tolerance)
 
 
@@ -198,14 +198,6 @@ def test_sets_of_other_motions_are_not_converted():
         conversion_matrix(free, held)
     with pytest.raises(ArgumentError, match="different standard parameters"):
         conversion_matrix(free, base_parameters(zoo.stanford()))
-
-
-def test_values_of_another_number_are_refused():
-    robot = zoo.gautier_khalil_3r()
-    closed, lin = base_parameters(robot), base_parameters(robot, "minimal-combinations")
-    for values in (np.ones(5), np.ones((closed.rank, 2)), 1.0):
-        with pytest.raises(ArgumentError, match=f"the given set has {closed.rank} base parameters"):
-            convert_values(values, closed, lin)
 
 
 def test_units_latex_and_json_name_the_members():

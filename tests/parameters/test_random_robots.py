@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from dynid.dynamics.chain import find_chain
 from dynid.dynamics.minimal_constants import minimal_set
 from dynid.parameters.base import base_parameters
-from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.numeric import numeric_row_space
 from dynid.parameters.row_space import row_space
 from dynid.parameters.structural import structural_row_space
@@ -38,7 +37,7 @@ def check(robot) -> int:
     assert closed.rank == truth.rank
     assert distance(closed.grouping, truth) < 1e-7
     assert torque_error(robot, closed) < 1e-10
-    lin = minimal_combinations(robot).matrix
+    lin = base_parameters(robot, "minimal-combinations").grouping
     assert len(lin) == row_space(lin).rank == truth.rank
     assert distance(lin, truth) < 1e-7
     return truth.rank

@@ -18,6 +18,7 @@ from scipy.optimize import approx_fprime
 
 from dynid.arrays import Bools, Floats
 from dynid.decompositions import eigh
+from dynid.dynamics.inertia_maps import UPPER, transport
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.physical.nearest import nearest_possible_body
 from dynid.files.records import Text, as_record
@@ -25,7 +26,6 @@ from dynid.files.small_files import HAND_WRITTEN, read_json
 from dynid.files.transaction import check_listed
 from dynid.findings import Finding, Severity
 from dynid.lazy import cached_property
-from dynid.parameters.inertia_maps import UPPER, transport
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import is_rotation
 from dynid.spatial import EXACT, SAME

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from dynid.diagnosis.log_check import check_and_process
+from dynid.dynamics.inertia_maps import UPPER
 from dynid.findings import Finding, QualityReport
 from dynid.load.load import CHANNELS, LITTLE, NAMES, Load, remark
 from dynid.load.recognition import KnownObject, Recognition, recognise
 from dynid.load.sensor_faults import Proposal
 from dynid.logs.recording import Recording
-from dynid.parameters.inertia_maps import UPPER
 from dynid.plain_data import json_values
 from dynid.processing.process import Chain, Processing
 from dynid.robot.model import Robot

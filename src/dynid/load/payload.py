@@ -20,13 +20,13 @@ from scipy.stats import chi2
 from dynid.arrays import Floats
 from dynid.decompositions import eigh, one_blas_thread
 from dynid.diagnosis.verdicts import LEVEL
+from dynid.dynamics.inertia_maps import UPPER, transport
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.information import reduce_samples
 from dynid.load.load import LITTLE, MUCH, Load, make_possible, remark
 from dynid.load.load_solver import MOST_BLOCKS, BlockEquations, LinearSolution, label_blocks, solve_load_equations
 from dynid.parameters.base import base_parameters
-from dynid.parameters.inertia_maps import UPPER, transport
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot

@@ -20,12 +20,12 @@ from scipy.spatial.transform import Rotation
 from dynid.arrays import Floats, Ints
 from dynid.checks import as_number, as_row
 from dynid.diagnosis.evidence import WIDER
+from dynid.dynamics.inertia_maps import mixed_kinetic_matrix
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import link_pose, wrench_regressor
 from dynid.load.load import MUCH
 from dynid.load.load_solver import count_blocks, label_blocks
 from dynid.load.sensing import Sensing
-from dynid.parameters.inertia_maps import mixed_kinetic_matrix
 from dynid.processing.cutoff import HIGHEST_CUTOFF
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Smoothing

@@ -19,7 +19,7 @@ from dynid.parameters.closed_form import closed_form
 from dynid.parameters.dh_frames import chain_in_dh_frames, has_closed_form
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
-from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
+from dynid.parameters.minimal_combinations import Members, minimal_combinations
 from dynid.parameters.numeric import EXPLAINED, States, explains_torques, keep_order, numeric_row_space
 from dynid.parameters.regrouping import read_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
@@ -114,7 +114,7 @@ class _Found:
     symbols: Mapping[str, float] = field(default_factory=dict)
     gap: float = float("inf")
     remark: str = ""
-    minimal: MinimalCombinations | None = None
+    minimal: Members | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -152,7 +152,7 @@ def base_parameters(
         method: ``"closed-form"`` ([GautierKhalil1990]) and ``"minimal-combinations"`` ([Lin1995]) for serial robots
             that move freely, each in the set of its paper, ``"structural"`` (exact, any tree), ``"numeric"`` (sampled
             regressors, anything). By default ("auto" or None) the first of closed-form, structural, numeric that
-            applies. `dynid.parameters.convert_values` leads from one set to another.
+            applies. `dynid.parameters.conversion_matrix` leads from one set to another.
         unmoved: Joints that do not move in the logs (at zero, or at the given positions) and whose torque is not
             measured. Their links stay bodies of their own; `read_urdf(..., hold=...)` makes them parts of others.
         static: Whether the robot only stands still.
@@ -177,9 +177,8 @@ def base_parameters(
     columns, combinations, symbols = found.columns, found.combinations, found.symbols
     grouping, mixing, units = _coefficients(layout, combinations, symbols), None, tuple[str, ...]()
     if found.minimal is not None and not order:  # Lin's own members; standard parameters can take their places
-        minimal = found.minimal
-        grouping, combinations, symbols, units = minimal.matrix, minimal.combinations, minimal.symbols, minimal.units
-        columns = minimal.columns or successive_columns(row_space(grouping), keep_order(robot))[0]
+        combinations, units, grouping, own, symbols = found.minimal
+        columns = own or successive_columns(row_space(grouping), keep_order(robot))[0]
         mixing = np.asarray(np.linalg.inv(grouping[:, list(columns)]), dtype=float)
     elif found.space is not None or order:
         wanted = [layout.index(name) for name in order or ()]
@@ -270,8 +269,8 @@ def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) ->
     chain, to_dh = chain_in_dh_frames(robot, method)
     remark = f", axes taken as parallel within {chain.deviation:.0e}" if chain.deviation > SAME else ""
     if method == "minimal-combinations":
-        minimal = minimal_combinations(robot)
-        space = row_space(minimal.matrix)
+        minimal = minimal_combinations(robot, layout, chain, to_dh)
+        space = row_space(minimal.grouping)
         if not explains_torques(robot, space):
             return _Found(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
         return _Found(space=space, remark=remark, minimal=minimal)

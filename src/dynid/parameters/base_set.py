@@ -125,6 +125,11 @@ class BaseParameters:
         touched = (self.layout[int(column)].owner for column in np.flatnonzero(self.grouping[index]))
         return tuple(dict.fromkeys(touched))
 
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """(b,) names of the standard parameters in the kept columns; all others depend on them or have no effect."""
+        return tuple(self.layout[column].name for column in self.columns)
+
     def project(self, theta: ArrayLike) -> Floats:
         """Values of the base parameters (..., b) from those of the standard parameters (..., p)."""
         values = np.asarray(theta, dtype=float)
@@ -277,27 +282,6 @@ def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
     return np.asarray(matrix)
 
 
-def convert_values(values: ArrayLike, given: BaseParameters, wanted: BaseParameters) -> Floats:
-    """Values (..., b) of the set ``given`` as values of the set ``wanted``; see `conversion_matrix`.
-
-    Raises:
-        ArgumentError: The number of values is not that of the set, or the sets do not determine one another.
-
-    Example:
-        >>> base, other = dynid.base_parameters(robot), dynid.base_parameters(robot, "numeric")
-        >>> values = dynid.parameters.convert_values(base.project(robot.parameter_vector), base, other)
-        >>> np.allclose(values, other.project(robot.parameter_vector))
-        True
-    """
-    found = np.asarray(values, dtype=float)
-    if found.shape[-1:] != (given.rank,):
-        raise ArgumentError(
-            f"values have shape {found.shape}, and the given set has {given.rank} base parameters",
-            remedy=f"Give values of shape ({given.rank},) or (..., {given.rank}).",
-        )
-    return np.asarray(found @ conversion_matrix(given, wanted).T)
-
-
 def require_kept_columns(base: BaseParameters) -> BaseParameters:
     """Return the set if its members are columns of the regressor.
 
@@ -308,7 +292,7 @@ def require_kept_columns(base: BaseParameters) -> BaseParameters:
         return base
     raise ArgumentError(
         f"the members of the set '{base.method}' are not columns of the regressor",
-        remedy="Use base_parameters(robot), and convert_values to this set afterwards.",
+        remedy="Use base_parameters(robot), and conversion_matrix to this set afterwards.",
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dynid.dynamics.chain import Chain, is_along_z
+from dynid.dynamics.inertia_maps import transport
 from dynid.parameters.expression import ONE, Combination, DHSymbols, Polynomial, Term, dh_symbols
 from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.spatial import EXACT, SAME
@@ -23,7 +24,6 @@ Linear = dict[str, Polynomial]
 """A linear combination of standard parameters, by name."""
 
 XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(10)
-_TENSOR = ((XX, XY, XZ), (XY, YY, YZ), (XZ, YZ, ZZ))
 
 
 def closed_form(
@@ -72,72 +72,35 @@ def _add(target: Linear, source: Mapping[str, Polynomial], factor: Polynomial | 
 
 def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: list[Linear]) -> None:
     """Move the parameters that joint j cannot tell apart from link j to link j - 1."""
-    if not chain.rows[j].sigma:
-        _regroup_revolute(row, link, before)
+    S = transport(row.T_previous_joint[:3, :3], row.T_previous_joint[:3, 3])
+
+    def move(source: int, *like: int) -> None:
+        for k, factor in enumerate(S[:, list(like or (source,))].sum(axis=1)):
+            _add(before[k], link[source], factor)
+
+    if not chain.rows[j].sigma:  # [GautierKhalil1990] eq. (15)
+        move(YY, XX, YY)
+        move(MZ)
+        move(M)
+        _add(link[XX], link[YY], -1.0)
         point = chain.meeting_points[j]
         if j >= chain.s and point is not None:
             # without gravity and about a fixed point, first moments act as products of inertia do
             _add(link[XZ], link[MX], point)
             _add(link[YZ], link[MY], point)
         return
-    _move_tensor(row, link, before)
+    for k in range(MX):  # it does not turn, so both links share the tensor: [GautierKhalil1990] eqs. (16), (17)
+        move(k)
     if chain.r < j < chain.s:
         axis = chain.axis_of_r[j]
-        if is_along_z(axis):
-            _move_first_moments(row, link, before)
+        if is_along_z(axis):  # [GautierKhalil1990] eqs. (19), (20) at r_j = 0; here the twist may be any angle
+            move(MX)
+            move(MY)
         else:
             k = int(np.argmax(np.abs(axis)))  # mass may shift along the only axis of rotation unnoticed
             for i in range(3):
                 if i != k:
                     _add(link[MX + i], link[MX + k], -float(axis[i] / axis[k]))
-
-
-def _regroup_revolute(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
-    """Regroup ``YY MZ M`` of a revolute joint: [GautierKhalil1990] eq. (15)."""
-    d, r, c, s = row.d, row.r, row.cos_alpha, row.sin_alpha
-    yy, mz, m = dict(link[YY]), dict(link[MZ]), dict(link[M])
-    _add(link[XX], yy, -1.0)
-    for k, in_yy, in_mz, in_m in (
-        (XX, ONE, r * 2.0, r * r),
-        (XY, _ZERO, d * s, d * r * s),
-        (XZ, _ZERO, -d * c, -d * r * c),
-        (YY, c * c, r * c * c * 2.0, d * d + r * r * c * c),
-        (YZ, c * s, r * c * s * 2.0, r * r * c * s),
-        (ZZ, s * s, r * s * s * 2.0, d * d + r * r * s * s),
-        (MX, _ZERO, _ZERO, d),
-        (MY, _ZERO, -s, -r * s),
-        (MZ, _ZERO, c, r * c),
-        (M, _ZERO, _ZERO, ONE),
-    ):
-        _add(before[k], yy, in_yy)
-        _add(before[k], mz, in_mz)
-        _add(before[k], m, in_m)
-
-
-_ZERO = Polynomial()
-
-
-def _move_tensor(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
-    """A prismatic joint does not turn, so both links share the tensor: [GautierKhalil1990] eqs. (16), (17)."""
-    A = row.rotation
-    for i in range(3):
-        for k in range(i, 3):
-            for a in range(3):
-                for b in range(3):
-                    _add(before[_TENSOR[i][k]], link[_TENSOR[a][b]], A[i][a] * A[k][b])
-
-
-def _move_first_moments(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
-    """Move ``MX MY`` of a link that slides along r's axis, at r_j = 0, to the link before it.
-
-    [GautierKhalil1990] eqs. (19) and (20) are the twists of 0 and 90 degrees; here the twist may be any angle.
-    """
-    A, d = row.rotation, row.d
-    for a, source in ((0, link[MX]), (1, link[MY])):
-        x, y, z = A[0][a], A[1][a], A[2][a]
-        # -[p x][h x] - [h x][p x] with p = (d, 0, 0)
-        for k, factor in ((XY, -d * y), (XZ, -d * z), (YY, d * x * 2.0), (ZZ, d * x * 2.0), (MX, x), (MY, y), (MZ, z)):
-            _add(before[k], source, factor)
 
 
 def _kept_positions(chain: Chain, j: int) -> Sequence[int]:

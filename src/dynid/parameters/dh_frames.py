@@ -7,17 +7,15 @@ frame, which lies at its far end on the next joint's axis, and eliminates depend
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.dynamics.chain import Chain, find_chain
+from dynid.dynamics.inertia_maps import transport
 from dynid.errors import ArgumentError
-from dynid.kernels import regressor
 from dynid.parameters.base_set import BaseParameters
-from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import ParameterLayout, parameter_layout
 from dynid.parameters.numeric import numeric_row_space
 from dynid.parameters.regrouping import read_combinations
@@ -25,7 +23,6 @@ from dynid.parameters.row_space import row_space, successive_columns
 from dynid.parameters.structural import knows_terms, structural_row_space
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Body, Robot, require_robot
-from dynid.robot.parts import is_rotation
 from dynid.spatial import SAME, inverse_transform, rotation_about, transform
 from dynid.terms.base import Dependence
 
@@ -76,49 +73,13 @@ def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None]
     return chain, to_dh
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DistalBase:
-    """Base parameters of which those of the links are described in frames of one's own choice."""
+class DistalBase(NamedTuple):
+    """Base parameters of which those of the links are described at their far ends."""
 
     base: BaseParameters
-    """Names, combinations and hidden parameters; all link parameters are those in `frames`."""
-    frames: tuple[Floats, ...]
-    """(4, 4) each: the frame of every link in its body frame."""
+    """Names, combinations and hidden parameters; all link parameters are those in the distal frames."""
     to_body: Floats
-    """(p, p) the robot's parameter vector from that in `frames`."""
-    robot: Robot
-
-    @property
-    def rank(self) -> int:
-        """Number of base parameters b."""
-        return self.base.rank
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """(b,) names of the base parameters."""
-        return self.base.names
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """(b,) names of the parameters that were kept; all others depend on them or have no effect."""
-        return tuple(self.base.layout[column].name for column in self.base.columns)
-
-    def parameters(self, theta: ArrayLike | None = None) -> Floats:
-        """Parameters (p,) in `frames`, from the robot's own or from other values in its body frames."""
-        values = self.robot.parameter_vector if theta is None else np.asarray(theta, dtype=float)
-        return np.asarray(np.linalg.solve(self.to_body, values))
-
-    def values(self, theta: ArrayLike | None = None) -> Floats:
-        """Values (b,) of the base parameters; see `parameters`."""
-        return self.base.project(self.parameters(theta))
-
-    def regressor(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
-        """Matrix (N, n, b) or (n, b): times `values` it gives the joint torques of a motion."""
-        Y = regressor(self.robot, q, dq, ddq)
-        return np.asarray(Y @ self.to_body[:, list(self.base.columns)])
-
-    def __str__(self) -> str:
-        return str(self.base)
+    """(p, p) the robot's parameter vector from that in the distal frames."""
 
 
 def distal_frames(robot: Robot) -> tuple[Floats, ...]:
@@ -130,10 +91,6 @@ def distal_frames(robot: Robot) -> tuple[Floats, ...]:
 
     Raises:
         ArgumentError: The robot is not a serial chain.
-
-    Example:
-        >>> len(dynid.parameters.distal_frames(robot))
-        3
     """
     require_robot(robot)
     table = modified_dh(robot)
@@ -157,42 +114,28 @@ def _lies_on_axis(T: Floats, following: Body) -> bool:
     return bool(np.abs(away).max() <= SAME and np.abs(np.cross(T[:3, 2], axis)).max() <= SAME)
 
 
-def distal_base_parameters(
-    robot: Robot, frames: Sequence[ArrayLike] | None = None, *, order: Sequence[str] | None = None
-) -> DistalBase:
+def distal_base_parameters(robot: Robot, *, order: Sequence[str] = ()) -> DistalBase:
     """Eliminate dependent parameters one by one, with each link described at its far end ([Izaguirre1992] section 6.1).
 
     Args:
-        robot: The robot; any tree if frames are given.
-        frames: (4, 4) each: frame of every link in its body frame; `distal_frames` by default.
+        robot: The robot, a serial chain.
         order: Names of the parameters to keep rather than others, the most wanted first; the rest follows in the
             paper's order: rotor inertias, links from the last to the first, other terms.
 
     Raises:
-        ArgumentError: There are no distal frames, the number of frames is not that of the bodies, or one is no rigid
-            motion.
+        ArgumentError: The robot is not a serial chain.
 
     Example:
-        >>> dynid.parameters.distal_base_parameters(robot).rank
+        >>> dynid.parameters.distal_base_parameters(robot).base.rank
         21
     """
-    require_robot(robot)
-    chosen = tuple(np.asarray(T, dtype=float) for T in (distal_frames(robot) if frames is None else frames))
-    if len(chosen) != robot.dof or any(T.shape != (4, 4) for T in chosen):
-        raise ArgumentError(f"{len(chosen)} frames for {robot.dof} links", remedy="Give one (4, 4) per moving link.")
-    for j, T in enumerate(chosen):
-        if not (np.isfinite(T).all() and is_rotation(T[:3, :3]) and np.allclose(T[3], [0.0, 0.0, 0.0, 1.0])):
-            raise ArgumentError(
-                f"the frame of link {j + 1} is no rigid motion: {T.tolist()}",
-                remedy="Give a rotation and a displacement, with 0 0 0 1 in the last row.",
-            )
     layout = parameter_layout(robot)
     to_body = np.eye(len(layout))
-    for j, T in enumerate(chosen):
+    for j, T in enumerate(distal_frames(robot)):
         to_body[10 * j : 10 * j + 10, 10 * j : 10 * j + 10] = transport(T[:3, :3], T[:3, 3])
     known = structural_row_space(robot) if knows_terms(robot) else numeric_row_space(robot)
     space = row_space(known.rows @ to_body)
-    wanted = [layout.index(name) for name in order or ()]
+    wanted = [layout.index(name) for name in order]
     wanted += [column for column in _papers_order(robot, layout) if column not in wanted]
     columns, grouping = successive_columns(space, wanted)  # [Izaguirre1992] eqs. (27)-(29)
     base = BaseParameters(
@@ -201,11 +144,11 @@ def distal_base_parameters(
         columns=columns,
         grouping=grouping,
         combinations=read_combinations(layout, columns, grouping)[0],
-        method="elimination in distal frames" if frames is None else "elimination in given frames",
+        method="elimination in distal frames",
         references=("Izaguirre1992",),
         rank_gap=known.gap,
     )
-    return DistalBase(base=base, frames=chosen, to_body=to_body, robot=robot)
+    return DistalBase(base, to_body)
 
 
 def _papers_order(robot: Robot, layout: ParameterLayout) -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,36 +243,18 @@ def _product_text(coefficient: Polynomial, members: list[tuple[float, str]], lat
     return lead, f"{factor}{times}({inner})" if len(members) > 1 else f"{factor}{times}{inner}"
 
 
-@dataclass(frozen=True, slots=True)
-class DHSymbols:
+class DHSymbols(NamedTuple):
     """One row of a modified DH table as polynomials: numbers where they are 0 or 1, symbols otherwise."""
 
-    d: Polynomial
-    r: Polynomial
-    cos_alpha: Polynomial
-    sin_alpha: Polynomial
     sigma: int
-    cos_theta: Polynomial
-    """Of a prismatic joint; one for a revolute one, whose angle varies."""
-    sin_theta: Polynomial
-
-    @property
-    def rotation(self) -> NDArray[np.object_]:
-        """(3, 3) orientation of frame j in frame j - 1: the transpose of [GautierKhalil1990] eq. (A7)."""
-        ca, sa, ct, st = self.cos_alpha, self.sin_alpha, self.cos_theta, self.sin_theta
-        return np.array([[ct, -st, Polynomial()], [ca * st, ca * ct, -sa], [sa * st, sa * ct, ca]])
-
-    @property
-    def T_previous_joint(self) -> NDArray[np.object_]:
-        """(4, 4) pose of frame j in frame j - 1."""
-        T = np.full((4, 4), Polynomial(), dtype=object)
-        T[:3, :3], T[:3, 3] = self.rotation, [self.d, -self.r * self.sin_alpha, self.r * self.cos_alpha]
-        return T
+    d: Polynomial
+    T_previous_joint: NDArray[np.object_]
+    """(4, 4) pose of frame j in frame j - 1, [GautierKhalil1990] eq. (A7), where the joint is at zero."""
 
 
 def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:
     """Symbols ``D3 R3 CA3 SA3 CT3 ST3`` of a table and their values; zeros, ones and right angles are folded."""
-    table, values = [], {}
+    table, values = [], dict[str, float]()
 
     def symbol_for(name: str, value: float) -> Polynomial:
         exact = round(value)
@@ -282,15 +264,10 @@ def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:
         return Polynomial.symbol(name)
 
     for j, row in enumerate(rows, start=1):
-        table.append(
-            DHSymbols(
-                d=symbol_for(f"D{j}", row.d),
-                r=symbol_for(f"R{j}", row.r) if not row.sigma else Polynomial(),
-                cos_alpha=symbol_for(f"CA{j}", float(np.cos(row.alpha))),
-                sin_alpha=symbol_for(f"SA{j}", float(np.sin(row.alpha))),
-                sigma=row.sigma,
-                cos_theta=symbol_for(f"CT{j}", float(np.cos(row.theta))) if row.sigma else Polynomial.constant(1.0),
-                sin_theta=symbol_for(f"ST{j}", float(np.sin(row.theta))) if row.sigma else Polynomial(),
-            )
-        )
+        d, r = symbol_for(f"D{j}", row.d), Polynomial() if row.sigma else symbol_for(f"R{j}", row.r)
+        ca, sa = symbol_for(f"CA{j}", float(np.cos(row.alpha))), symbol_for(f"SA{j}", float(np.sin(row.alpha)))
+        angle = row.theta if row.sigma else 0.0  # that of a revolute joint varies
+        ct, st = symbol_for(f"CT{j}", float(np.cos(angle))), symbol_for(f"ST{j}", float(np.sin(angle)))
+        T = [[ct, -st, 0, d], [ca * st, ca * ct, -sa, -r * sa], [sa * st, sa * ct, ca, r * ca], [0, 0, 0, 1]]
+        table.append(DHSymbols(row.sigma, d, np.array(T, dtype=object)))
     return table, values

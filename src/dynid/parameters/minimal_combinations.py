@@ -7,8 +7,8 @@ the terms join them, and their coefficients are written in the robot's geometric
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,8 @@ from dynid.arrays import Floats
 from dynid.dynamics.chain import Chain
 from dynid.dynamics.minimal_constants import Member, minimal_set
 from dynid.parameters.closed_form import rotor_substitutes
-from dynid.parameters.dh_frames import chain_in_dh_frames
 from dynid.parameters.expression import Combination, Polynomial, Term, dh_symbols
-from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout, parameter_layout
+from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.robot.model import Robot
 from dynid.spatial import ROUNDING
 
@@ -37,77 +36,54 @@ _OWN = {
 """Symbol of a member -> the parameter of its own link that it contains with factor one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MinimalCombinations:
+class Members(NamedTuple):
     """Lin's set of constants, one row of the matrix each."""
 
-    names: tuple[str, ...]
-    """``U33_1  U11-U22_4  KX4  MC3`` (mass of all links from 3 on), and terms by their own names."""
+    combinations: tuple[Combination, ...]
+    """``U33_1  U11-U22_4  KX4  MC3`` (mass of all links from 3 on), and terms by their own names; with coefficients in
+    geometric symbols, numbers where the robot's frames are no modified DH frames."""
     units: tuple[str, ...]
     """(b,) SI units."""
-    matrix: Floats
-    """(b, p) values of the combinations: ``matrix @ theta``."""
+    grouping: Floats
+    """(b, p) values of the combinations: ``grouping @ theta``."""
     columns: tuple[int, ...] | None
     """(b,) standard parameters that can take the members' places: the matrix is invertible in these columns. None where
     the robot's frames are no modified DH frames."""
-    layout: ParameterLayout
-    """The p standard parameters."""
     symbols: Mapping[str, float]
-    """Values of the geometric symbols; empty where the robot's frames are no modified DH frames."""
-    formulas: NDArray[np.object_] | None
-    """(b, p) the matrix in these symbols; None where there are none."""
-    deviation: float
-    """Largest distance of the modified DH frames from the robot's axes [1 or m]."""
-
-    @property
-    def combinations(self) -> tuple[Combination, ...]:
-        """The combinations with readable coefficients."""
-        found = []
-        for k, (name, row) in enumerate(zip(self.names, self.matrix, strict=True)):
-            formulas = row if self.formulas is None else self.formulas[k]
-            places = np.flatnonzero(row).tolist()
-            terms = (Term(Polynomial() + formulas[c], self.layout.names[c]) for c in places)
-            found.append(Combination(name, tuple(terms)))
-        return tuple(found)
-
-    def __str__(self) -> str:
-        return "\n".join(combination.text() for combination in self.combinations)
+    """Values of the geometric symbols."""
 
 
-def minimal_combinations(robot: Robot) -> MinimalCombinations:
+def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to_dh: Floats | None) -> Members:
     """Lin's minimal linear combinations of a serial robot (theorem 2), with its terms.
 
-    Raises:
-        ArgumentError: The robot branches, or has couplings or terms of other kinds.
+    Args:
+        robot: The robot.
+        layout: Its parameters.
+        chain: Its chain in modified DH frames.
+        to_dh: (p, p) its parameters in these frames from those in its own; None where these are the same.
     """
-    chain, to_dh = chain_in_dh_frames(robot, "minimal-combinations")
-    layout = parameter_layout(robot)
     links = minimal_set(chain)
-    names, units = [member.name for member in links], [member.unit for member in links]
-    columns = _own_columns(chain, list(links), layout)
     table, symbols = dh_symbols(chain.rows)
     substitutes = rotor_substitutes(chain, table, layout)
     own = [c for c, p in enumerate(layout) if p.kind == "term" and p.name not in substitutes]
-    names += [layout[column].name for column in own]
-    units += [layout[column].unit for column in own]
-    columns += own
+    names = [*(member.name for member in links), *(layout[column].name for column in own)]
+    units = [*(member.unit for member in links), *(layout[column].unit for column in own)]
     numbers = {rotor: {k: c.value(symbols) for k, c in linear.items()} for rotor, linear in substitutes.items()}
     matrix = _rows(links, layout, own, numbers).astype(float)
     matrix = matrix if to_dh is None else matrix @ to_dh
-    in_symbols = replace(chain, rows=tuple(table)) if to_dh is None else None  # type: ignore[arg-type]
     reach = max(float(np.abs(body.p_parent_joint).max()) for body in robot.bodies)
     lengths = np.array([_degree(unit) for unit in units])[:, None] - [_degree(unit) for unit in layout.units]
     matrix[np.abs(matrix) <= ROUNDING * reach ** np.maximum(lengths, 0)] = 0.0
-    return MinimalCombinations(
-        names=tuple(names),
-        units=tuple(units),
-        matrix=matrix,
-        columns=tuple(columns) if to_dh is None else None,
-        layout=layout,
-        symbols=symbols if to_dh is None else {},
-        formulas=None if in_symbols is None else _rows(minimal_set(in_symbols), layout, own, substitutes),
-        deviation=chain.deviation,
+    formulas, columns = matrix, None
+    if to_dh is None:
+        in_symbols = replace(chain, rows=tuple(table))  # type: ignore[arg-type]
+        formulas = _rows(minimal_set(in_symbols), layout, own, substitutes)
+        columns = (*_own_columns(chain, list(links), layout), *own)
+    combinations = tuple(
+        Combination(name, tuple(Term(Polynomial() + formula[c], layout.names[c]) for c in np.flatnonzero(row).tolist()))
+        for name, row, formula in zip(names, matrix, formulas, strict=True)
     )
+    return Members(combinations, tuple(units), matrix, columns, {} if columns is None else symbols)
 
 
 def _rows(

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.decompositions import lstsq
+from dynid.dynamics.inertia_maps import UPPER, transport
 from dynid.parameters.expression import ONE, Combination, Polynomial, Term, dh_symbols
-from dynid.parameters.inertia_maps import UPPER
 from dynid.parameters.layout import ParameterLayout
 from dynid.parameters.row_space import HALF
 from dynid.robot.formats.modified_dh import dh_rows
@@ -73,7 +73,7 @@ def _relations(
     for j, body in enumerate(robot.bodies):
         first, before = 10 * j, 10 * body.parent
         own = _unnoticed(body.axis, body.is_prismatic)
-        beyond = _transported(own, body.axis, body.is_prismatic, *placements[j])
+        beyond = own @ transport(*placements[j]).T  # the same changes as parameters of the body before
         dropped = [k for k in range(10) if first + k not in kept and acts[first + k]]
         for place, column in enumerate(dropped):
             wanted = np.eye(len(dropped))[place]
@@ -111,24 +111,6 @@ def _unnoticed(axis: Floats, is_prismatic: bool) -> Floats:
     changes[0, 9] = 1.0
     changes[1, 6:9] = axis
     changes[2, :6] = (np.eye(3) - np.outer(axis, axis))[UPPER]
-    return changes
-
-
-def _transported(own: Floats, axis: Floats, is_prismatic: bool, R: Objects, p: Objects) -> Objects:
-    """(3 or 6, 10) the same changes as parameters of the body before, whose frame has the joint at R (3, 3), p (3,)."""
-    changes = np.full(own.shape, Polynomial(), dtype=object)
-    if is_prismatic:
-        for row, change in enumerate(own):
-            tensor = np.zeros((3, 3))
-            tensor[UPPER] = change[:6]
-            changes[row, :6] = (R @ np.maximum(tensor, tensor.T) @ R.T)[UPPER]  # [GautierKhalil1990] eq. (A3)
-        return changes
-    h = R @ axis
-    changes[0, 9], changes[0, 6:9] = Polynomial.constant(1.0), p
-    changes[0, :6] = (np.eye(3) * (p @ p) - np.outer(p, p))[UPPER]  # [GautierKhalil1990] eq. (A5)
-    changes[1, 6:9] = h
-    changes[1, :6] = (2.0 * np.eye(3) * (p @ h) - np.outer(p, h) - np.outer(h, p))[UPPER]  # eq. (A4)
-    changes[2, :6] = (np.eye(3) - np.outer(h, h))[UPPER]
     return changes
 
 

@@ -26,8 +26,8 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.decompositions import svd
+from dynid.dynamics.inertia_maps import kinetic_row, mixed_kinetic_matrix, transport
 from dynid.errors import ArgumentError
-from dynid.parameters.inertia_maps import kinetic_row, mixed_kinetic_matrix, transport
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.row_space import RowSpace, row_space
 from dynid.robot.model import Body, Robot

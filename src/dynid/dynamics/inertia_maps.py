@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.spatial import skew
+from dynid.spatial import Array, skew
 
 UPPER = np.triu_indices(3)
 """Places of XX, XY, XZ, YY, YZ, ZZ in a tensor."""
@@ -16,14 +16,15 @@ _SYMMETRIC = np.zeros((6, 3, 3))
 _SYMMETRIC[range(6), UPPER[0], UPPER[1]] = _SYMMETRIC[range(6), UPPER[1], UPPER[0]] = 1.0
 
 
-def transport(R: Floats, p: Floats) -> Floats:
+def transport(R: Array, p: Array) -> Array:
     """Matrix (10, 10) from a body's parameters in its frame to those in a frame where it has pose R (3, 3), p (3,).
 
-    The transpose of lambda in [GautierKhalil1990] eq. (A2), for any pose instead of a modified DH row.
+    The transpose of lambda in [GautierKhalil1990] eq. (A2), for any pose instead of a modified DH row; the pose may be
+    numbers or polynomials in geometric symbols.
     """
     P = skew(p)
     H = np.tensordot(R.T, _CROSS, axes=1)  # [h x] of the turned unit first moments
-    S = np.zeros((10, 10))
+    S = np.zeros((10, 10), dtype=np.result_type(R, p))
     S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *UPPER].T  # [GautierKhalil1990] eq. (A3)
     S[:6, 6:9] = -(P @ H + H @ P)[:, *UPPER].T  # [GautierKhalil1990] eq. (A4)
     S[:6, 9] = -(P @ P)[UPPER]  # [GautierKhalil1990] eq. (A5)
