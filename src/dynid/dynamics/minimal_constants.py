@@ -47,19 +47,15 @@ def composite_constants(chain: Chain) -> list[Array]:
     count = len(chain.rows)
     bodies: list[Array] = list(np.eye(10 * count).reshape(count, 10, -1))
     for j in reversed(range(count - 1)):
-        row, beyond = chain.rows[j + 1], bodies[j + 1]
+        row, carried = chain.rows[j + 1], bodies[j + 1]
         place = row.T_previous_joint[:3, 3]  # s of [Lin1995] eq. (4)
         if row.sigma:  # the slide leaves everything but the lever along its own axis
             place = np.array([row.d, 0.0, 0.0])
-        else:
-            beyond = _SYMMETRIC @ beyond
-        bodies[j] = bodies[j] + transport(row.T_previous_joint[:3, :3], place) @ beyond
+        else:  # only what is symmetric about joint j + 1 is constant in frame j
+            carried = np.zeros_like(carried)
+            carried[[0, 3, 5, 8, 9]] = bodies[j + 1][[3, 3, 5, 8, 9]]
+        bodies[j] = bodies[j] + transport(row.T_previous_joint[:3, :3], place) @ carried
     return bodies
-
-
-_SYMMETRIC = np.zeros((10, 10))
-"""The part of a body that is symmetric about its z axis: ``U22 U22 U33`` on the diagonal, kz and m^."""
-_SYMMETRIC[[0, 3, 5, 8, 9], [3, 3, 5, 8, 9]] = 1.0
 
 
 def minimal_set(chain: Chain) -> dict[Member, Floats]:
