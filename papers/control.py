@@ -19,7 +19,6 @@ from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.loop.arm import replace_signs
 from dynid.tape import compile_single, record
-from dynid.terms.smoothing import gradual_sign
 
 FRICTION_SPEED = 0.05
 """Speed below which the simulated dry friction falls to zero [rad/s]; an integrator can follow it then."""
@@ -116,7 +115,7 @@ def _integration_step(robot: dynid.Robot) -> Any:
         return state + (k1 + (k2 + k3) * 2.0 + k4) * (h * (1.0 / 6.0))
 
     tape = record(step, state=(2 * n,), torque=(n,), duration=(1,))
-    return compile_single(replace_signs(tape, lambda v, _: gradual_sign(v, FRICTION_SPEED)))
+    return compile_single(replace_signs(tape, lambda v, _: np.tanh(v / FRICTION_SPEED)))
 
 
 def _friction_rate(robot: dynid.Robot) -> float:

@@ -189,7 +189,7 @@ def test_impossible_robots_are_used_where_this_is_asked_for_and_listed_by_check(
 
 
 MISPLACED = {
-    "three armatures": ('armature="0.2"', 'armature="0 0 0"', "'armature' holds 3 numbers"),
+    "three armatures": ('armature="0.2"', 'armature="0 0 0"', "'armature' holds 3 values"),
     "four sizes": ('size="0.1 0.1 0.2"', 'size="0.1 0.1 0.2 0"', "'size' holds 4 numbers"),
     "a geom without volume": ('size="0.1 0.1 0.2" density', 'size="1e-9 1e-9 1e-9" density', "leaves its mass out"),
 }

@@ -192,7 +192,7 @@ WRONG = {
     "free joint": (one_body('<freejoint name="root"/>'), "freejoint 'root'", "free joints"),
     "ball joint": (one_body('<joint name="j" type="ball"/>'), "joint 'j'", "ball joints"),
     "spring": (one_body('<joint name="j" stiffness="3"/>'), "joint 'j'", "stiffness"),
-    "curved armature": (one_body('<joint name="j" armature="1 2"/>'), "joint 'j'", "numbers"),
+    "curved armature": (one_body('<joint name="j" armature="1 2"/>'), "joint 'j'", "2 values"),
     "gravity compensation": (one_body(body='gravcomp="1"'), "body 'b'", "gravcomp"),
     "include": (one_body(around='<include file="../x.xml"/>'), "<include>", "include"),
     "composite": (one_body('<composite type="grid"/>'), "body 'b' <composite>", "composite"),

@@ -16,7 +16,6 @@ from dynid.loop.arm import replace_signs
 from dynid.monitor.hand_guiding import HandGuiding
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.tape import compile_single, record
-from dynid.terms.smoothing import gradual_sign
 
 FRICTION_SPEED = 0.05
 """Speed below which the simulated dry friction falls to zero [rad/s]."""
@@ -34,7 +33,7 @@ class MujocoPlant:
         self._model.dof_armature[:] = np.diag(np.asarray(motor_inertia_matrix(robot, theta), dtype=float))
         self._data = mujoco.MjData(self._model)
         tape = record(lambda q, dq: term_torque(robot, theta, q, dq, rest), q=rest.shape, dq=rest.shape)
-        self._friction = compile_single(replace_signs(tape, lambda v, _: gradual_sign(v, FRICTION_SPEED)))
+        self._friction = compile_single(replace_signs(tape, lambda v, _: np.tanh(v / FRICTION_SPEED)))
 
     def _rate(self, state: Floats, torque: Floats) -> Floats:
         q, dq = (np.ascontiguousarray(part) for part in np.split(state, 2))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from dynid.terms import TERMS, AngleHarmonic, Hysteresis, MemoryTerm
-from dynid.terms.base import Term
+from dynid.terms import TERMS, AngleHarmonic, Hysteresis
+from dynid.terms.base import RecordableTerm, ScaledTerm, Term
 from dynid.terms.coupling import CoupledTerm
 from dynid.terms.motors import Offset
 
@@ -25,7 +25,7 @@ def page() -> str:
         "spring or coupling contribution to the joint torques: one parameter, and the torque per unit of it.",
         "Terms that the tape records can be attached to a robot (`robot.with_terms(...)`): the regressor,",
         "simulations and generated C then carry them. All terms can be given to `identify(..., terms=[...])`,",
-        "and selection tries those with candidates. The units are those of revolute joints; for prismatic",
+        "The units are those of revolute joints; for prismatic",
         "joints read N for N m, m for rad and kg for kg m^2.",
         "",
         "| class | symbol | unit | what | never negative | recorded | memory | URDF, MJCF |",
@@ -38,7 +38,8 @@ def page() -> str:
 def row(term: type[Term]) -> str:
     """The line of one term."""
     what = " ".join((inspect.getdoc(term) or "").split("\n\n")[0].split())
-    flags = (term.is_non_negative, term.is_recordable, issubclass(term, MemoryTerm))
+    recorded = issubclass(term, RecordableTerm)
+    flags = (term.is_non_negative, recorded, issubclass(term, ScaledTerm) and not recorded)
     files = ", ".join(name for name in (term.urdf_attribute, term.mjcf_attribute) if name)
     files += "tendon" if issubclass(term, Offset | CoupledTerm | AngleHarmonic | Hysteresis) else ""
     cells = [f"`{term.__name__}`", term.symbol, term.base_unit, what.replace("|", "\\|")]

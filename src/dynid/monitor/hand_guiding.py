@@ -14,7 +14,6 @@ from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.loop.arm import replace_signs
 from dynid.robot.model import Robot
 from dynid.tape import compile_single, record
-from dynid.terms.smoothing import gradual_sign
 
 SHARE = 0.9
 """Part of the friction that is balanced (convention: a tenth remains, so that no error of the model drives the arm)."""
@@ -49,7 +48,7 @@ class HandGuiding:
             return gravity_torque(model, theta, q) + at_rest + self.share * friction
 
         tape = record(law, q=rest.shape, dq=rest.shape)
-        return compile_single(replace_signs(tape, lambda v, _: gradual_sign(v, self.rest_speed)))
+        return compile_single(replace_signs(tape, lambda v, _: np.tanh(v / self.rest_speed)))
 
     def torque(self, q: Floats, dq: Floats) -> Floats:
         """Compute torques (n,) [N m or N] from measured positions and velocities (n,).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "base": ["MemoryTerm", "StateTerm"],
+    "base": ["StateTerm"],
     "catalogue": ["TERMS"],
     "coupling": ["Coupling", "MotorFriction"],
     "friction": ["AsymmetricViscous", "SaturatingViscous", "SmoothSign", "Stribeck"],

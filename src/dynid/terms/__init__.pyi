@@ -1,6 +1,5 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.terms.base import MemoryTerm as MemoryTerm
 from dynid.terms.base import StateTerm as StateTerm
 from dynid.terms.catalogue import TERMS as TERMS
 from dynid.terms.coupling import Coupling as Coupling

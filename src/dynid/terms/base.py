@@ -145,14 +145,10 @@ class Term(ABC):
     """Whether the parameter of a possible robot is never negative."""
     dependence: ClassVar[Dependence] = Dependence.OTHER
     """What the column is; a subclass that writes its own ``formula`` declares it again, otherwise it is OTHER."""
-    is_recordable: ClassVar[bool] = False
-    """Whether the tape can record the column, so that the regressor, simulations and generated C carry the term."""
     urdf_attribute: ClassVar[str | None] = None
     """Attribute of URDF's ``<dynamics>`` that holds the parameter, if any."""
     mjcf_attribute: ClassVar[str | None] = None
     """Attribute of MJCF's ``<joint>`` that holds the parameter, if any."""
-    mjcf_place: ClassVar[int] = 0
-    """Place of the parameter among the numbers of that attribute, from 0."""
 
     def __init_subclass__(cls) -> None:
         """Forget the inherited dependence where a subclass computes another column."""
@@ -183,7 +179,7 @@ class Term(ABC):
     @property
     def has_memory(self) -> bool:
         """Whether the column depends on the motion before; such a term has no meaning for isolated samples."""
-        return False
+        return self.memory_size > 0
 
     @property
     def unit(self) -> str:
@@ -249,9 +245,10 @@ class Term(ABC):
 
 @dataclass(frozen=True)
 class RecordableTerm(Term, ABC):
-    """A term that depends on the present state alone, so that the tape can record it and a robot can carry it."""
+    """A term that depends on the present state alone.
 
-    is_recordable: ClassVar[bool] = True
+    The tape can record it, so that the regressor, simulations and generated C have it, and a robot can carry it.
+    """
 
     @property
     @abstractmethod
@@ -273,17 +270,25 @@ class RecordableTerm(Term, ABC):
         return self.rows(self.acts_on(state.joint_names), state.q, state.dq, state.ddq), []
 
     @abstractmethod
+    def pairs(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        """Row and column of a matrix -> torque on one joint per speed or acceleration of the other."""
+
     def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
         """Entries of the inertia matrix per unit of the parameter: empty unless the column is an acceleration."""
+        return self.pairs(joints) if self.dependence is Dependence.ACCELERATION else {}
 
-    @abstractmethod
     def viscosity(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
         """Entries of the matrix from joint speeds to torques per unit: empty unless the column is a velocity."""
+        return self.pairs(joints) if self.dependence is Dependence.VELOCITY else {}
 
 
 @dataclass(frozen=True)
 class JointTerm(Term, ABC):
-    """A term that acts on one joint and depends on that joint's motion only."""
+    """A term that acts on one joint and depends on that joint's motion only, the past included.
+
+    Write `along` for whole stretches; `memory_size`, `begin_at` and `advance_at` for one sample after the other, as
+    generated code runs it; and `steady_torque`.
+    """
 
     joint: int | None = field(default=None, kw_only=True)
     """Index of the joint, from 0; None for a term that is not placed, or that its joint holds."""
@@ -372,24 +377,8 @@ class StateTerm(JointTerm, RecordableTerm, ABC):
     def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
         return {j: self.formula(q[j], dq[j], ddq[j]) for j in joints}
 
-    def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        return {(j, j): 1.0 for j in joints} if self.dependence is Dependence.ACCELERATION else {}
-
-    def viscosity(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        return {(j, j): 1.0 for j in joints} if self.dependence is Dependence.VELOCITY else {}
-
-
-@dataclass(frozen=True)
-class MemoryTerm(JointTerm, ABC):
-    """A term of one joint's present and past motion.
-
-    Write `along` for whole stretches; `memory_size`, `begin_at` and `advance_at` for one sample after the other, as
-    generated code runs it; and `steady_torque`.
-    """
-
-    @property
-    def has_memory(self) -> bool:
-        return True
+    def pairs(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        return {(j, j): 1.0 for j in joints}
 
 
 @dataclass(frozen=True)

@@ -51,21 +51,14 @@ class CoupledTerm(RecordableTerm, ABC):
     def speeds(self) -> tuple[float, ...]:
         return tuple(self.ratios.values())
 
-    def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        return {}
+    def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
+        rates = ddq if self.dependence is Dependence.ACCELERATION else dq
+        return {j: sum(r * rates[k] for (i, k), r in self.pairs(joints).items() if i == j) for j in joints}
 
-    def viscosity(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        return {}
-
-    def _of_others(self, joints: Sequence[int], rates: Any) -> dict[int, Any]:
-        """For each joint ``r_j sum(r_k rate_k)`` over the other joints k."""
-        pairs = list(zip(joints, self.ratios.values(), strict=True))
-        return {j: r * sum(s * rates[k] for k, s in pairs if k != j) for j, r in pairs}
-
-    def _between(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+    def pairs(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
         """``r_j r_k`` for all pairs of different joints."""
-        pairs = list(zip(joints, self.ratios.values(), strict=True))
-        return {(j, k): r * s for j, r in pairs for k, s in pairs if j != k}
+        ratios = dict(zip(joints, self.ratios.values(), strict=True))
+        return {(j, k): r * s for j, r in ratios.items() for k, s in ratios.items() if j != k}
 
 
 @dataclass(frozen=True)
@@ -77,12 +70,6 @@ class CoupledInertia(CoupledTerm):
     is_non_negative: ClassVar[bool] = True
     dependence: ClassVar[Dependence] = Dependence.ACCELERATION
 
-    def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
-        return self._of_others(joints, ddq)
-
-    def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        return self._between(joints)
-
 
 @dataclass(frozen=True)
 class CoupledViscous(CoupledTerm):
@@ -92,12 +79,6 @@ class CoupledViscous(CoupledTerm):
     base_unit: ClassVar[str] = "N m s/rad"
     is_non_negative: ClassVar[bool] = True
     dependence: ClassVar[Dependence] = Dependence.VELOCITY
-
-    def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
-        return self._of_others(joints, dq)
-
-    def viscosity(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        return self._between(joints)
 
 
 @dataclass(frozen=True)
@@ -109,9 +90,9 @@ class CoupledCoulomb(CoupledTerm):
     dependence: ClassVar[Dependence] = Dependence.DIRECTION
 
     def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
-        pairs = list(zip(joints, self.ratios.values(), strict=True))
-        direction = np.sign(sum(r * dq[j] for j, r in pairs))
-        return {j: r * direction for j, r in pairs}
+        ratios = dict(zip(joints, self.ratios.values(), strict=True))
+        direction = np.sign(sum(r * dq[j] for j, r in ratios.items()))
+        return {j: r * direction for j, r in ratios.items()}
 
     def surface(self, joint_names: Sequence[str]) -> Surface | None:
         return tuple(sorted(zip(self.acts_on(joint_names), self.ratios.values(), strict=True)))
@@ -186,10 +167,6 @@ class MotorFriction(Term):
 
     def unit_for(self, *, prismatic: bool) -> str:
         return self.friction.unit_for(prismatic=prismatic)
-
-    @property
-    def has_memory(self) -> bool:
-        return self.friction.has_memory
 
     def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
         return tuple(joint for joint, _ in self.ratios)

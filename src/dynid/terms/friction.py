@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dynid.terms.base import Dependence, ScaledTerm, StateTerm
-from dynid.terms.smoothing import gradual_sign, hold_within
+from dynid.terms.smoothing import hold_within
 
 STRIBECK_STEP = 10.0
 """Stribeck velocity over the width of the step through rest (convention: the step is narrow beside the peak)."""
@@ -45,7 +45,7 @@ class Coulomb(StateTerm):
         return replace(self, step_width=speed)
 
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
-        return gradual_sign(dq, self.step_width) if self.step_width else np.sign(dq)  # [Izaguirre1992] eq. (1)
+        return np.tanh(dq / self.step_width) if self.step_width else np.sign(dq)  # [Izaguirre1992] eq. (1)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class SmoothSign(StateTerm, ScaledTerm):
     is_non_negative: ClassVar[bool] = True
 
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
-        return gradual_sign(dq, self.scale)
+        return np.tanh(dq / self.scale)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Stribeck(StateTerm, ScaledTerm):
     is_non_negative: ClassVar[bool] = True
 
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
-        return gradual_sign(STRIBECK_STEP * dq, self.scale) * np.exp(-((dq / self.scale) ** 2))
+        return np.tanh(STRIBECK_STEP * dq / self.scale) * np.exp(-((dq / self.scale) ** 2))
 
 
 @dataclass(frozen=True)

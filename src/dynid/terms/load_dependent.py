@@ -45,10 +45,6 @@ class LoadFriction(Term):
     is_non_negative: ClassVar[bool] = True
 
     @property
-    def has_memory(self) -> bool:
-        return self.friction.has_memory
-
-    @property
     def name(self) -> str:
         return f"{self.friction.name}*T"
 
@@ -120,32 +116,6 @@ def horizontal_axes(gravity: Floats) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrossTalk(Term):
-    """A torque sensor that also feels another joint's torque."""
-
-    joint: int
-    """Index of the sensor's joint, from 0."""
-    source: int
-    """Index of the joint that it feels."""
-    reference: Reference
-    symbol: ClassVar[str] = "XT"
-    base_unit: ClassVar[str] = "1"
-
-    @property
-    def name(self) -> str:
-        return f"XT{self.joint + 1}_{self.source + 1}"
-
-    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
-        return (self.joint,)
-
-    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
-        return {self.joint: links.torque(self.reference, motion)[:, self.source]}
-
-    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
-        return {self.joint: state.torque(self.reference)[self.source]}, []
-
-
-@dataclass(frozen=True, kw_only=True)
 class DriveGain(Term):
     """A relative error of the gain of a drive or torque sensor: proportional to the torque of one joint.
 
@@ -153,20 +123,42 @@ class DriveGain(Term):
     """
 
     joint: int
-    """Index of the drive's joint, from 0."""
+    """Index of the drive's or sensor's joint, from 0."""
     reference: Reference
     symbol: ClassVar[str] = "KG"
     base_unit: ClassVar[str] = "1"
 
     @property
     def name(self) -> str:
-        return f"KG{self.joint + 1}"
+        return f"{self.symbol}{self.joint + 1}"
+
+    @property
+    def felt(self) -> int:
+        """Index of the joint whose torque is felt."""
+        return self.joint
 
     def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
         return (self.joint,)
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
-        return {self.joint: links.torque(self.reference, motion)[:, self.joint]}
+        return {self.joint: links.torque(self.reference, motion)[:, self.felt]}
 
     def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
-        return {self.joint: state.torque(self.reference)[self.joint]}, []
+        return {self.joint: state.torque(self.reference)[self.felt]}, []
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossTalk(DriveGain):
+    """A torque sensor that also feels another joint's torque."""
+
+    source: int
+    """Index of the joint that it feels."""
+    symbol: ClassVar[str] = "XT"
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}_{self.source + 1}"
+
+    @property
+    def felt(self) -> int:
+        return self.source

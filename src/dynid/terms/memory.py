@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from dynid.arrays import Floats
-from dynid.terms.base import MemoryTerm, ScaledTerm, SteadyMotion
+from dynid.terms.base import ScaledTerm, SteadyMotion
 from dynid.terms.smoothing import hold_within
 
 
 @dataclass(frozen=True)
-class Hysteresis(MemoryTerm, ScaledTerm):
+class Hysteresis(ScaledTerm):
     """Dry friction with presliding: a spring of travel ``scale`` that slips at its two ends (Prandtl's stop operator).
 
     Between two turning points of q the state moves with q and stops at -1 and 1, so that only turning points need a
@@ -66,7 +66,7 @@ def _turning_points(q: Floats) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class LaggedSign(MemoryTerm, ScaledTerm):
+class LaggedSign(ScaledTerm):
     """Dry friction that follows a change of direction with a delay: ``sign(dq)`` through a first-order lag [s]."""
 
     symbol: ClassVar[str] = "FL"

@@ -15,23 +15,11 @@ class RotorInertia(StateTerm):
     The value is the rotor's own inertia times the square of the gear ratio [kg m^2].
     """
 
-    gear_ratio: float | None = None
-    """Motor turns per joint turn, where known."""
     symbol: ClassVar[str] = "IA"
     base_unit: ClassVar[str] = "kg m^2"
     is_non_negative: ClassVar[bool] = True
     dependence: ClassVar[Dependence] = Dependence.ACCELERATION
     mjcf_attribute: ClassVar[str | None] = "armature"
-
-    @classmethod
-    def from_motor(cls, inertia: float, gear_ratio: float) -> RotorInertia:
-        """Build from the motor-side inertia [kg m^2] and the gear ratio (motor turns per joint turn)."""
-        return cls(inertia * gear_ratio**2, gear_ratio=gear_ratio)
-
-    @property
-    def motor_side(self) -> float | None:
-        """Inertia of the rotor itself [kg m^2], or None when the gear ratio is unknown."""
-        return None if self.gear_ratio is None else self.value / self.gear_ratio**2
 
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
         return ddq  # [Izaguirre1992] eq. (1)

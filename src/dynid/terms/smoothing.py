@@ -1,4 +1,4 @@
-"""The sign of a velocity without its jump, in the two forms that dynid needs.
+"""The sign of a velocity without its jump.
 
 `polynomial_sign` is for integrators. ``sign(v)`` jumps, and no explicit integrator passes a jump without chatter.
 Within a small speed v0 of rest the sign is replaced by the odd polynomial that leaves it twice continuously
@@ -8,9 +8,6 @@ differentiable,
 
 and it is *exactly* the sign beyond, so that samples faster than v0 obey the unchanged model. A joint that sticks
 creeps.
-
-`gradual_sign` is for friction whose width is part of the model, and for gradients: ``tanh(v / v0)`` has a slope
-everywhere.
 """
 
 from __future__ import annotations
@@ -38,8 +35,3 @@ def polynomial_sign(v: Any, speed: float) -> Any:
 def hold_within(x: Any, limit: float) -> Any:
     """X held within -limit and limit; arrays or recorded scalars alike."""
     return x if limit == np.inf else (np.abs(x + limit) - np.abs(x - limit)) * 0.5
-
-
-def gradual_sign(v: Any, speed: Any) -> Any:
-    """``tanh(v / speed)``; arrays or recorded scalars alike."""
-    return np.tanh(v / speed)

@@ -21,7 +21,6 @@ from dynid.findings import Finding
 from dynid.loop.arm import control_tape
 from dynid.loop.laws import ControlLaw
 from dynid.tape import compile_tape
-from dynid.terms.smoothing import gradual_sign
 
 PARTS = ("proportional part", "derivative part", "integral part", "constant part")
 """Parts of the torque that the first shapes stand for."""
@@ -97,7 +96,7 @@ def _compare(run: LoopRun, motion: SimulatedMotion) -> tuple[list[Floats], Float
     q, dq, ddq = run.commanded
     rest, memories = _law_residual(run, motion)
     error = q - motion.q
-    turning = gradual_sign(dq, TURNING * np.maximum(np.abs(dq).max(axis=0), 1e-12))
+    turning = np.tanh(dq / (TURNING * np.maximum(np.abs(dq).max(axis=0), 1e-12)))
     own = (error, dq - motion.dq, np.cumsum(error, axis=0), np.ones((N, n)), q, dq, ddq, turning, np.sin(q), np.cos(q))
     shapes, left = [], np.empty_like(rest)
     for joint in range(n):

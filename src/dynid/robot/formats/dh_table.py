@@ -79,8 +79,6 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     about the origin of this row's frame."""
     rotor_inertia: Number | None = None
     """Behind the gear [kg m^2 or kg]."""
-    gear_ratio: Number | None = None
-    """Turns of the motor per turn of the joint, where known."""
     viscous: Number | None = None
     coulomb: Number | None = None
     offset: Number | None = None
@@ -110,9 +108,9 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def terms(self) -> list[StateTerm]:
         """The terms that are stated."""
-        rotor = None if self.rotor_inertia is None else RotorInertia(self.rotor_inertia, gear_ratio=self.gear_ratio)
-        stated = ((Viscous, self.viscous), (Coulomb, self.coulomb), (Offset, self.offset))
-        return [*([rotor] if rotor else []), *(kind(value) for kind, value in stated if value is not None)]
+        kinds: dict[str, type[StateTerm]]
+        kinds = {"rotor_inertia": RotorInertia, "viscous": Viscous, "coulomb": Coulomb, "offset": Offset}
+        return [kind(value) for name, kind in kinds.items() if (value := getattr(self, name)) is not None]
 
 
 _KEYS = f"A joint has {', '.join(JointRow.__struct_fields__)}."

@@ -144,17 +144,10 @@ def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[Fl
     return sizes, transform(rotation_to_z_axis(along / (2.0 * half)), middle)
 
 
-JOINT_TERMS: dict[str, tuple[type[StateTerm], ...]] = {
-    name: tuple(
-        sorted(
-            (term for term in TERMS if term.mjcf_attribute == name and issubclass(term, StateTerm)),
-            key=lambda term: term.mjcf_place,
-        )
-    )
-    for name in dict.fromkeys(term.mjcf_attribute for term in TERMS)
-    if name
+JOINT_TERMS: dict[str, type[StateTerm]] = {
+    term.mjcf_attribute: term for term in TERMS if term.mjcf_attribute and issubclass(term, StateTerm)
 }
-"""Attribute of ``<joint>`` -> the terms that its numbers become; the units are the same."""
+"""Attribute of ``<joint>`` -> the term that it becomes; the units are the same."""
 
 
 def read_joint(
@@ -191,7 +184,7 @@ def read_joint(
             child="",
             axis=axis,
             limits=limits,
-            terms=_terms(element),
+            terms=tuple(kind(value) for name, kind in JOINT_TERMS.items() if (value := element.number(name, 0.0))),
         )
     zero = -element.number("ref", 0.0)
     if kind == "slide":  # where a slide is anchored makes no difference
@@ -210,16 +203,6 @@ def _check_supported(element: Element, name: str, kind: str) -> None:
         if element.number_list(spring, [0.0]).any():
             remedy = f"Remove '{spring}' and model it elsewhere."
             raise element.error(f"joint springs ('{spring}') are not supported", remedy)
-
-
-def _terms(element: Element) -> tuple[StateTerm, ...]:
-    terms: list[StateTerm] = []
-    for attribute, kinds in JOINT_TERMS.items():
-        numbers = element.number_list(attribute, [0.0])
-        if numbers.size > len(kinds):
-            raise element.error(f"'{attribute}' holds {numbers.size} numbers", f"Give {len(kinds)} at most.")
-        terms += [kind(float(number)) for kind, number in zip(kinds, numbers, strict=False) if number]
-    return tuple(terms)
 
 
 def _limits(settings: MjcfSettings, element: Element, kind: str, effort: float) -> JointLimits:

@@ -61,8 +61,7 @@ def mjcf_text(robot: Robot, folder: Path | None = None) -> str:
 
     A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings, friction losses, tendons
     and gravity put in and everything else left byte for byte. Any other robot gets a fresh text. Coupled motors need
-    MuJoCo 3.3.1, friction that grows with powers of the speed 3.7. MJCF has no place for other terms, and for limits of
-    velocity and acceleration.
+    MuJoCo 3.3.1. MJCF has no place for other terms, and for limits of velocity and acceleration.
 
     Args:
         robot: The robot.
@@ -103,12 +102,19 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict
     own = _update_tendons(edits, robot, model, held)
     for joint in robot.moving_joints:
         element = model.joint_elements[joint.name]
-        for attribute, values in _friction(joint, own.get(joint.name, {})).items():
-            given = np.resize([*element.number_list(attribute, [0.0]), *np.zeros(values.size)], values.size)
-            if not np.allclose(values, given, rtol=SAME if joint.name in own else 0.0, atol=0.0):
-                edits.set_attribute(element, attribute, _without_last_zeros(values))
+        for attribute, value in _friction(joint, own.get(joint.name, {})).items():
+            given = element.number(attribute, 0.0)
+            if abs(value - given) > (SAME if joint.name in own else 0.0) * abs(given):
+                edits.set_attribute(element, attribute, value)
     if not np.array_equal(robot.gravity, model.settings.gravity):
-        _set_gravity(edits, model, robot.gravity)
+        options = model.document.root.all("option")
+        if any(flag.attributes.get("gravity") == "disable" for option in options for flag in option.all("flag")):
+            remedy = "Take the flag out of the MJCF file first."
+            raise ExportError("the file switches gravity off by a flag", remedy=remedy)
+        if options:
+            edits.set_attribute(options[-1], "gravity", robot.gravity)
+        else:
+            edits.insert_first(model.document.root, element_lines("option", {"gravity": robot.gravity}))
     return edits.apply().decode("utf-8")
 
 
@@ -146,20 +152,6 @@ def _tendon_numbers(robot: Robot) -> list[object]:
         if any(values):
             found.append((tuple(coupling.ratios), [*coupling.ratios.values(), *values]))
     return [(what, [f"{value:.9g}" for value in values]) for what, values in found]
-
-
-def _without_last_zeros(numbers: Floats) -> Floats:
-    return numbers[: max(1, np.flatnonzero([1.0, *numbers])[-1])]
-
-
-def _set_gravity(edits: TextEdits, model: MjcfModel, gravity: Floats) -> None:
-    options = model.document.root.all("option")
-    if any(flag.attributes.get("gravity") == "disable" for option in options for flag in option.all("flag")):
-        raise ExportError("the file switches gravity off by a flag", remedy="Take the flag out of the MJCF file first.")
-    if options:
-        edits.set_attribute(options[-1], "gravity", gravity)
-    else:
-        edits.insert_first(model.document.root, element_lines("option", {"gravity": gravity}))
 
 
 def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
@@ -201,20 +193,13 @@ def _inertial_lines(inertia: Inertia, link: str) -> list[str]:
     return element_lines("inertial", {"pos": pos, "mass": mass, "fullinertia": tensor[_UPPER]})
 
 
-def _quaternion(R: Floats) -> Floats:
-    """Quaternion w, x, y, z of a rotation, with w not negative."""
-    return np.asarray(np.roll(Rotation.from_matrix(R).as_quat(canonical=True), 1))
-
-
-def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, Floats]:
-    """Attribute of ``<joint>`` -> numbers, for the terms that the joint has, less what its tendons hold."""
-    found: dict[str, Floats] = {}
-    for attribute, kinds in JOINT_TERMS.items():
-        terms = [term for term in joint.terms if term.mjcf_attribute == attribute]
-        if terms or elsewhere.get(attribute):
-            numbers = np.array([sum((term.value for term in terms if type(term) is kind), 0.0) for kind in kinds])
-            numbers[0] -= elsewhere.get(attribute, 0.0)
-            found[attribute] = numbers
+def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, float]:
+    """Attribute of ``<joint>`` -> value, for the terms that the joint has, less what its tendons hold."""
+    found: dict[str, float] = {}
+    for attribute, kind in JOINT_TERMS.items():
+        values = [term.value for term in joint.terms if type(term) is kind]
+        if values or elsewhere.get(attribute):
+            found[attribute] = sum(values) - elsewhere.get(attribute, 0.0)
     return found
 
 
@@ -285,7 +270,8 @@ def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonTex
             joint_lines = element_lines("joint", attributes) + joint_lines
         T_body_joint = T_body_joint @ inverse_transform(joint.T_parent_joint)
     T = inverse_transform(T_body_joint)
-    pose = {"pos": T[:3, 3], "quat": _quaternion(T[:3, :3])} if joints else {}
+    quaternion = Rotation.from_matrix(T[:3, :3]).as_quat(canonical=True, scalar_first=True)
+    pose = {"pos": T[:3, 3], "quat": quaternion} if joints else {}
     inertia = robot.link(link).inertia
     inertial = _inertial_lines(inertia, link) if inertia.vector.any() else []
     return element_lines("body", {"name": link, **pose}, [*inertial, *joint_lines, *inside])
@@ -304,4 +290,4 @@ def _joint_attributes(joint: Joint, T_body_joint: Floats, elsewhere: Mapping[str
         found["range"] = [limits.lower, limits.upper]
     if np.isfinite(limits.effort) and limits.effort > 0.0:
         found["actuatorfrcrange"] = [-limits.effort, limits.effort]
-    return found | {name: _without_last_zeros(values) for name, values in _friction(joint, elsewhere).items()}
+    return found | _friction(joint, elsewhere)
