@@ -10,11 +10,10 @@ them, and the other states of a batch keep their results. A check would cost as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
-from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +29,7 @@ from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, RobotKey, require_robot
-from dynid.tape import Tape, compile_tape, record
+from dynid.tape import Tape, record
 from dynid.tape.kernel import Kernel
 from dynid.tape.program import real_array
 from dynid.terms.base import Dependence
@@ -127,7 +126,7 @@ def _cached_kernel(key: RobotKey[_KernelChoice]) -> Kernel:
     tape = record_quantity(key.robot, choice.quantity, symbolic_parameters=choice.is_symbolic)
     if choice.columns is not None:
         tape = tape.select({"output": np.s_[..., list(choice.columns)]})
-    return Kernel(choice.quantity, compile_tape(tape))
+    return Kernel(choice.quantity, tape)
 
 
 def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = False) -> Tape:
@@ -171,9 +170,9 @@ def inverse_dynamics(
         >>> dynid.inverse_dynamics(robot, q, dq, ddq).shape
         (3,)
     """
-    quick = _QUICK.get((id(robot), "inverse_dynamics"))
-    if quick is not None and out is None and threads == 1 and form == "standard":
-        return quick(q, dq, ddq)
+    known = getattr(robot, "compiled", _NOTHING).get("inverse_dynamics")
+    if known is not None and out is None and threads == 1 and form == "standard":
+        return known.single(q, dq, ddq)
     return _evaluate(robot, f"{_prefix(form)}inverse_dynamics", (q, dq, ddq), out, threads)
 
 
@@ -209,9 +208,9 @@ def regressor(
         >>> np.allclose(torque, dynid.inverse_dynamics(robot, q, dq, ddq))
         True
     """
-    quick = _QUICK.get((id(robot), "regressor"))
-    if quick is not None and out is None and threads == 1 and columns is None:
-        return quick(q, dq, ddq)
+    known = getattr(robot, "compiled", _NOTHING).get("regressor")
+    if known is not None and out is None and threads == 1 and columns is None:
+        return known.single(q, dq, ddq)
     if columns is not None:
         return np.asarray(kernel(robot, "regressor", columns=columns)(q, dq, ddq, out=out, threads=threads))
     return _evaluate(robot, "regressor", (q, dq, ddq), out, threads)
@@ -225,9 +224,9 @@ def energy_regressor(
     Example:
         >>> energy = dynid.kernels.energy_regressor(robot, q, dq) @ robot.inertial_vector
     """
-    quick = _QUICK.get((id(robot), "energy_regressor"))
-    if quick is not None and out is None and threads == 1:
-        return quick(q, dq)
+    known = getattr(robot, "compiled", _NOTHING).get("energy_regressor")
+    if known is not None and out is None and threads == 1:
+        return known.single(q, dq)
     return _evaluate(robot, "energy_regressor", (q, dq), out, threads)
 
 
@@ -240,9 +239,9 @@ def momentum_regressor(
         >>> dynid.kernels.momentum_regressor(robot, q, dq).shape
         (3, 30)
     """
-    quick = _QUICK.get((id(robot), "momentum_regressor"))
-    if quick is not None and out is None and threads == 1:
-        return quick(q, dq)
+    known = getattr(robot, "compiled", _NOTHING).get("momentum_regressor")
+    if known is not None and out is None and threads == 1:
+        return known.single(q, dq)
     return _evaluate(robot, "momentum_regressor", (q, dq), out, threads)
 
 
@@ -253,9 +252,9 @@ def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
         >>> dynid.inertia_matrix(robot, q).shape
         (3, 3)
     """
-    quick = _QUICK.get((id(robot), "inertia_matrix"))
-    if quick is not None and out is None and threads == 1:
-        return quick(q)
+    known = getattr(robot, "compiled", _NOTHING).get("inertia_matrix")
+    if known is not None and out is None and threads == 1:
+        return known.single(q)
     return _evaluate(robot, "inertia_matrix", (q,), out, threads)
 
 
@@ -266,9 +265,9 @@ def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
         >>> dynid.gravity_torque(robot, [q, q, q, q]).shape
         (4, 3)
     """
-    quick = _QUICK.get((id(robot), "gravity_torque"))
-    if quick is not None and out is None and threads == 1:
-        return quick(q)
+    known = getattr(robot, "compiled", _NOTHING).get("gravity_torque")
+    if known is not None and out is None and threads == 1:
+        return known.single(q)
     return _evaluate(robot, "gravity_torque", (q,), out, threads)
 
 
@@ -281,9 +280,9 @@ def velocity_torque(
         >>> np.allclose(dynid.kernels.velocity_torque(robot, q, 0 * dq), 0.0)
         True
     """
-    quick = _QUICK.get((id(robot), "velocity_torque"))
-    if quick is not None and out is None and threads == 1:
-        return quick(q, dq)
+    known = getattr(robot, "compiled", _NOTHING).get("velocity_torque")
+    if known is not None and out is None and threads == 1:
+        return known.single(q, dq)
     return _evaluate(robot, "velocity_torque", (q, dq), out, threads)
 
 
@@ -298,9 +297,9 @@ def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None =
         >>> np.allclose(D @ dq @ dq, dynid.kernels.velocity_torque(robot, q, dq))
         True
     """
-    quick = _QUICK.get((id(robot), "christoffel_coefficients"))
-    if quick is not None and out is None and threads == 1:
-        return quick(q)
+    known = getattr(robot, "compiled", _NOTHING).get("christoffel_coefficients")
+    if known is not None and out is None and threads == 1:
+        return known.single(q)
     return _evaluate(robot, "christoffel_coefficients", (q,), out, threads)
 
 
@@ -320,10 +319,10 @@ def forward_dynamics(
         >>> np.allclose(dynid.forward_dynamics(robot, q, dq, torque), ddq)
         True
     """
-    quick = _QUICK.get((id(robot), "forward_dynamics"))
+    known = getattr(robot, "compiled", _NOTHING).get("forward_dynamics")
     are_alike = type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape
-    if quick is not None and threads == 1 and form == "standard" and are_alike:
-        return quick(q, dq, tau)
+    if known is not None and threads == 1 and form == "standard" and are_alike:
+        return known.single(q, dq, tau)
     states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
         raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, the shape of q.")
@@ -369,9 +368,7 @@ def wrench_regressor(
         >>> dynid.kernels.wrench_regressor(robot, "link3", q, dq, ddq).shape
         (6, 10)
     """
-    index, T_body_link = robot.link_body(link)
-    evaluate = _wrench_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())))
-    return np.asarray(evaluate(q, dq, ddq, threads=threads))
+    return _evaluate_of_link(robot, link, "wrench", (q, dq, ddq), threads)
 
 
 def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Floats:
@@ -387,14 +384,14 @@ def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Flo
         >>> dynid.kernels.link_pose(robot, "link3", q).shape
         (4, 4)
     """
-    quick = _QUICK.get((id(robot), (link, None)))
-    if quick is not None and threads == 1:
-        return quick(q)
+    known = getattr(robot, "compiled", _NOTHING).get((link, "pose"))
+    if known is not None and threads == 1:
+        return known.single(q)
     require_robot(robot)
     index, T_body_link = robot.link_body(link)
     if index < 0:
         return np.broadcast_to(T_body_link, (*real_array("q", q).shape[:-1], 4, 4)).copy()
-    return _kinematics(robot, link, None, q, threads)
+    return _evaluate_of_link(robot, link, "pose", (q,), threads)
 
 
 def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base", threads: int = 1) -> Floats:
@@ -413,25 +410,15 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
         >>> dynid.kernels.link_jacobian(robot, "link3", q).shape
         (6, 3)
     """
-    quick = _QUICK.get((id(robot), (link, axes)))
-    if quick is not None and threads == 1:
-        return quick(q)
+    known = getattr(robot, "compiled", _NOTHING).get((link, axes))
+    if known is not None and threads == 1:
+        return known.single(q)
     require_robot(robot)
     if axes not in get_args(Axes):
         raise ArgumentError(f"axes are {axes!r}", remedy=f"Give one of {', '.join(get_args(Axes))}.")
     if robot.link_body(link)[0] < 0:
         return np.zeros((*real_array("q", q).shape[:-1], 6, robot.dof))
-    return _kinematics(robot, link, axes, q, threads)
-
-
-def _kinematics(robot: Robot, link: str, axes: Axes | None, q: ArrayLike, threads: int) -> Floats:
-    """Evaluate the pose of a link that moves, or its Jacobian."""
-
-    def make() -> Kernel:
-        index, T_body_link = robot.link_body(link)
-        return _kinematic_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())), axes)
-
-    return _evaluate(robot, (link, axes), (q,), None, threads, make)
+    return _evaluate_of_link(robot, link, axes, (q,), threads)
 
 
 class _Carrier(NamedTuple):
@@ -440,24 +427,32 @@ class _Carrier(NamedTuple):
     link: str
     body: int
     pose: bytes
+    what: str
+    """A key of `_LINK_QUANTITIES`."""
+
+
+_LINK_QUANTITIES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "wrench": (sensor_wrench_regressor, ("q", "dq", "ddq")),
+    "pose": (link_frame, ("q",)),
+    **{axes: (partial(geometric_jacobian, axes=axes), ("q",)) for axes in get_args(Axes)},
+}
+"""Function of (robot, link, states) and the states it depends on; Jacobians by their axes."""
+
+
+def _evaluate_of_link(robot: Robot, link: str, what: str, states: tuple[ArrayLike, ...], threads: int) -> Floats:
+    if (link, what) not in robot.compiled:
+        index, T_body_link = robot.link_body(link)
+        key = RobotKey(robot, _Carrier(link, index, T_body_link.tobytes(), what))
+        robot.compiled[link, what] = _link_kernel(key)
+    return _evaluate(robot, (link, what), states, None, threads)
 
 
 @lru_cache(maxsize=64)
-def _wrench_kernel(key: RobotKey[_Carrier]) -> Kernel:
-    robot, link = key.robot, key.fields.link
-    shapes = {state: (robot.dof,) for state in ("q", "dq", "ddq")}
-    tape = record(lambda **states: sensor_wrench_regressor(robot, link, *states.values()), **shapes)
-    return Kernel("wrench_regressor", compile_tape(tape))
-
-
-@lru_cache(maxsize=64)
-def _kinematic_kernel(key: RobotKey[_Carrier], axes: Axes | None) -> Kernel:
-    """The pose of a link, or its Jacobian in some axes."""
-    robot, link = key.robot, key.fields.link
-    if axes is None:
-        return Kernel("link_pose", compile_tape(record(lambda q: link_frame(robot, link, q), q=(robot.dof,))))
-    tape = record(lambda q: geometric_jacobian(robot, link, q, axes), q=(robot.dof,))
-    return Kernel("link_jacobian", compile_tape(tape))
+def _link_kernel(key: RobotKey[_Carrier]) -> Kernel:
+    robot, carrier = key.robot, key.fields
+    function, states = _LINK_QUANTITIES[carrier.what]
+    shapes = {state: (robot.dof,) for state in states}
+    return Kernel(carrier.what, record(lambda **given: function(robot, carrier.link, *given.values()), **shapes))
 
 
 def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
@@ -484,61 +479,19 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
     return kernel(robot, quantity).single
 
 
-_HOT = 3
-"""Calls for one state after which a function for it is compiled (convention: a loop, not a question)."""
+_NOTHING: Mapping[Hashable, Kernel] = {}
+"""What is known of something that is no robot, which will be refused."""
 
 
-@dataclass(slots=True)
-class _Known:
-    """A kernel of a robot."""
+def _evaluate(robot: Robot, what: Hashable, states: tuple[ArrayLike, ...], out: Floats | None, threads: int) -> Floats:
+    """Evaluate a quantity, or a kernel that the robot holds already.
 
-    robot: ReferenceType[Robot]
-    kernel: Kernel
-    calls: int = 0
-    """Calls for one state so far."""
-
-
-_KNOWN: dict[tuple[int, Hashable], _Known] = {}
-"""Identity of a robot and what is computed -> its kernel.
-
-Robots are not looked up by their content here: hashing it would take longer than most functions. An entry goes with its
-robot, before another object can have the same identity.
-"""
-_QUICK: dict[tuple[int, Hashable], Callable[..., Floats]] = {}
-"""The same -> the function of one state, where it has been called often."""
-
-
-def _evaluate(
-    robot: Robot,
-    what: Hashable,
-    states: tuple[ArrayLike, ...],
-    out: Floats | None,
-    threads: int,
-    make: Callable[[], Kernel] | None = None,
-) -> Floats:
-    """Evaluate a kernel that is found by the identity of the robot.
-
-    Args:
-        robot: The robot.
-        what: Name of the quantity, or whatever names the kernel that `make` compiles.
-        states: What it depends on.
-        out: Where to write the result.
-        threads: How many threads share the samples.
-        make: Compiles the kernel; by default that of the quantity.
+    Kernels are found at their robot: hashing its content, as `kernel` does, would take longer than most functions.
     """
-    key = (id(robot), what)
-    known = _KNOWN.get(key)
-    if known is None or known.robot() is not robot:
-
-        def forget(_: ReferenceType[Robot]) -> None:
-            _KNOWN.pop(key, None)
-            _QUICK.pop(key, None)
-
-        found = make() if make else kernel(robot, str(what))
-        known = _KNOWN[key] = _Known(ref(robot, forget), found)
-    result: Floats = known.kernel(*states, out=out, threads=threads)
-    if out is None and type(states[0]) is np.ndarray and states[0].ndim == 1:
-        known.calls += 1
-        if known.calls > _HOT:
-            _QUICK[key] = known.kernel.single
-    return result
+    require_robot(robot)
+    if what not in robot.compiled:
+        robot.compiled[what] = kernel(robot, str(what))
+    known: Kernel = robot.compiled[what]
+    if out is None and threads == 1:
+        return np.asarray(known.single(*states))
+    return np.asarray(known(*states, out=out, threads=threads))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
 import sys
 import threading
@@ -11,7 +10,6 @@ import threading
 import numpy as np
 import pytest
 
-from dynid import kernels
 from dynid.errors import ArgumentError
 from dynid.kernels import (
     forward_dynamics,
@@ -72,23 +70,6 @@ def test_every_robot_has_its_own_function():
     q, dq, ddq = _warm(one)
     _warm(other)
     assert not np.allclose(inverse_dynamics(one, q, dq, ddq), inverse_dynamics(other, q, dq, ddq))
-
-
-def test_functions_go_with_their_robot():
-    def keys():
-        return set(kernels._QUICK), set(kernels._KNOWN)
-
-    first = scara()
-    _warm(first)  # the cache of kernels keeps one robot of a kind
-    gc.collect()
-    before = keys()
-    for _ in range(20):
-        robot = scara()
-        expected = inverse_dynamics(scara(), *_warm(robot))
-        np.testing.assert_allclose(inverse_dynamics(robot, *_warm(robot)), expected, rtol=1e-12, atol=1e-12)
-        del robot
-    gc.collect()
-    assert keys() == before
 
 
 def test_robots_can_still_be_copied_and_pickled():

@@ -212,6 +212,15 @@ def test_a_package_that_cannot_be_written_leaves_the_earlier_one(tmp_path, monke
     assert os.listdir(tmp_path) == ["code"]
 
 
+def test_a_package_takes_away_the_files_of_an_earlier_one_that_nobody_changed(tmp_path):
+    folder = generate_c(zoo.scara(), ["gravity", "observer_step"], name="arm").write(tmp_path / "code")
+    (folder / "mine.c").write_text("int mine;")
+    (folder / "arm_two_rate.c").write_text("int changed;")
+    other = generate_c(zoo.scara(), ["gravity"], name="arm", two_rate=False)
+    other.write(folder, force=True)
+    assert set(os.listdir(folder)) == {*other.files, "generated.json", "mine.c", "arm_two_rate.c"}
+
+
 def test_a_joint_whose_name_is_an_identifier_keeps_it():
     arm = zoo.scara()
     names = dict(zip(arm.joint_names, ("Joint 1", "joint_1", "a", "b"), strict=True))

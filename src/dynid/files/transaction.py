@@ -51,7 +51,7 @@ class _Plan(Struct, forbid_unknown_fields=True):
     lock: Annotated[str, Meta(pattern=r"\A\d+ \d+\Z")] | None = None
 
 
-class _Manifest(Struct):
+class Manifest(Struct):
     """What a manifest holds that files are checked against."""
 
     outputs: dict[FileName, Digest]
@@ -75,9 +75,9 @@ class Transaction:
         """What tells this hidden folder from every copy of it."""
         return _identity(self.stage)
 
-    def clear(self, keep: str | None = None) -> None:
-        """Remove what an earlier process left in the hidden folder, but for one entry."""
-        _empty(self.stage, keep)
+    def clear(self) -> None:
+        """Remove what an earlier process left in the hidden folder."""
+        _empty(self.stage)
 
     def commit(self, names: Sequence[str], obsolete: Iterable[str] = ()) -> None:
         """Let the new files take their places.
@@ -146,6 +146,18 @@ def begin(folder: str | os.PathLike[str]) -> Transaction:
     raise ExportError("another process of dynid is writing this folder", path=target, remedy=remedy)
 
 
+@contextlib.contextmanager
+def changing(folder: str | os.PathLike[str]) -> Iterator[Transaction]:
+    """A transaction with an empty hidden folder, to be committed; nothing changes where that fails."""
+    transaction = begin(folder)
+    try:
+        transaction.clear()
+        yield transaction
+    except BaseException:
+        (transaction.release if transaction.is_committed else transaction.discard)()
+        raise
+
+
 def check_targets(folder: Path, names: Iterable[str]) -> None:
     """Check that files can take their places, before the first one does: afterwards there is no way back.
 
@@ -198,7 +210,7 @@ def check_listed(file: Path) -> None:
         return
     remedy = f"Move {file.name} to a folder of its own, or run the command again."
     content = read_json(manifest, odd_names=True, remedy=remedy)
-    facts = as_record(content, _Manifest, path=manifest, remedy=remedy)
+    facts = as_record(content, Manifest, path=manifest, remedy=remedy)
     if not (facts.finished or facts.refused):
         raise DataError("the run is not finished", path=manifest, place="finished", remedy=remedy)
     if file.name not in facts.outputs:
@@ -212,6 +224,16 @@ def changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
     """Names of the files in a folder whose digests are not the listed ones; missing files are left out."""
     there = [(folder / name, digest) for name, digest in digests.items() if os.path.lexists(folder / name)]
     return [path.name for path, digest in there if not path.is_file() or file_digest(path) != digest]
+
+
+def earlier_files(folder: Path, manifest: str) -> set[str]:
+    """Names of the files that a manifest in a folder lists, without those that were changed since."""
+    if not os.path.lexists(folder / manifest):
+        return set()
+    remedy = "Remove it, and the files beside it that dynid wrote."
+    content = read_json(folder / manifest, odd_names=True, remedy=remedy)
+    outputs = as_record(content, Manifest, path=folder / manifest, remedy=remedy).outputs
+    return set(outputs) - set(changed_files(folder, outputs))
 
 
 def stage_of(folder: Path) -> Path:
@@ -307,10 +329,10 @@ def _sweep(stage: Path) -> None:
         entry.unlink()
 
 
-def _empty(stage: Path, keep: str | None = None) -> None:
-    """Remove everything but the lock and one more entry."""
+def _empty(stage: Path) -> None:
+    """Remove everything but the lock."""
     for entry in stage.iterdir():
-        if entry.name in (LOCK, keep):
+        if entry.name == LOCK:
             continue
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)

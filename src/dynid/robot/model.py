@@ -12,7 +12,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -183,6 +183,11 @@ class Robot(ReadOnly):
             joint = next(j for j in self.joints if j.child == name)
             T, name = joint.T_parent_joint @ T, joint.parent
         return -1, T
+
+    @cached_property
+    def compiled(self) -> dict[Hashable, Any]:
+        """Functions that were compiled for this robot: `dynid.kernels` keeps them here, so that they go with it."""
+        return {}
 
     # --- parameters ------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,17 @@ from dynid.errors import DataError, ExportError
 from dynid.files import file_digest, write_atomically
 from dynid.files.records import Digest, FileName, Text, as_record
 from dynid.files.small_files import read_json
-from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_files, check_targets, recover, stage_of
+from dynid.files.transaction import (
+    LOCK,
+    MANIFEST,
+    Transaction,
+    begin,
+    changed_files,
+    changing,
+    check_targets,
+    recover,
+    stage_of,
+)
 from dynid.findings import Finding
 from dynid.report.page import Chapter, Page
 from dynid.report.provenance import settings_chapter
@@ -266,18 +276,13 @@ def rewrite_page(folder: Path, page: Page) -> None:
         ExportError: The folder cannot be written.
     """
     facts = read_run(folder)
-    transaction = begin(folder)
-    try:
-        transaction.clear()
+    with changing(folder) as transaction:
         for name in REPORTS:
             page.write(transaction.stage / name, force=True)
         digests = {name: file_digest(transaction.stage / name) for name in REPORTS}
         facts = {**facts, "outputs": {**facts["outputs"], **digests}}
         write_atomically(transaction.stage / MANIFEST, json.dumps(facts, indent=1) + "\n", force=True)
         transaction.commit([*REPORTS, MANIFEST])
-    except BaseException:
-        (transaction.release if transaction.is_committed else transaction.discard)()
-        raise
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:

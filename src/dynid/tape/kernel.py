@@ -11,21 +11,22 @@ from numpy.typing import ArrayLike
 from dynid.lazy import cached_property
 from dynid.tape.count import OperationCount
 from dynid.tape.count import count as count_operations
-from dynid.tape.program import Program, compile_single
+from dynid.tape.program import Program, compile_single, compile_tape
 from dynid.tape.tape import Tape
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One function of a robot's state, recorded and compiled."""
+    """One function of a robot's state, recorded, and compiled when first called."""
 
     name: str
-    program: Program
+    tape: Tape
+    """The recorded program."""
 
-    @property
-    def tape(self) -> Tape:
-        """The recorded program."""
-        return self.program.tape
+    @cached_property
+    def program(self) -> Program:
+        """The function of many states."""
+        return compile_tape(self.tape)
 
     @property
     def count(self) -> OperationCount:
@@ -35,7 +36,7 @@ class Kernel:
     @cached_property
     def single(self) -> Callable[..., Any]:
         """The function for one state, with an overhead of some hundred nanoseconds: ``single(q, dq, ddq[, out])``."""
-        return compile_single(self.tape)
+        return compile_single(self.tape, program=lambda: self.program)
 
     def __call__(self, *states: ArrayLike, out: Any = None, threads: int = 1) -> Any:
         """Evaluate for one state (n,) or many (N, n); see `dynid.tape.Program`."""

@@ -214,12 +214,15 @@ def compile_tape(tape: Tape, backend: Backend = "auto") -> Program:
     return Program(tape, LlvmExecutor(tape), "llvm")
 
 
-def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Floats]:
+def compile_single(
+    tape: Tape, backend: Backend = "auto", program: Callable[[], Program] | None = None
+) -> Callable[..., Floats]:
     """Make a tape of one output callable for one sample, with the least overhead.
 
     Args:
         tape: the program.
         backend: as for :func:`compile_tape`.
+        program: makes the program for other arguments, if there is one already.
 
     Returns:
         Function ``f(*inputs)``, ``f(*inputs, out)`` or ``f(*inputs, out=out)``. It is fastest with C-contiguous float64
@@ -227,7 +230,7 @@ def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Float
     """
     if len(tape.outputs) != 1:
         raise ArgumentError(f"the tape has {len(tape.outputs)} outputs, not one", remedy="Select one output")
-    program = functools.cache(lambda: compile_tape(tape, backend))  # compiled when first needed
+    many = program or functools.cache(lambda: compile_tape(tape, backend))  # compiled when first needed
 
     def ordinary(*arguments: npt.ArrayLike, out: npt.ArrayLike | None = None, **named: object) -> Floats:
         if named:
@@ -240,7 +243,7 @@ def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Float
         if len(targets) + (out is not None) > 1:
             given = len(arguments) + (out is not None)
             raise ArgumentError(f"{given} arguments given, at most {len(tape.inputs) + 1} expected")
-        result: Floats = program()(*inputs, out=targets[0] if targets else out)
+        result: Floats = many()(*inputs, out=targets[0] if targets else out)
         return result
 
     if not compiles(backend):

@@ -19,7 +19,6 @@ from dynid.kernels import kernel
 from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
-from dynid.tape import compile_single
 
 
 class OnlineLeastSquares:
@@ -73,7 +72,7 @@ class OnlineLeastSquares:
         self._keep = as_number("forgetting", forgetting, above=0.0, most=1.0)
         self._scale = 1.0 / as_row("torque_std", torque_std, robot.dof, same=True, above=0.0)[:, None]
         self._triangle, self._spread = RowTriangle(self.base.rank + 1), RowTriangle(self.base.rank + 1)
-        self._regress: Callable[..., Any] = compile_single(kernel(robot, "regressor", columns=self.base.columns).tape)
+        self._regress: Callable[..., Any] = kernel(robot, "regressor", columns=self.base.columns).single
         self._matrix, self._rows = np.empty((robot.dof, self.base.rank)), np.empty((robot.dof, self.base.rank + 1))
         self.counts = np.zeros(robot.dof, dtype=np.int64)
 

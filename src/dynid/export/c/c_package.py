@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -26,7 +27,8 @@ from dynid.export.c.state_code import StateCode
 from dynid.export.c.tracker_code import tracker_code
 from dynid.export.c.two_rate_code import two_rate_files
 from dynid.export.result_file import SavedResult
-from dynid.files import begin, write_atomically
+from dynid.files import file_digest, write_atomically
+from dynid.files.transaction import changing, earlier_files
 from dynid.kernels import SINGULAR, inertia_matrix
 from dynid.links.identify import Identification
 from dynid.links.significance import PrunedRobot, Significance
@@ -36,8 +38,8 @@ from dynid.robot.model import Robot
 from dynid.safe_text import c_identifier
 from dynid.tape import OperationCount, count
 
-SELFTEST_SAMPLES = 5
-"""States in the generated self-test; a convention that keeps the file short."""
+RECORD = "generated.json"
+"""File of a written package that lists the digests of the others."""
 PARTS = ("observer_step", "load_tracker", "least_squares")
 """Names by which `generate_c` offers functions that keep a state, which have files of their own."""
 
@@ -97,27 +99,26 @@ class CPackage:
     def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Write the files into a folder, which is made if it is missing: all of them, or none.
 
+        Files of a package that was written there before and that nobody has changed since go; ``generated.json`` lists
+        the digests for that.
+
         Raises:
             ExportError: A file exists and ``force`` is False (then nothing is written), or the system rejects it.
         """
         target = Path(folder)
-        there = [name for name in self.files if (target / name).exists()]
+        there = [name for name in (*self.files, RECORD) if (target / name).exists()]
         if there and not force:
             raise ExportError(
                 f"the folder already contains {there[0]}",
                 path=target,
                 remedy="Choose another folder, or overwrite it (--force, force=True).",
             )
-        transaction = begin(target)
-        try:
-            transaction.clear()
+        with changing(target) as transaction:
             for name, content in self.files.items():
                 write_atomically(transaction.stage / name, content)
-            transaction.commit(list(self.files))
-        except BaseException:
-            if not transaction.is_committed:
-                transaction.discard()
-            raise
+            digests = {name: file_digest(transaction.stage / name) for name in self.files}
+            write_atomically(transaction.stage / RECORD, json.dumps({"outputs": digests}, indent=1) + "\n")
+            transaction.commit([*self.files, RECORD], earlier_files(target, RECORD))
         return target
 
     def summary(self) -> str:
@@ -289,7 +290,7 @@ def _check_motion(robot: Robot, doubt: str) -> None:
 
 def _files(text: CodeText) -> dict[str, str]:
     name, tolerance = text.name, TOLERANCE[text.precision]
-    answers = reference(text.model, text.answered, SELFTEST_SAMPLES, varied=False)
+    answers = reference(text.model, text.answered, samples=5, varied=False)  # few: the file stays short
     files = {f"{name}.h": header_text(text), f"{name}.c": source_text(text), **two_rate_files(text)}
     for code in text.parts:
         files |= code.files(name, text.precision)
