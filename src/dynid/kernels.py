@@ -170,7 +170,7 @@ def inverse_dynamics(
         >>> dynid.inverse_dynamics(robot, q, dq, ddq).shape
         (3,)
     """
-    known = getattr(robot, "compiled", _NOTHING).get("inverse_dynamics")
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("inverse_dynamics")
     if known is not None and out is None and threads == 1 and form == "standard":
         return known.single(q, dq, ddq)
     return _evaluate(robot, f"{_prefix(form)}inverse_dynamics", (q, dq, ddq), out, threads)
@@ -208,7 +208,7 @@ def regressor(
         >>> np.allclose(torque, dynid.inverse_dynamics(robot, q, dq, ddq))
         True
     """
-    known = getattr(robot, "compiled", _NOTHING).get("regressor")
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("regressor")
     if known is not None and out is None and threads == 1 and columns is None:
         return known.single(q, dq, ddq)
     if columns is not None:
@@ -224,7 +224,7 @@ def energy_regressor(
     Example:
         >>> energy = dynid.kernels.energy_regressor(robot, q, dq) @ robot.inertial_vector
     """
-    known = getattr(robot, "compiled", _NOTHING).get("energy_regressor")
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("energy_regressor")
     if known is not None and out is None and threads == 1:
         return known.single(q, dq)
     return _evaluate(robot, "energy_regressor", (q, dq), out, threads)
@@ -239,7 +239,7 @@ def momentum_regressor(
         >>> dynid.kernels.momentum_regressor(robot, q, dq).shape
         (3, 30)
     """
-    known = getattr(robot, "compiled", _NOTHING).get("momentum_regressor")
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("momentum_regressor")
     if known is not None and out is None and threads == 1:
         return known.single(q, dq)
     return _evaluate(robot, "momentum_regressor", (q, dq), out, threads)
@@ -252,7 +252,7 @@ def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
         >>> dynid.inertia_matrix(robot, q).shape
         (3, 3)
     """
-    known = getattr(robot, "compiled", _NOTHING).get("inertia_matrix")
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("inertia_matrix")
     if known is not None and out is None and threads == 1:
         return known.single(q)
     return _evaluate(robot, "inertia_matrix", (q,), out, threads)
@@ -265,7 +265,7 @@ def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
         >>> dynid.gravity_torque(robot, [q, q, q, q]).shape
         (4, 3)
     """
-    known = getattr(robot, "compiled", _NOTHING).get("gravity_torque")
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("gravity_torque")
     if known is not None and out is None and threads == 1:
         return known.single(q)
     return _evaluate(robot, "gravity_torque", (q,), out, threads)
@@ -280,7 +280,7 @@ def velocity_torque(
         >>> np.allclose(dynid.kernels.velocity_torque(robot, q, 0 * dq), 0.0)
         True
     """
-    known = getattr(robot, "compiled", _NOTHING).get("velocity_torque")
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("velocity_torque")
     if known is not None and out is None and threads == 1:
         return known.single(q, dq)
     return _evaluate(robot, "velocity_torque", (q, dq), out, threads)
@@ -297,7 +297,7 @@ def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None =
         >>> np.allclose(D @ dq @ dq, dynid.kernels.velocity_torque(robot, q, dq))
         True
     """
-    known = getattr(robot, "compiled", _NOTHING).get("christoffel_coefficients")
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("christoffel_coefficients")
     if known is not None and out is None and threads == 1:
         return known.single(q)
     return _evaluate(robot, "christoffel_coefficients", (q,), out, threads)
@@ -319,7 +319,7 @@ def forward_dynamics(
         >>> np.allclose(dynid.forward_dynamics(robot, q, dq, torque), ddq)
         True
     """
-    known = getattr(robot, "compiled", _NOTHING).get("forward_dynamics")
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("forward_dynamics")
     are_alike = type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape
     if known is not None and threads == 1 and form == "standard" and are_alike:
         return known.single(q, dq, tau)
@@ -384,7 +384,7 @@ def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Flo
         >>> dynid.kernels.link_pose(robot, "link3", q).shape
         (4, 4)
     """
-    known = getattr(robot, "compiled", _NOTHING).get((link, "pose"))
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get((link, "pose"))
     if known is not None and threads == 1:
         return known.single(q)
     require_robot(robot)
@@ -410,7 +410,7 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
         >>> dynid.kernels.link_jacobian(robot, "link3", q).shape
         (6, 3)
     """
-    known = getattr(robot, "compiled", _NOTHING).get((link, axes))
+    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get((link, axes))
     if known is not None and threads == 1:
         return known.single(q)
     require_robot(robot)
@@ -493,5 +493,5 @@ def _evaluate(robot: Robot, what: Hashable, states: tuple[ArrayLike, ...], out: 
         robot.compiled[what] = kernel(robot, str(what))
     known: Kernel = robot.compiled[what]
     if out is None and threads == 1:
-        return np.asarray(known.single(*states))
+        return known.single(*states)
     return np.asarray(known(*states, out=out, threads=threads))

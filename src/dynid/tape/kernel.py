@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.lazy import cached_property
 from dynid.tape.count import OperationCount
 from dynid.tape.count import count as count_operations
@@ -34,7 +35,7 @@ class Kernel:
         return count_operations(self.tape)
 
     @cached_property
-    def single(self) -> Callable[..., Any]:
+    def single(self) -> Callable[..., Floats]:
         """The function for one state, with an overhead of some hundred nanoseconds: ``single(q, dq, ddq[, out])``."""
         return compile_single(self.tape, program=lambda: self.program)
 
