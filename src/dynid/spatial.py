@@ -40,6 +40,14 @@ def cross(a: Array, b: Array) -> Array:
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
+def across(axis: Floats) -> Floats:
+    """A unit vector (3,) across an axis (3,): the coordinate axis that it is least along, turned away from it."""
+    z = axis / np.linalg.norm(axis)
+    x = np.eye(3)[np.argmin(np.abs(z))]
+    x = x - z * (z @ x)
+    return np.asarray(x / np.linalg.norm(x))
+
+
 def turn_about(axis: Array, cosine: Any, sine: Any) -> Array:
     """Rotation by an angle given as (cosine, sine) about a constant unit axis (Rodrigues), (3, 3).
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats, ReadOnly
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DescriptionError, ExportError
-from dynid.spatial import EXACT, ROUNDING, TINY, skew
+from dynid.spatial import EXACT, ROUNDING, skew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,7 +74,7 @@ class Inertia(ReadOnly):
     @property
     def vector(self) -> Floats:
         """``[XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M]`` (10,): the order of the regressor's columns."""
-        return np.concatenate([self.about_origin.ravel()[_UPPER], self.first_moment, [self.mass]])
+        return np.concatenate([self.about_origin[np.triu_indices(3)], self.first_moment, [self.mass]])
 
     @property
     def com(self) -> Floats:
@@ -99,8 +99,7 @@ class Inertia(ReadOnly):
     @property
     def is_physical(self) -> bool:
         """Whether a real body can have these numbers (pseudo-inertia positive semidefinite within rounding)."""
-        eigenvalues = eigvalsh(self.pseudo)
-        return bool(eigenvalues[0] >= -EXACT * max(abs(eigenvalues[-1]), TINY))
+        return self.is_physical_beside(self)
 
     def is_physical_beside(self, whole: Inertia) -> bool:
         """Whether a part of a body can have these numbers, within the rounding of those of the whole body."""
@@ -147,10 +146,6 @@ def _about_origin(mass: float, com: ArrayLike, about_com: ArrayLike) -> dict[str
         raise ArgumentError(f"com has the shape {c.shape}", remedy="Give 3 numbers, along x, y and z [m].")
     about_origin = np.asarray(about_com) - mass * skew(c) @ skew(c)  # [Atkeson1986] eq. (6)
     return {"mass": mass, "first_moment": mass * c, "about_origin": about_origin}
-
-
-_UPPER = np.array([0, 1, 2, 4, 5, 8])
-"""Places of XX, XY, XZ, YY, YZ, ZZ in a tensor, row by row."""
 
 
 def centre_of_mass(inertia: Inertia, link: str) -> Floats:

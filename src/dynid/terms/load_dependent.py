@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from dynid.arrays import Floats
+from dynid.spatial import across
 from dynid.terms.base import (
     JointTerm,
     LinkTorques,
@@ -110,8 +111,7 @@ class BaseTilt(Term):
 def horizontal_axes(gravity: Floats) -> Floats:
     """(2, 3) two unit vectors across gravity and each other, root link's frame."""
     down = gravity / np.linalg.norm(gravity)
-    first = np.cross(down, np.eye(3)[np.argmin(np.abs(down))])
-    first /= np.linalg.norm(first)
+    first = np.cross(down, across(down))
     return np.array([first, np.cross(down, first)])
 
 

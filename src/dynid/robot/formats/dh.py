@@ -20,14 +20,11 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot
-from dynid.robot.parts import Joint, JointKind, JointLimits, Link
+from dynid.robot.parts import ROUNDED_RAD, Joint, JointKind, JointLimits, Link
 from dynid.spatial import EXACT, rotation_about, snap, transform
 from dynid.terms.base import StateTerm
 
 _T = TypeVar("_T")
-ROUNDED_ANGLE = 5e-4
-"""Distance from a multiple of 90 degrees [rad] up to which a number that is called degrees looks like radians: 1.571,
-1.5708, 3.1416 (convention: rounded to three digits)."""
 _X, _Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
 
@@ -193,7 +190,7 @@ def _check_angles(rows: Sequence[DH] | Sequence[StandardDH], degrees: bool) -> N
                     place=f"row {number}",
                     remedy="Give radians, or say that all angles are degrees: from_dh(rows, degrees=True).",
                 )
-            if degrees and turns and abs(angle) < 2.0 * np.pi + 1.0 and abs(angle - turns * np.pi / 2) < ROUNDED_ANGLE:
+            if degrees and turns and abs(angle) < 2.0 * np.pi + 1.0 and abs(angle - turns * np.pi / 2) <= ROUNDED_RAD:
                 raise DescriptionError(
                     f"{name} is {angle:g} degrees, which is a right angle in radians",
                     place=f"row {number}",

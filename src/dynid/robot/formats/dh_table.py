@@ -27,6 +27,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 import numpy as np
 
+from dynid.checks import LARGEST
 from dynid.errors import DescriptionError
 from dynid.files.small_files import read_toml
 from dynid.robot.formats.dh import DH, StandardDH, from_dh
@@ -42,7 +43,7 @@ AngleUnit = Literal["degrees", "radians"]
 JointType = Literal["revolute", "prismatic"]
 CHOICES = {"convention": Convention, "angles": AngleUnit, "type": JointType}
 """Key -> the words that it may have."""
-Number = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]
+Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 """A finite number whose cube does not overflow."""
 REMEDY = "docs/my-robot.md shows a whole table."
 

@@ -18,14 +18,12 @@ from dynid.errors import ArgumentError
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.robot.parts import ROUNDED_RAD
-from dynid.spatial import EXACT, SAME, inverse_transform, transform
+from dynid.spatial import EXACT, SAME, across, inverse_transform, transform
 
 _Vector = Floats
 _Line = tuple[_Vector, _Vector]
 """A point and a unit direction."""
 
-ALONG_X = 0.9
-"""Cosine of the angle to the x axis from which an axis lies along it, so that y serves instead (convention)."""
 STEEP = 0.2
 """Sine of the angle between two axes, seen along the free directions, below which they would meet far away
 (convention)."""
@@ -127,11 +125,11 @@ def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vec
 def _closest_points(first: _Line, second: _Line, tolerance: float) -> tuple[_Vector, _Vector]:
     """Points of two lines that are nearest to each other; of parallel lines, those beside the first line's point."""
     (p, u), (o, v) = first, second
-    across, cosine = np.cross(u, v), u @ v
-    if np.linalg.norm(across) <= tolerance:
+    normal, cosine = np.cross(u, v), u @ v
+    if np.linalg.norm(normal) <= tolerance:
         return p, o + v * (v @ (p - o))
-    s = (u - cosine * v) @ (o - p) / (across @ across)
-    t = (cosine * u - v) @ (o - p) / (across @ across)
+    s = (u - cosine * v) @ (o - p) / (normal @ normal)
+    t = (cosine * u - v) @ (o - p) / (normal @ normal)
     return p + s * u, o + t * v
 
 
@@ -140,7 +138,7 @@ def _frames(axes: Sequence[_Line], sigmas: Sequence[int], tolerance: float) -> l
     lines, root = list(axes), np.zeros(3)
     lines[0] = _axis_line(0, lines, sigmas, root, tolerance)
     p, z = lines[0]
-    foot, x = p - z * (z @ p), _perpendicular(z)  # where the axes leave the choice: beside the root's origin
+    foot, x = p - z * (z @ p), across(z)  # where the axes leave the choice: beside the root's origin
     frames = []
     for j in range(len(lines)):
         z, origin = lines[j][1], foot
@@ -156,27 +154,15 @@ def _common_perpendicular(
     a: _Vector, z: _Vector, b: _Vector, z_next: _Vector, x_before: _Vector, tolerance: float
 ) -> _Vector:
     """Unit x axis from the foot a on axis z to the foot b on the next axis, on the side of the x axis before."""
-    across, way = np.cross(z, z_next), b - a
-    if np.linalg.norm(across) > tolerance:
-        x = across
-    elif np.linalg.norm(way) > SAME:
-        x = way
-    else:
-        x = x_before
+    x, way = np.cross(z, z_next), b - a
+    if np.linalg.norm(x) <= tolerance:
+        x = way if np.linalg.norm(way) > SAME else x_before
     x = x - z * (z @ x)
     x = x / np.linalg.norm(x)
     side = x @ x_before
     if abs(side) <= SAME:  # a right angle to both sides: let d be positive
         side = way @ x
     return x if side >= -SAME else -x
-
-
-def _perpendicular(z: _Vector) -> _Vector:
-    """The root's x axis turned perpendicular to z, or its y axis when z is along x."""
-    x = np.array([1.0, 0.0, 0.0]) if abs(z[0]) < ALONG_X else np.array([0.0, 1.0, 0.0])
-    x -= z * (z @ x)
-    x /= np.linalg.norm(x)
-    return x
 
 
 def _rows(frames: Sequence[Floats], sigmas: Sequence[int], tolerance: float) -> tuple[DH, ...]:

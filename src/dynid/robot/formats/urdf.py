@@ -46,9 +46,6 @@ DYNAMICS: dict[str, type[StateTerm]] = {
 }
 """Attribute of ``<dynamics>`` -> the term it becomes."""
 
-USUAL = 0.02
-"""Difference from the usual gravity [m/s^2] up to which programs assume it unasked (convention: some use 9.8, others
-9.80665 or 9.81)."""
 LOST_GRAVITY = "which the format does not hold: set it where the file is loaded"
 """What a person should know about gravity that is not in a file."""
 _GRAVITY_COMMENT = re.compile(rf"\r?\n[ \t]*<!-- gravity [^>]*, {LOST_GRAVITY} -->")
@@ -182,7 +179,9 @@ def read_inertia(link: Element) -> Inertia:
     T_link_inertial = read_origin(inertial)
     R = T_link_inertial[:3, :3]
     mass = inertial.child("mass").number("value")
-    tensor = inertial_tensor(inertial)
+    values, tensor = inertial.child("inertia"), np.zeros((3, 3))
+    for attribute, (row, column) in TENSOR_ATTRIBUTES.items():
+        tensor[row, column] = tensor[column, row] = values.number(attribute)
     with inertial.at():
         return inertia_about_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
 
@@ -204,20 +203,10 @@ def read_origin(element: Element, *, snap: bool = False) -> Floats:
     return transform(rotation_from_rpy(rpy), origin.numbers("xyz", 3, np.zeros(3)))
 
 
-def inertial_tensor(inertial: Element) -> Floats:
-    """Tensor (3, 3) [kg m^2] about the centre of mass, in the axes of the ``<inertial>``'s own frame."""
-    values = inertial.child("inertia")
-    tensor = np.zeros((3, 3))
-    for attribute, (row, column) in TENSOR_ATTRIBUTES.items():
-        tensor[row, column] = tensor[column, row] = values.number(attribute)
-    return tensor
-
-
 def _joint(element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapping[str, float]) -> Joint:
-    name = element.attribute("name")
-    kind = _kind(element, hold)
-    axis = element.optional_child("axis")
+    name, kind, axis = element.attribute("name"), _kind(element, hold), element.optional_child("axis")
     moves = kind != "fixed"
+    values = {RotorInertia: rotors.get(name, 0.0)} | {DYNAMICS[key]: x for key, x in read_dynamics(element).items()}
     with element.at():
         joint = Joint(
             name=name,
@@ -227,7 +216,7 @@ def _joint(element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapp
             T_parent_joint=read_origin(element, snap=snap),
             axis=axis.numbers("xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
             limits=_limits(element, kind) if moves else JointLimits(),
-            terms=_terms(element, rotors.get(name, 0.0)) if moves else (),
+            terms=tuple(term(value) for term, value in values.items() if value) if moves else (),
         )
         return joint.held_at(hold[name]) if name in hold else joint
 
@@ -259,12 +248,6 @@ def _limits(element: Element, kind: JointKind) -> JointLimits:
     unbounded = {name: np.copysign(np.inf, bound) for name, bound in bounds.items() if abs(bound) >= UNBOUNDED}
     with limit.at():
         return JointLimits(**(bounds | unbounded))
-
-
-def _terms(element: Element, rotor: float) -> tuple[StateTerm, ...]:
-    values = read_dynamics(element)
-    friction = (term(values[attribute]) for attribute, term in DYNAMICS.items() if values[attribute] != 0.0)
-    return (RotorInertia(rotor), *friction) if rotor else tuple(friction)
 
 
 def read_dynamics(joint: Element) -> dict[str, float]:
@@ -336,7 +319,7 @@ def _update_text(
     edits.insert_first(document.root, _gravity_comment(robot))
     for link in robot.links:
         if not is_same_inertia(link.inertia, read_inertia(links[link.name])):
-            _set_inertial(edits, links[link.name], link)
+            edits.set_child(links[link.name], "inertial", _inertial_lines(link))
     for joint in robot.moving_joints:
         element = joints[joint.name]
         present = [read_origin(element, snap=snap) for snap in (False, True)]  # with rounded angles or exact ones
@@ -359,15 +342,6 @@ def _set_child(edits: TextEdits, element: Element, tag: str, attributes: Mapping
             edits.set_attribute(child, name, values)
 
 
-def _set_inertial(edits: TextEdits, element: Element, link: Link) -> None:
-    """Put an inertia in the place of the one that the link has."""
-    lines, inertial = _inertial_lines(link), element.optional_child("inertial")
-    if inertial is None:
-        edits.insert_first(element, lines)
-    else:
-        edits.replace_element(inertial, lines)
-
-
 def _placement(joint: Joint) -> dict[str, Floats]:
     T = joint.T_parent_joint
     return {"xyz": T[:3, 3], "rpy": rpy_from_rotation(T[:3, :3])}
@@ -385,18 +359,16 @@ def describe_lost_gravity(gravity: ArrayLike) -> str:
         >>> from dynid.robot.formats.urdf import describe_lost_gravity
         >>> describe_lost_gravity([0.0, 0.0, 9.81])
         'gravity (0, 0, 9.81) m/s^2, which the format does not hold: set it where the file is loaded'
-        >>> describe_lost_gravity([0.0, 0.0, -9.80665])
+        >>> describe_lost_gravity([0.0, 0.0, -9.81])
         ''
     """
-    vector = np.asarray(gravity, dtype=float)
-    if np.abs(vector - STANDARD_GRAVITY).max() <= USUAL:
+    if np.array_equal(gravity, STANDARD_GRAVITY):
         return ""
-    return f"gravity ({', '.join(f'{value:.6g}' for value in vector)}) m/s^2, {LOST_GRAVITY}"
+    return f"gravity ({', '.join(f'{value:.6g}' for value in np.asarray(gravity))}) m/s^2, {LOST_GRAVITY}"
 
 
 def _gravity_comment(robot: Robot) -> list[str]:
-    note = describe_lost_gravity(robot.gravity)
-    return [f"<!-- {note} -->"] if note else []
+    return [f"<!-- {note} -->" for note in [describe_lost_gravity(robot.gravity)] if note]
 
 
 def _write_lines(robot: Robot) -> list[str]:

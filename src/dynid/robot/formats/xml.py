@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
+from dynid.checks import LARGEST
 from dynid.errors import DescriptionError, ExportError
 from dynid.files.small_files import read_small
 
@@ -28,8 +29,6 @@ MAX_DEPTH = 64
 """Deepest nesting of elements (convention)."""
 MAX_ELEMENTS = 100_000
 """Most elements in one file (convention)."""
-MAX_MAGNITUDE = 1e30
-"""Largest number that is taken for one: its square and cube are still far from overflow."""
 
 _START_TAG = re.compile(rb"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 _FORBIDDEN = re.compile(rb"\0|<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
@@ -145,8 +144,8 @@ class Element:
 
     def plain_number(self, what: str, word: str) -> float:
         """A word as a finite number; ``what`` holds it."""
-        if not _NUMBER.fullmatch(word) or abs(float(word)) > MAX_MAGNITUDE:
-            reason = f"{what} holds '{_short(word)}', which is not a finite number below {MAX_MAGNITUDE:g}"
+        if not _NUMBER.fullmatch(word) or abs(float(word)) > LARGEST:
+            reason = f"{what} holds '{_short(word)}', which is not a finite number below {LARGEST:g}"
             raise self.error(reason, "Give plain SI numbers.")
         return float(word)
 
@@ -278,12 +277,12 @@ class TextEdits:
 
     def set_attribute(self, element: Element, name: str, value: str | ArrayLike) -> None:
         """Give an attribute a text or numbers, in its place or, if it is new, behind the others."""
-        span = self._attribute_span(element, name)
-        if span is None:
-            end = self._tag_close(element)
-            self._edits.append((end, end, f" {name}={_quote(value)}"))
-        else:
-            self._edits.append((*span, _quote(value)))
+        for match in _ATTRIBUTE.finditer(self._data, element.start, element.tag_end):
+            if match.group(1).decode("utf-8") == name:
+                self._edits.append((*match.span(2), _quote(value)))
+                return
+        end = self._tag_close(element)
+        self._edits.append((end, end, f" {name}={_quote(value)}"))
 
     def insert_first(self, element: Element, lines: Iterable[str]) -> None:
         """Add lines of XML as the first child, indented like its neighbours."""
@@ -305,10 +304,13 @@ class TextEdits:
         text = "".join(f"{self._newline}{self._indent(element.children[-1])}{line}" for line in lines)
         self._edits.append((end, end, text))
 
-    def replace_element(self, element: Element, lines: Iterable[str]) -> None:
-        """Put lines of XML in the place of an element."""
-        text = f"{self._newline}{self._indent(element)}".join(lines)
-        self._edits.append((element.start, element.end, text))
+    def set_child(self, element: Element, tag: str, lines: Iterable[str]) -> None:
+        """Put lines of XML in the place of the child with that tag, or first without one."""
+        child = element.optional_child(tag)
+        if child is None:
+            self.insert_first(element, lines)
+        else:
+            self._edits.append((child.start, child.end, f"{self._newline}{self._indent(child)}".join(lines)))
 
     def remove_element(self, element: Element) -> None:
         """Take an element and the space before it away."""
@@ -322,13 +324,6 @@ class TextEdits:
             parts += [self._data[position:start], text.encode("utf-8")]
             position = end
         return b"".join([*parts, self._data[position:]])
-
-    def _attribute_span(self, element: Element, name: str) -> tuple[int, int] | None:
-        """Offsets of the attribute's quoted value and of its end."""
-        for match in _ATTRIBUTE.finditer(self._data, element.start, element.tag_end):
-            if match.group(1).decode("utf-8") == name:
-                return match.span(2)
-        return None
 
     def _is_empty_tag(self, element: Element) -> bool:
         return self._data[element.tag_end - 2 : element.tag_end] == b"/>"

@@ -22,7 +22,7 @@ from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings
 from dynid.robot.formats.xml import Element, element_lines
 from dynid.robot.model import Robot
 from dynid.robot.parts import PlacedTerm
-from dynid.spatial import EXACT, SAME, inverse_transform, rotation_about
+from dynid.spatial import EXACT, SAME, across, inverse_transform, rotation_about
 from dynid.terms.base import StateTerm
 from dynid.terms.coupling import CoupledTerm, Coupling
 from dynid.terms.friction import Viscous
@@ -145,13 +145,13 @@ def _write_harmonic(text: TendonText, robot: Robot, j: int, cosine: float, sine:
             remedy="Leave out the AngleHarmonic terms of this joint.",
         )
     angle = float(np.arctan2(-cosine, sine))
-    across = _across(body.axis)
-    start = body.R_parent_joint @ (RADII[0] * (rotation_about(body.axis, angle) @ across)) + body.p_parent_joint
+    side = across(body.axis)
+    start = body.R_parent_joint @ (RADII[0] * (rotation_about(body.axis, angle) @ side)) + body.p_parent_joint
     names = []
-    for (link, T_body_link), point, side in zip(
-        (ends[0], ends[1]), (start, RADII[1] * across), ("from", "to"), strict=True
+    for (link, T_body_link), point, end in zip(
+        (ends[0], ends[1]), (start, RADII[1] * side), ("from", "to"), strict=True
     ):
-        names.append(text.claim(f"{body.joint.name}_spring_{side}"))
+        names.append(text.claim(f"{body.joint.name}_spring_{end}"))
         position = (inverse_transform(T_body_link) @ np.append(point, 1.0))[:3]
         text.sites[link] += element_lines("site", {"name": names[-1], "pos": position})
     stiffness = float(np.hypot(cosine, sine)) / (RADII[0] * RADII[1])
@@ -165,12 +165,6 @@ def springs_fit(robot: Robot, j: int) -> bool:
     body = robot.bodies[j]
     parent_is_body = body.parent < 0 or bool(robot.bodies[body.parent].inertia.vector.any())
     return parent_is_body and bool(body.inertia.vector.any()) and not body.is_prismatic
-
-
-def _across(axis: Floats) -> Floats:
-    """A unit vector (3,) across an axis (3,)."""
-    v = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-    return np.asarray(v / np.linalg.norm(v))
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

@@ -18,19 +18,15 @@ from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.robot.formats.mesh_paths import follow_assets
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
-from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
 from dynid.robot.formats.mjcf.tendons import TendonText, tendon_text
-from dynid.robot.formats.xml import Element, TextEdits, element_lines, parse_document
+from dynid.robot.formats.xml import TextEdits, element_lines, parse_document
 from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
 from dynid.spatial import SAME, inverse_transform
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
-
-_UPPER = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])  # MuJoCo's order: M11 M22 M33 M12 M13 M23
-
 
 _SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
 """Principal moment [kg m^2] and mass [kg] below which MuJoCo refuses a body (it needs 1e-14 and 1e-15); a dummy link
@@ -98,7 +94,10 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict
     for name, body in model.bodies.items():
         inertia = _with_frames(robot, name, model.frames[name])
         if not is_same_inertia(inertia, present[name]):
-            _set_inertial(edits, model.settings, body, name, inertia)
+            if model.settings.inertia_from_geom == "true":
+                remedy = 'Set inertiafromgeom="auto" in the model file and read it again.'
+                raise ExportError("inertiafromgeom makes MuJoCo ignore <inertial>", path=body.path, remedy=remedy)
+            edits.set_child(body, "inertial", _inertial_lines(inertia, name))
     own = _update_tendons(edits, robot, model, held)
     for joint in robot.moving_joints:
         element = model.joint_elements[joint.name]
@@ -172,25 +171,14 @@ def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
     return total
 
 
-def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name: str, inertia: Inertia) -> None:
-    """Put an inertia in the place of the one that the body has."""
-    if settings.inertia_from_geom == "true":
-        remedy = 'Set inertiafromgeom="auto" in the model file and read it again.'
-        raise ExportError("inertiafromgeom makes MuJoCo ignore <inertial>", path=body.path, remedy=remedy)
-    lines, inertial = _inertial_lines(inertia, name), body.optional_child("inertial")
-    if inertial is None:
-        edits.insert_first(body, lines)
-    else:
-        edits.replace_element(inertial, lines)
-
-
 def _inertial_lines(inertia: Inertia, link: str) -> list[str]:
     """An ``<inertial>`` that MuJoCo accepts, an empty dummy link's too."""
     tensor = inertia.about_com
     tensor = tensor + max(0.0, _SMALLEST_MOMENT - float(eigvalsh(tensor)[0])) * np.eye(3)
     mass = inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS
     pos = centre_of_mass(inertia, link)
-    return element_lines("inertial", {"pos": pos, "mass": mass, "fullinertia": tensor[_UPPER]})
+    order = [*np.diag(tensor), *tensor[np.triu_indices(3, 1)]]  # M11 M22 M33 M12 M13 M23
+    return element_lines("inertial", {"pos": pos, "mass": mass, "fullinertia": order})
 
 
 def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, float]:
