@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -20,11 +19,10 @@ from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot, require_robot
 from dynid.safe_text import c_comment
+from dynid.spatial import SAME
 from dynid.tape import record
 from dynid.tape.expansion import Atom, Expansion, expand_tape
 
-READ_DIGITS = 6
-"""Digits of a coefficient in text and LaTeX, which people read; convention."""
 _ORDER = ("ddq", "dq", "q", "sin", "cos")
 """Factors of a product are written in this order, then other functions: the order of [Atkeson1986] appendix I."""
 
@@ -66,8 +64,9 @@ class Language:
         return text
 
 
-TEXT = Language("text", "{name}{number}", "{x}^{n}", digits=READ_DIGITS)
-LATEX = Language("latex", "{name}_{{{number}}}", "{x}^{{{n}}}", times=" ", digits=READ_DIGITS)
+TEXT = Language("text", "{name}{number}", "{x}^{n}", digits=6)
+LATEX = Language("latex", "{name}_{{{number}}}", "{x}^{{{n}}}", times=" ", digits=6)
+FORMULA = Language("formula", "{name}{number}", "{x}**{n}", digits=12)
 PYTHON = Language("python", "{name}[{index}]", "{x}**{n}")
 _LATEX_INPUTS = {"q": "q", "dq": "\\dot{q}", "ddq": "\\ddot{q}"}
 
@@ -75,14 +74,17 @@ _LATEX_INPUTS = {"q": "q", "dq": "\\dot{q}", "ddq": "\\ddot{q}"}
 class PolynomialPrinter:
     """Writes the polynomials of an expansion in one language."""
 
-    def __init__(self, expansion: Expansion, language: Language) -> None:
+    def __init__(
+        self, expansion: Expansion, language: Language, names: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
         """Find a text for every atom.
 
         Args:
             expansion: The polynomials' atoms.
             language: How they are written.
+            names: Array -> what its elements are called, where not by their number.
         """
-        self.expansion, self.language = expansion, language
+        self.expansion, self.language, self._names = expansion, language, names or {}
         self.factors = [self._factor(place, atom) for place, atom in enumerate(expansion.atoms)]
         self._rank = [self._place_in_product(place, atom) for place, atom in enumerate(expansion.atoms)]
 
@@ -126,6 +128,8 @@ class PolynomialPrinter:
 
     def _factor(self, place: int, atom: Atom) -> str:
         """An input's element; s2 and c2 for sine and cosine of q2; f7 for another function."""
+        if atom.name in self._names:
+            return self._names[atom.name][atom.index]
         if atom.index >= 0:
             name = _LATEX_INPUTS.get(atom.name, atom.name) if self.language is LATEX else atom.name
             return self.language.element.format(name=name, index=atom.index, number=atom.index + 1)
@@ -144,9 +148,6 @@ class PolynomialPrinter:
 
 WIDTH = 110
 """Longest line of text and code [characters]; convention."""
-ROUNDING = 1e-9
-"""Part of the largest entry of a regressor that rounding explains (convention: numerical base parameters reach 1e-12).
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -274,7 +275,7 @@ def _check_base(robot: Robot, base: BaseParameters) -> None:
     if base.grouping.shape[1] == robot.parameter_vector.size:
         Y = regressor(robot, *rng.normal(size=(3, robot.dof)))
         again = Y[:, columns] @ np.linalg.solve(base.grouping[:, columns], base.grouping)
-        if np.allclose(Y, again, atol=ROUNDING * float(np.abs(Y).max())):
+        if np.allclose(Y, again, atol=SAME * float(np.abs(Y).max())):
             return
     raise ArgumentError(
         f"the base parameters do not determine all torques of robot '{robot.name}'",
@@ -320,7 +321,7 @@ def coefficient_expressions(
 
     Returns:
         Name -> formula, such as ``D112``; joints are counted from 1, and of coefficients that are equal by symmetry
-        only that with increasing indices is listed (of D_ijk in j and k). A long formula has lines ``t1 = ...`` first.
+        only that with increasing indices is listed (of D_ijk in j and k). Lines such as ``s2 = sin(q2)`` come first.
 
     Raises:
         ArgumentError: There are no coefficients of this kind.
@@ -333,22 +334,17 @@ def coefficient_expressions(
     if kind not in tuple(_FUNCTIONS):
         raise ArgumentError(f"kind is {kind!r}", remedy=f"Choose from {', '.join(_FUNCTIONS)}.")
     base, function = base_parameters(robot), _FUNCTIONS[kind]
-    names = list(base.names)
 
     def coefficients(q: Any, beta: Any) -> Any:
         theta = np.zeros(len(base.layout), dtype=object)
         theta[list(base.columns)] = beta
         return function(robot, theta, q)
 
-    tape = record(coefficients, q=(robot.dof,), beta=(len(names),))
-    nonzero = tape.sparsity("output")
-    shape = tape.output("output").shape
-    found = {}
-    for index in np.ndindex(*shape):
-        if nonzero[index] and list(index[-2:]) == sorted(index[-2:]):
+    expansion = expand_tape(record(coefficients, q=(robot.dof,), beta=(base.rank,)))
+    printer, found = PolynomialPrinter(expansion, FORMULA, {"beta": base.names}), {}
+    for index, polynomial in np.ndenumerate(expansion.outputs["output"]):
+        if polynomial and list(index[-2:]) == sorted(index[-2:]):
             name = "D" + ("" if robot.dof < 10 else "_").join(str(i + 1) for i in index)
-            text = tape.text("output", index)
-            text = re.sub(r"beta\[(\d+)\]", lambda m: names[int(m[1])], text)
-            text = re.sub(r"q\[(\d+)\]", lambda m: f"q{int(m[1]) + 1}", text)
-            found[name] = re.sub(r"output\[[\d,]+\]", name, text)
+            lines = [*printer.definitions([polynomial]), (name, printer.polynomial(polynomial))]
+            found[name] = "\n".join(f"{left} = {right}" for left, right in lines)
     return found

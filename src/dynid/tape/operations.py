@@ -34,9 +34,6 @@ EVEN = frozenset({Operation.COS, Operation.ABS})
 TRANSCENDENTAL = frozenset({Operation.SIN, Operation.COS, Operation.TANH, Operation.EXP})
 """Functions that no processor instruction computes."""
 
-SYMBOLS = {Operation.ADD: "+", Operation.SUB: "-", Operation.MUL: "*", Operation.DIV: "/"}
-"""The infix operations as people write them."""
-
 
 def is_binary(operation: int) -> bool:
     """True if the operation reads two operands, False if it reads one."""

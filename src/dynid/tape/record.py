@@ -28,6 +28,23 @@ Value = Any
 """A :class:`Scalar`, or a plain float where the value is known while recording."""
 
 
+def _operator(with_scalar: str, with_number: str) -> Callable[[Scalar, Value], Value]:
+    """An operator of scalars: which methods of the recorder serve two scalars, and a scalar and a number."""
+
+    def operate(self: Scalar, other: Value) -> Value:
+        if type(other) is Scalar:
+            return getattr(self.recorder, with_scalar)(self, other)
+        if isinstance(other, Number):
+            return getattr(self.recorder, with_number)(self, float(other))
+        return NotImplemented
+
+    return operate
+
+
+def _function(operation: Operation) -> Callable[[Scalar], Scalar]:
+    return lambda scalar: scalar.recorder.function(operation, scalar)
+
+
 class Scalar:
     """A number that is not known yet: plus or minus one value of the program being recorded.
 
@@ -43,40 +60,15 @@ class Scalar:
         self.node = node
         self.negative = negative
 
-    def __add__(self, other: Value) -> Value:
-        if type(other) is Scalar:
-            return self.recorder.sum(self, other)
-        if isinstance(other, Number):
-            return self.recorder.shift(self, float(other))
-        return NotImplemented
-
-    __radd__ = __add__
+    __add__ = __radd__ = _operator("sum", "shift")
+    __mul__ = __rmul__ = _operator("product", "scale")
+    __truediv__ = _operator("quotient", "divide")
 
     def __sub__(self, other: Value) -> Value:
-        if type(other) is Scalar:
-            return self.recorder.sum(self, -other)
-        if isinstance(other, Number):
-            return self.recorder.shift(self, -float(other))
-        return NotImplemented
+        return self.__add__(-other)
 
     def __rsub__(self, other: Value) -> Value:
         return (-self).__add__(other)
-
-    def __mul__(self, other: Value) -> Value:
-        if type(other) is Scalar:
-            return self.recorder.product(self, other)
-        if isinstance(other, Number):
-            return self.recorder.scale(self, float(other))
-        return NotImplemented
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Value) -> Value:
-        if type(other) is Scalar:
-            return self.recorder.quotient(self, other)
-        if isinstance(other, Number):
-            return self.recorder.divide(self, float(other))
-        return NotImplemented
 
     def __rtruediv__(self, other: Value) -> Value:
         if isinstance(other, Number):
@@ -96,32 +88,10 @@ class Scalar:
     def __pos__(self) -> Scalar:
         return self
 
-    def sin(self) -> Scalar:
-        """Sine."""
-        return self.recorder.function(Operation.SIN, self)
-
-    def cos(self) -> Scalar:
-        """Cosine."""
-        return self.recorder.function(Operation.COS, self)
-
-    def sqrt(self) -> Scalar:
-        """Square root."""
-        return self.recorder.function(Operation.SQRT, self)
-
-    def tanh(self) -> Scalar:
-        """Hyperbolic tangent."""
-        return self.recorder.function(Operation.TANH, self)
-
-    def exp(self) -> Scalar:
-        """Exponential."""
-        return self.recorder.function(Operation.EXP, self)
-
-    def sign(self) -> Scalar:
-        """-1, 0 or 1; the sign of 0 is 0."""
-        return self.recorder.function(Operation.SIGN, self)
-
-    def __abs__(self) -> Scalar:
-        return self.recorder.function(Operation.ABS, self)
+    sin, cos, sqrt, tanh, exp, sign, __abs__ = map(
+        _function, (Operation.SIN, Operation.COS, Operation.SQRT, Operation.TANH, Operation.EXP, Operation.SIGN,
+                    Operation.ABS)
+    )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Scalar and (self.recorder, self.node, self.negative) == (
