@@ -29,19 +29,13 @@ from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, RobotKey, require_robot
+from dynid.spatial import ROUNDING, SAME
 from dynid.tape import Tape, record
 from dynid.tape.kernel import Kernel
 from dynid.tape.program import real_array
 from dynid.terms.base import Dependence
 
 __all__ = ["christoffel_coefficients", "function", "kernel", "link_jacobian", "link_pose", "wrench_regressor"]
-
-
-SINGULAR = 1e-14
-"""Smallest eigenvalue of an inertia matrix, part of the largest parameter, that is no rounding noise (convention)."""
-
-DEFINITE = 1e-9
-"""Smallest eigenvalue of a body's pseudo-inertia, as a part of the largest, that is surely positive (convention)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +325,7 @@ def forward_dynamics(
     evaluate = kernel(robot, f"{_prefix(form)}inertia_and_bias")
     terms = evaluate(*states[:2], threads=threads)
     smallest = eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
-    if smallest <= SINGULAR * float(np.abs(robot.parameter_vector).max()):
+    if smallest <= ROUNDING * float(np.abs(robot.parameter_vector).max()):
         negative = [link.name for link in robot.links if link.inertia.mass < 0.0]
         if negative:
             raise ArgumentError(
@@ -354,7 +348,7 @@ def has_definite_bodies(robot: Robot) -> bool:
     if robot.couplings or not robot.bodies:
         return False
     values = np.array([eigvalsh(body.inertia.pseudo) for body in robot.bodies])
-    return bool(np.all(values[:, 0] > DEFINITE * values[:, -1]))
+    return bool(np.all(values[:, 0] > SAME * values[:, -1]))
 
 
 def wrench_regressor(

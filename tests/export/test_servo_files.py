@@ -13,7 +13,7 @@ import pytest
 import dynid
 from dynid.actuators import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
-from dynid.export.servo_robot import FileNotes, notes_text
+from dynid.export.servo_robot import FileNotes, notes_text, write_servo_mjcf, write_servo_urdf
 from dynid.robot.parts import JointLimits
 from support.planted_servos import chirp, planted
 from support.servo_logs import DATASETS, double_pendulum, go2_motion
@@ -49,7 +49,7 @@ def _in_mujoco(path: Path, motion: CommandedMotion, every: int = 20) -> np.ndarr
 
 def test_mujoco_simulates_the_written_file_as_we_do(tmp_path: Path) -> None:
     found, motion = _found(ServoParameter("effort_limit", start=6.0), ServoParameter("offset", start=0.3))
-    written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
+    written = write_servo_mjcf(found, tmp_path / "servos.xml")
     # the limit of the second joint is never reached: it is no estimate
     assert [text.split(":")[0] for text in written.missing] == ["effort_limit second"]
     assert np.abs(found.simulate(motion) - _in_mujoco(written.path, motion)).max() < 3e-3
@@ -67,7 +67,7 @@ def test_mujoco_simulates_a_motor_with_its_back_emf_and_changed_links(tmp_path: 
     motion = planted(model, model.start, chirp(robot, duration_s=3.0), 1e-4, seed=0)
     assert np.abs(6.0 * (motion.command - motion.position)).max() > 1.0  # the duty cycle is limited
     found = fit_servos(model, [motion])
-    written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
+    written = write_servo_mjcf(found, tmp_path / "servos.xml")
     assert np.abs(found.simulate(motion) - _in_mujoco(written.path, motion)).max() < 3e-3
 
 
@@ -95,7 +95,7 @@ def test_the_written_quadruped_keeps_its_file(hung_up: tuple[Path, ActuatorEstim
     """Free joint, limits of joints, names of actuators and sensors of the robot's own file."""
     mujoco = pytest.importorskip("mujoco")
     folder, found, _ = hung_up
-    written = dynid.export.write_servo_mjcf(found, folder / "free.xml")
+    written = write_servo_mjcf(found, folder / "free.xml")
     assert any("base_joint1: held in the identification" in text for text in written.missing)
     assert any("controls" in text for text in written.missing)
     before, after = (mujoco.MjModel.from_xml_path(str(folder / name)) for name in ("go2.xml", "free.xml"))
@@ -120,7 +120,7 @@ def test_actuators_that_go_take_their_sensors_along(tmp_path: Path) -> None:
     model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.0, ki=2.0), KINDS)
     motion = planted(model, model.start, chirp(robot, duration_s=2.0), 1e-4, seed=0)
     found = fit_servos(model, [motion])
-    written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
+    written = write_servo_mjcf(found, tmp_path / "servos.xml")
     assert {text.split(":")[0] for text in written.missing} == {"ki", "b", "s"}
     loaded = mujoco.MjModel.from_xml_path(str(written.path))
     assert [loaded.actuator(k).name for k in range(loaded.nu)] == ["a", "second_servo"]
@@ -148,13 +148,13 @@ def test_limits_hold_the_motion_where_zeros_move_it_beyond_them(source: str, tmp
     found = fit_servos(model, [motion])
     assert found.beyond_limits == ("first",)
     assert "beyond-limits" in {finding.code for finding in found.findings}
-    written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
+    written = write_servo_mjcf(found, tmp_path / "servos.xml")
     assert any(text.startswith("first: the readings less their zero") for text in written.missing)
     shift = np.array([0.3, 0.0])
     shifted = replace(motion, position=motion.position + shift, command=motion.command + shift)
     simulated = found.simulate(motion) + shift
     assert np.abs(simulated - _in_mujoco(written.path, shifted)).max() < 3e-3
-    urdf = dynid.read_urdf(dynid.export.write_servo_urdf(found, tmp_path / "servos.urdf").path)
+    urdf = dynid.read_urdf(write_servo_urdf(found, tmp_path / "servos.urdf").path)
     assert urdf.moving_joints[0].limits.upper > highest
 
 
@@ -168,16 +168,16 @@ def test_the_text_says_what_is_missing() -> None:
 
 def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
     found, _ = _found(ServoParameter("delay", start=0.01, free=False), ServoParameter("zero", start=0.02, free=False))
-    missing = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml").missing
+    missing = write_servo_mjcf(found, tmp_path / "servos.xml").missing
     assert {text.split(":")[0] for text in missing} == {"delay", "zero"}
-    urdf = dynid.export.write_servo_urdf(found, tmp_path / "servos.urdf")
+    urdf = write_servo_urdf(found, tmp_path / "servos.urdf")
     assert {text.split(":")[0] for text in urdf.missing} == {"delay", "zero", "armature", "the law of the drives"}
     terms = dynid.read_urdf(urdf.path).terms
     np.testing.assert_allclose(terms[0].term.value, found.values[2], rtol=1e-6)
     hanging = replace(found, model=replace(found.model, robot=found.model.robot.with_gravity((0.0, 0.0, 9.81))))
-    urdf = dynid.export.write_servo_urdf(hanging, tmp_path / "hanging.urdf")
+    urdf = write_servo_urdf(hanging, tmp_path / "hanging.urdf")
     assert any(text.startswith("gravity (0, 0, 9.81) m/s^2") for text in urdf.missing)
-    mjcf = dynid.export.write_servo_mjcf(hanging, tmp_path / "hanging.xml")
+    mjcf = write_servo_mjcf(hanging, tmp_path / "hanging.xml")
     assert dynid.read_mjcf(mjcf.path).gravity.tolist() == [0.0, 0.0, 9.81]
 
 

@@ -29,7 +29,8 @@ from dynid.report.report import load_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
-from dynid.runs import DesignMotion, Identify, PlanRecipe, run
+from dynid.runs import Identify, run
+from dynid.runs.plan_run import DesignMotion, PlanRecipe
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 

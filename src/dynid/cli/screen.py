@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -102,29 +101,17 @@ def wrap_lines(text: str, *, tables: bool = True) -> str:
     return "\n".join(lines).replace(_TIE, " ")
 
 
-def print_json(value: object) -> None:
-    """Print a value as JSON; numbers that are not finite become null."""
-    echo(json.dumps(finite_values(value), indent=2, allow_nan=False))
+def print_json(value: object, *, indent: int | None = 2) -> None:
+    """Print a value as JSON, with null for what is not finite; without an indent, in one line."""
+    from dynid.plain_data import json_values
 
-
-def print_json_line(value: object) -> None:
-    """Print a value as one line of JSON, at once: for programs that read while others write."""
-    echo(json.dumps(finite_values(value), allow_nan=False))
+    echo(json.dumps(json_values(value), indent=indent, allow_nan=False))
 
 
 def write_no_more() -> None:
     """Give up the output, whose reader has ended or whose disk is full: Python would try again when it ends."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def finite_values(value: Any) -> Any:
-    """Replace numbers that are not finite by None."""
-    if isinstance(value, dict):
-        return {str(key): finite_values(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite_values(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_verdict(text: str, *, good: bool | None) -> None:

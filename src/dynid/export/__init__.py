@@ -12,7 +12,6 @@ NAMES = {
     "formulas": ["coefficient_expressions", "torque_expressions"],
     "parameter_vectors": ["body_parameters", "with_body_parameters"],
     "servo_config": ["isaac_actuators"],
-    "servo_robot": ["write_servo_mjcf", "write_servo_urdf"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -14,5 +14,3 @@ from dynid.export.formulas import torque_expressions as torque_expressions
 from dynid.export.parameter_vectors import body_parameters as body_parameters
 from dynid.export.parameter_vectors import with_body_parameters as with_body_parameters
 from dynid.export.servo_config import isaac_actuators as isaac_actuators
-from dynid.export.servo_robot import write_servo_mjcf as write_servo_mjcf
-from dynid.export.servo_robot import write_servo_urdf as write_servo_urdf

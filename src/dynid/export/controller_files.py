@@ -39,11 +39,9 @@ from dynid.errors import ArgumentError, ExportError
 from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.load.load import NAMES, Load
+from dynid.robot.model import STANDARD_GRAVITY
 from dynid.safe_text import visible_text
 from dynid.spatial import rpy_from_rotation
-
-GRAVITY = (0.0, 0.0, -9.81)
-"""Gravity along the axes of the world frame [m/s^2]; convention of ROS 2: z points up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +196,7 @@ def ros2_gravity_compensation(
     *,
     frame: str | None = None,
     world_frame: str = "world",
-    gravity: ArrayLike = GRAVITY,
+    gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> ControllerFile:
     """Write ROS 2 parameters with which a wrist sensor's readings lose the weight of a load.
 

@@ -237,10 +237,6 @@ def write_servo_mjcf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
 
     Raises:
         ExportError: The file exists, cannot be written, or the law is none of gains.
-
-    Example:
-        >>> dynid.export.write_servo_mjcf(servos, folder / "servos.xml").path.name
-        'servos.xml'
     """
     kp, kd = drive_gains(found)
     robot = servo_terms(found)
@@ -288,10 +284,6 @@ def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
 
     Raises:
         ExportError: The file exists or cannot be written.
-
-    Example:
-        >>> dynid.export.write_servo_urdf(servos, folder / "servos.urdf").missing[0]
-        'armature: set it in the simulator, or the simulated joint is too light'
     """
     table = found.model.table(found.values)
     robot = _changed_links(found.model.robot.with_terms(), table)

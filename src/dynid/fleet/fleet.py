@@ -46,8 +46,6 @@ from dynid.terms.base import Dependence
 
 FleetData = str | Sequence[str] | Mapping[str, Sequence[Log]]
 """Patterns with ``{arm}`` in them (see `find_logs`), or for each arm its logs."""
-MONTH_DAYS = 30.0
-"""Length of a window of time by default [days] (convention: friction follows the seasons)."""
 
 CHOSEN_CUTOFF = f"chosen from up to {CUTOFF_LOGS} of the logs"
 """Where a cutoff comes from that is chosen now."""
@@ -196,7 +194,7 @@ def identify_fleet(
     *,
     channel_map: ChannelMapSource | None = None,
     store: str | Path | None = None,
-    window_days: float = MONTH_DAYS,
+    window_days: float = 30.0,
     progress: Progress | None = None,
     engine: str = "local",
 ) -> Fleet:

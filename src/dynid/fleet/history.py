@@ -18,15 +18,13 @@ from scipy.stats import t as student
 
 from dynid.arrays import Floats
 from dynid.diagnosis.verdicts import LEVEL
-from dynid.fleet.differences import Difference, is_clear_of_zero, percent
+from dynid.fleet.differences import CLEAR, Difference, is_clear_of_zero, percent
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
 from dynid.links.leaves import Leaf
 
 DAY_S = 86400.0
 """Length of a day [s]."""
-SURE = 3.0
-"""Standard deviations from which on an effect of temperature is stated (convention)."""
 WINDOW_K = 4.0
 """Width of the windows of temperature [K] (convention: friction changes by a few per cent over it)."""
 
@@ -91,7 +89,7 @@ class TemperatureEffect:
     @property
     def is_sure(self) -> bool:
         """Whether it is clear of zero."""
-        return abs(self.per_kelvin) > SURE * self.std
+        return abs(self.per_kelvin) > CLEAR * self.std
 
     @property
     def sentence(self) -> str:

@@ -12,7 +12,6 @@ NAMES = {
     "payload": ["identify_payload"],
     "recognition": ["KnownObject", "recognise", "verify_grasp"],
     "sensing": ["Sensing"],
-    "sensor_faults": ["check_wrench"],
     "sensor_search": ["calibrate_sensor"],
     "wrist": ["identify_load", "identify_load_from_poses"],
 }

@@ -9,7 +9,6 @@ from dynid.load.recognition import KnownObject as KnownObject
 from dynid.load.recognition import recognise as recognise
 from dynid.load.recognition import verify_grasp as verify_grasp
 from dynid.load.sensing import Sensing as Sensing
-from dynid.load.sensor_faults import check_wrench as check_wrench
 from dynid.load.sensor_search import calibrate_sensor as calibrate_sensor
 from dynid.load.wrist import identify_load as identify_load
 from dynid.load.wrist import identify_load_from_poses as identify_load_from_poses

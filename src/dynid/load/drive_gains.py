@@ -25,7 +25,6 @@ from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
 from dynid.load.load import LITTLE, MUCH, SURE, remark
 from dynid.load.load_solver import (
-    RESOLUTION,
     ROUNDS,
     BlockEquations,
     block_meat,
@@ -37,7 +36,7 @@ from dynid.load.payload import Runs, payload_problem
 from dynid.logs.drives import CurrentGains
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.spatial import TINY
+from dynid.spatial import SAME, TINY
 from dynid.tables import Table
 
 HEAVIEST_KG = 1000.0
@@ -172,7 +171,7 @@ def _joint_equations(equations: BlockEquations, joint: int) -> tuple[Floats, Flo
     # the covariance of load / gain is ``L L^T`` times the noise; directions in which it is zero are open
     length = np.maximum(np.linalg.norm(rows[:, :10], axis=0), TINY)
     U, s, Vt = svd(root[:10] * length[:, None], full_matrices=False)
-    good = s > RESOLUTION * s[0]
+    good = s > SAME * s[0]
     A = U[:, good].T / s[good, None] * length
     turn = svd(A / np.maximum(np.linalg.norm(A, axis=0), TINY), full_matrices=False)[0].T
     A, alone = turn @ A / std, std * root @ (turn @ Vt[good]).T  # the load's directions, with the arm's answer to them

@@ -23,10 +23,8 @@ from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh, svd
 from dynid.errors import IdentifiabilityError
 from dynid.load.load import MUCH, Load, remark
-from dynid.spatial import EXACT, TINY
+from dynid.spatial import EXACT, SAME, TINY
 
-RESOLUTION = 1e-9
-"""Smallest relative singular value of the scaled equations that counts as determined; rounding errors are smaller."""
 ROUNDS = 4
 """Rounds of weighting by the residuals of the round before; convention: the weights change little after two."""
 PLAUSIBLE_RADIUS = 0.15
@@ -197,7 +195,7 @@ def solve_minimum_norm(W: Floats, y: Floats) -> tuple[Floats, Floats, Bools]:
     triangle = _triangle(np.column_stack([np.where(seen, W, 0.0) / scale, y]))
     U, s, Vt = svd(triangle[:, :-1])  # all of Vt: fewer equations than unknowns leave directions open, too
     s = np.append(s, np.zeros(len(Vt) - len(s)))
-    good = s > RESOLUTION * s[0]
+    good = s > SAME * s[0]
     undetermined = np.any(np.abs(Vt[~good]) > 1e-5, axis=0)
     reached = np.any(np.abs(Vt[good]) > 1e-5, axis=0)[:, None]  # what is wholly open has no rounding noise
     root = np.where(reached, Vt[good].T, 0.0) / s[good] / scale[:, None]

@@ -134,10 +134,6 @@ def check_wrench(
     Returns:
         Proposals, each with the settings of those before it as well; empty where the settings explain the wrench, or
         where the poses are too few to judge.
-
-    Example:
-        >>> dynid.load.check_wrench(robot, wrist, sensor_frame="link3")
-        ()
     """
     given = sensing or Sensing()
     rigid = replace(given, find=tuple(name for name in given.find if name != "compliance"))

@@ -42,8 +42,6 @@ FEWEST_POSES = 3
 """Number of rests from which on a static log is one of poses; otherwise it is one of slow motion."""
 FORCE, MOMENT = slice(0, 3), slice(3, 6)
 """Rows of a wrench."""
-MASS = 9
-"""Column of the mass."""
 UNIT_ACCELERATIONS = np.array([np.roll(mixed_kinetic_matrix(np.roll(axis, 3)), 3, axis=1).T for axis in np.eye(6)])
 """(6, 6, 10) equations of a load that accelerates by one along x, y, z, then about x, y, z: the change of momentum."""
 
@@ -278,7 +276,7 @@ def _averaged(robot: Robot, run: Experiment, frame: str, data: WrenchData, inter
     # momentum per parameter, its columns of the mass and of the first moments the velocities v and [w x].
     momentum = wrench_regressor(robot.with_gravity(np.zeros(3)), frame, run.q, rest, run.dq)
     linear, angular = momentum[:, FORCE], momentum[:, MOMENT]
-    v, w_cross = linear[:, :, [MASS]], linear[:, :, 6:9]
+    v, w_cross = linear[:, :, [9]], linear[:, :, 6:9]
     # wrench per parameter except dP/dt: gravity, then the force w x p, and the moment w x L + v x p
     remainder = wrench_regressor(robot, frame, run.q, rest, rest)  # [Atkeson1986] eq. (A5)
     remainder[:, FORCE] += w_cross @ linear

@@ -30,10 +30,11 @@ from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import is_lerobot, read_lerobot
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
+from dynid.plain_data import json_values
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.servo_sections import servo_page
 from dynid.robot.model import Robot
-from dynid.runs.protocol import Desk, Task, pick, plain
+from dynid.runs.protocol import Desk, Task, pick
 from dynid.runs.run_folder import RunFolder
 
 SHORTEST = 200
@@ -64,7 +65,7 @@ class ActuatorRun:
             "law": type(found.model.law).__name__,
             "parameters": [
                 pick(e, "name", "kind", "unit", "lower", "upper")
-                | {"joints": [names[j] for j in e.joints], "value": float(value), "std": plain(std),
+                | {"joints": [names[j] for j in e.joints], "value": float(value), "std": json_values(std),
                    "at_bound": e.name in found.at_bound}
                 for e, value, std in zip(found.model.entries, found.values, found.std, strict=True)
             ],

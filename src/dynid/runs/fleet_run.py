@@ -10,18 +10,16 @@ from typing import Any
 
 from dynid.arrays import Floats
 from dynid.export.robot_files import write_robot_files
-from dynid.fleet.fleet import MONTH_DAYS, Fleet, FleetData, identify_fleet
+from dynid.fleet.fleet import Fleet, FleetData, identify_fleet
 from dynid.fleet.history import Window
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
+from dynid.plain_data import json_values
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.model import Robot
-from dynid.runs.protocol import Desk, Task, pick, plain
+from dynid.runs.protocol import Desk, Task, pick
 from dynid.runs.run_folder import RunFolder
-
-SCHEMA = 1
-"""Version of ``fleet.json``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +54,7 @@ class IdentifyFleet(Task[FleetRun]):
     channel_map: ChannelMapSource | None = None
     store: str | Path | None = None
     """Folder in which reduced logs are kept."""
-    window_days: float = MONTH_DAYS
+    window_days: float = 30.0
     """Length of the windows of time [days]."""
     engine: str = "local"
     """Where logs are reduced, as for `dynid.fleet.identify_fleet`."""
@@ -80,7 +78,7 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
     """A fleet as plain data; None stands for a standard deviation that is not known."""
     own = partial(_entries, fleet.own_names, fleet.own_units)
     return {
-        "schema": SCHEMA,
+        "schema": 1,
         "robot": fleet.typical.robot.name,
         "shared": _entries(fleet.shared_names, fleet.shared_units, fleet.pool.shared, fleet.pool.std),
         "arms": {
@@ -107,11 +105,11 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
 
 
 def _temperature(window: Window) -> dict[str, Any]:
-    return {} if window.temperature is None else {"temperature_degC": plain(window.temperature)}
+    return {} if window.temperature is None else {"temperature_degC": json_values(window.temperature)}
 
 
 def _entries(names: Sequence[str], units: Sequence[str], values: Floats, std: Floats) -> list[dict[str, Any]]:
     return [
-        {"name": name, "unit": unit, "value": float(value), "std": plain(deviation)}
+        {"name": name, "unit": unit, "value": float(value), "std": json_values(deviation)}
         for name, unit, value, deviation in zip(names, units, values, std, strict=True)
     ]

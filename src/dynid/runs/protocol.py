@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice, Progress, log_finding
+from dynid.plain_data import json_values
 from dynid.report.page import Chapter, Page
 from dynid.runs.run_folder import RunFolder, RunRequest, open_run
 from dynid.settings import TomlSettings
@@ -86,16 +86,7 @@ class Task(ABC, Generic[Result]):
 
 def pick(item: object, *names: str) -> dict[str, Any]:
     """Fields of a value as JSON holds them."""
-    return {name: plain(getattr(item, name)) for name in names}
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON holds it: None for a number that is not finite."""
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int):
-        return value
-    return [plain(item) for item in value] if isinstance(value, Iterable) else str(value)
+    return {name: json_values(getattr(item, name)) for name in names}
 
 
 def run(
@@ -169,4 +160,6 @@ def _state(value: Any) -> Any:
         return [_state(item) for item in value]
     if files := _files(value):
         return str(files[0])
-    return plain(value) if value is None or isinstance(value, str | int | float | Path) else type(value).__name__
+    if isinstance(value, Path):
+        return str(value)
+    return json_values(value) if value is None or isinstance(value, str | int | float) else type(value).__name__

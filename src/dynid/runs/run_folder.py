@@ -38,8 +38,6 @@ from dynid.report.page import Chapter, Page
 from dynid.report.provenance import settings_chapter
 from dynid.safe_text import visible_text
 
-SCHEMA = 1
-"""Version of ``run.json``."""
 REPORTS = ("report.html", "report.md", "report.json")
 """Files of the report of a run."""
 LOG = "log.txt"
@@ -208,7 +206,7 @@ def open_run(
     out, names = request.path, {*files, *REPORTS, LOG, MANIFEST}
     check_targets(out, names)
     facts = {
-        "schema": SCHEMA, "verb": verb, "command": request.command or f"Python: {verb}", "arguments": request.arguments,
+        "schema": 1, "verb": verb, "command": request.command or f"Python: {verb}", "arguments": request.arguments,
         "options": options, "versions": versions(),
         "inputs": [{"path": str(path), "sha256": file_digest(path)} for path in dict.fromkeys(inputs)],
     }  # fmt: skip

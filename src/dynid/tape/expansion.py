@@ -15,16 +15,12 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
+from dynid.spatial import EXACT, ROUNDING
 from dynid.tape.operations import Operation
 from dynid.tape.tape import Tape
 
 BITS = 8
 """Bits per power in a monomial; no recorded product comes near a power of 256."""
-VANISHING = 1e-14
-"""Coefficients up to this share of the largest one of their polynomial are rounding of sums that cancel (convention).
-"""
-EXACT = 1e-13
-"""Relative difference within which a coefficient is a multiple of one quarter (convention: far above rounding)."""
 MOST_TERMS = 400_000
 """Largest number of monomials in all polynomials together; convention: some hundred megabytes."""
 
@@ -198,7 +194,7 @@ def _sum(a: Expanded, b: Expanded, is_difference: bool) -> Expanded:
 def _tidy(polynomial: Expanded) -> Expanded:
     """Without what rounding left, and with coefficients that are multiples of a quarter made exact."""
     largest = max((abs(value) for value in polynomial.values()), default=0.0)
-    kept = {monomial: value for monomial, value in polynomial.items() if abs(value) > VANISHING * largest}
+    kept = {monomial: value for monomial, value in polynomial.items() if abs(value) > ROUNDING * largest}
     return {monomial: _exact(value) for monomial, value in kept.items()}
 
 

@@ -29,13 +29,14 @@ from dynid.export.c.two_rate_code import two_rate_files
 from dynid.export.result_file import SavedResult
 from dynid.files import file_digest, write_atomically
 from dynid.files.transaction import changing, earlier_files
-from dynid.kernels import SINGULAR, inertia_matrix
+from dynid.kernels import inertia_matrix
 from dynid.links.identify import Identification
 from dynid.links.significance import PrunedRobot, Significance
 from dynid.monitor.observer import ObserverModel
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 from dynid.safe_text import c_identifier
+from dynid.spatial import ROUNDING
 from dynid.tape import OperationCount, count
 
 RECORD = "generated.json"
@@ -279,7 +280,7 @@ def _check_motion(robot: Robot, doubt: str) -> None:
             remedy="Omit forward_dynamics from the functions, or prune with a smaller threshold.",
         )
     inertia = inertia_matrix(robot, np.random.default_rng(0).uniform(-np.pi, np.pi, robot.dof))
-    if np.abs(eigvalsh(inertia)).min() <= SINGULAR * np.abs(inertia).max():
+    if np.abs(eigvalsh(inertia)).min() <= ROUNDING * np.abs(inertia).max():
         joint = robot.joint_names[int(np.argmin(np.abs(np.diag(inertia))))]
         raise DescriptionError(
             f"robot '{robot.name}': joint '{joint}' moves nothing with inertia by itself, so forward dynamics is not "

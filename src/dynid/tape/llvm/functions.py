@@ -26,8 +26,6 @@ _SHIFT = 6755399441055744.0
 _MOST = 2**20
 """Largest number of quarter turns that the reduction handles; see `LIMIT`."""
 _SMALLEST = struct.unpack("<q", struct.pack("<d", _SHIFT))[0] - _MOST  # bits of the sum for as many turns backwards
-_TWO_OVER_PI = 0.6366197723675814
-"""2 / pi."""
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 """pi / 2 as the sum of two doubles."""
 _SINE: tuple[float, ...] = (
@@ -171,7 +169,7 @@ def _sincos() -> str:
     integers = vector(GROUP, "i64")
     pointers = [w.value(f"getelementptr inbounds double, ptr {base}, i64 %i") for base in ("%x", "%sine", "%cosine")]
     x = w.load(pointers[0], 0)
-    shifted = w.fma(x, w.constant(_TWO_OVER_PI), w.addend(_SHIFT))
+    shifted = w.fma(x, w.constant(2.0 / math.pi), w.addend(_SHIFT))
     quadrant = w.value(f"bitcast {w.kind} {shifted} to {integers}")
     beyond = w.value(f"sub {integers} {quadrant}, {integer(_SMALLEST, GROUP)}")
     w.line(f"%seen_next = or {integers} %seen, {beyond}")

@@ -25,13 +25,11 @@ MOST_BYTES = 256 * 2**20
 """Size of the folder above which the oldest entries are removed [bytes]. Convention; a robot takes about 1 MB."""
 KEPT_SHARE = 0.75
 """Share of `MOST_BYTES` that stays when entries are removed, so that this is not needed again at once. Convention."""
-LITTER_AGE_S = 3600.0
-"""Age at which a temporary file must be that of a dead process [s]. Convention: entries are written in milliseconds."""
 _DAY_S = 86400.0
 """An entry that is used counts as new again once a day [s]: reading needs no write each time."""
 _MAGIC = b"dynid object 3\n"
 _KEY = ".key"
-_DIGEST_BYTES = 32
+_DIGEST_BYTES = hashlib.sha256().digest_size
 """Length of a SHA-256 digest and of the secret [bytes]: HMAC advises as many (RFC 2104)."""
 _MAKING_KEY = threading.Lock()
 if hasattr(os, "register_at_fork"):  # the copy of a process must not wait for a thread that it does not have
@@ -91,7 +89,7 @@ class ObjectCache:
         for entry in os.scandir(self.folder):
             with contextlib.suppress(OSError):  # another process removes entries as well
                 found = entry.stat(follow_symlinks=False)
-                if entry.name.startswith(".writing-") and time.time() - found.st_mtime > LITTER_AGE_S:
+                if entry.name.startswith(".writing-") and time.time() - found.st_mtime > _DAY_S:
                     os.unlink(entry.path)
                 elif entry.name.endswith(".o"):
                     entries.append((found.st_mtime, found.st_size, entry.path))
