@@ -10,7 +10,7 @@ import pytest
 import dynid
 from dynid.actuators import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
 from dynid.actuators.servo_equations import ServoEquations
-from dynid.actuators.servo_knowledge import OpenDirection, find_open_directions, left_out_variances
+from dynid.actuators.servo_knowledge import OpenDirection, hidden_directions, left_out_variances
 from dynid.report.sections.servo_sections import servo_table
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum, pendulum
@@ -24,11 +24,9 @@ def _weightless() -> dynid.Robot:
     return pendulum(mass=0.0)
 
 
-def open_before(model: ServoModel, motion: CommandedMotion) -> tuple[OpenDirection, ...]:
+def open_before(model: ServoModel, motion: CommandedMotion) -> list[OpenDirection]:
     """What a motion cannot tell by the derivatives at the first guess."""
-    return find_open_directions(
-        model.entries, model.start, ServoEquations(model, (motion,)).normal(model.start).information
-    )
+    return hidden_directions(model.entries, ServoEquations(model, (motion,)).normal(model.start).information)
 
 
 CASES = [
@@ -78,7 +76,7 @@ def test_torque_off_tells_friction_from_back_emf() -> None:
     on = np.ones_like(motion.command, dtype=bool)
     on[-200:] = False
     model = ServoModel(pendulum(), law, parameters)
-    assert open_before(model, replace(motion, enabled=on)) == ()
+    assert open_before(model, replace(motion, enabled=on)) == []
 
 
 TIED = [
@@ -102,6 +100,23 @@ def test_no_partner_of_an_open_combination_has_an_interval(
     known = np.isfinite(found.std)
     assert len(before) >= 2
     assert (np.abs(found.values - truth)[known] <= 4.0 * found.std[known]).all()
+
+
+@pytest.mark.parametrize("stated", [1.3, 1.5])
+def test_a_gain_stated_too_high_widens_what_it_biases(stated: float) -> None:
+    """Viscous friction would have to be negative: armature, dry friction and delay give way, and say so."""
+    truth = {"armature": 0.03, "viscous": 0.2, "coulomb": 0.15, "delay": 0.02}
+    law = PositionLaw(kp=20.0, kd=1.0)
+    model = ServoModel(pendulum(), law, tuple(ServoParameter(kind, start=value) for kind, value in truth.items()))
+    log = planted(model, model.start, chirp(pendulum()), 2e-4, seed=0)
+    found = dynid.identify_actuators(pendulum(), [log], law=replace(law, kd=stated), parameters=tuple(truth))
+    assert found.binding == ("viscous servo",)
+    assert set(found.biased) == {"armature servo", "coulomb servo", "delay servo"}
+    (bound,) = (finding for finding in found.findings if finding.code == "at-bound")
+    assert "armature servo, coulomb servo, delay servo" in bound.message
+    assert "kd_scale under free" in bound.remedy
+    moved = np.abs(found.values - model.start)[[0, 2, 3]]
+    assert (moved <= 2.0 * found.std[[0, 2, 3]]).all()
 
 
 def test_a_value_at_a_bound_does_not_make_its_partner_known() -> None:

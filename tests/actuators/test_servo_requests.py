@@ -53,7 +53,9 @@ def test_a_law_that_does_not_fit_is_named() -> None:
     found = [(f.code, f.severity) for f in fit_servos(late, [MOTION]).findings]
     assert found == [("law-misfit", "error"), ("at-bound", "warning")]
     rigid = ServoModel(pendulum(), replace(LAW, kp=24.0), ("armature",))
-    assert [(f.code, f.severity) for f in fit_servos(rigid, [MOTION]).findings] == [("law-misfit", "warning")]
+    assert [(f.code, f.severity) for f in fit_servos(rigid, [MOTION]).findings] == [("law-misfit", "error")]
+    smooth = ServoModel(pendulum(), LAW, ("armature", "viscous"))
+    assert [(f.code, f.severity) for f in fit_servos(smooth, [MOTION]).findings] == [("law-misfit", "warning")]
 
 
 @pytest.mark.parametrize(

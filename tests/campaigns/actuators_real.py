@@ -1,6 +1,6 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [xl330-chosen] [so101]``; all by default,
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [so101]``; all by default,
 some minutes.
 """
 
@@ -26,7 +26,6 @@ from dynid.actuators import (
     simulate_servos,
 )
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
-from dynid.actuators.term_choice import LASTING, select_terms
 from support.servo_logs import (
     XL330_DUTY,
     go2_motion,
@@ -41,8 +40,8 @@ from support.servo_logs import (
 XL330 = ("armature", "viscous", "coulomb", "load_drive", "load_external", "offset", "delay", "gain_scale", "kt",
          "resistance")  # fmt: skip
 """Chosen with the leave-one-gain-out errors in view: offset took them from 47 to 39 mrad on average."""
-XL330_LEAST = ("armature", "viscous", "coulomb", "kt", "resistance")
-XL330_MORE = ("load_drive", "load_external", "offset", "delay", "gain_scale", "breakaway", "zero")
+LASTING = 0.95
+"""Correlation of errors of go2, chosen in view of the last 30 % of its log."""
 GO2_COMMON = ("armature", "viscous", "coulomb", "zero")
 GO2_BETTER = ("load_drive", "load_external", "offset", "gain_scale")
 """Chosen with the errors on the last 30 % in view, among eleven sets of terms."""
@@ -91,19 +90,6 @@ def go2() -> None:
             print(f"    {direction}")
 
 
-def xl330_chosen() -> None:
-    """The same, with terms chosen inside two gains and tried on the third."""
-    motions, means = xl330_motions(), []
-    model = ServoModel(pendulum(), MotorLaw(duty_per_gain=XL330_DUTY), XL330_LEAST, candidates=XL330_MORE)
-    for gain in (100, 200, 800):
-        train, test = ([m for m in motions if m.kp is not None and (m.kp[0] == gain) == held] for held in (False, True))
-        choice = select_terms(model, train)
-        found = fit_servos(choice.model, train, test, correlation=choice.chosen.correlation)
-        means.append(1e3 * float(np.mean([error.mean_absolute for error in found.errors if not error.trained])))
-        print(f"xl330, kp {gain} held out: {choice.sentence}; {means[-1]:.1f} mrad")
-    print(f"xl330, chosen inside two gains, the third predicted: {np.mean(means):.1f} mrad on average")
-
-
 def so101_model(signs: tuple[float, float, float]) -> ServoModel:
     """A generic chain with zeros, gains, friction and delays to find; jaw left out."""
     parameters = (
@@ -141,7 +127,6 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    cases = {"xl330": xl330, "go2": go2, "xl330-chosen": xl330_chosen,
-             "so101": so101}  # fmt: skip
+    cases = {"xl330": xl330, "go2": go2, "so101": so101}
     for name in sys.argv[1:] or cases:
         cases[name]()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -12,18 +13,13 @@ from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.kinds import DELAY
 from dynid.actuators.motion import CommandedMotion, compared, stretches_of
 from dynid.actuators.servo_equations import Search, ServoEquations, search_servos
-from dynid.actuators.servo_knowledge import (
-    SIGNED,
-    Blocks,
-    OpenDirection,
-    judge_knowledge,
-    judge_limits,
-    told_inverse,
-)
+from dynid.actuators.servo_knowledge import SIGNED, Knowledge, OpenDirection, judge_knowledge
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.arrays import Floats
 from dynid.checks import as_number
+from dynid.diagnosis.commands import STEP_S, USUAL_S
+from dynid.diagnosis.log_changes import HALF
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.robot.model import Robot
@@ -33,6 +29,8 @@ USABLE = 0.5
 MANY_NOISES = 10.0
 """Error of a simulated motion over the noise of its encoders from which on something is missing in the model.
 Convention: planted servos reach 1; the real logs of xl330 in docs/servos.md lie above it."""
+FOLDS = 3
+"""Parts of a single motion, and groups of several, that are predicted from the others. Convention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +46,9 @@ class MotionError:
     """Mean over time of the sum over joints of the squared error [rad^2 or m^2]."""
     command_rms: float
     """The same root for "the joint is where it was commanded" [rad or m]."""
+    follower_rms: float
+    """The same root for joints that merely follow: ``a + g u(t - lag)``, with the offset, gain and lag of each joint
+    that explain the motions of the fit best [rad or m]."""
     trained: bool
     """Whether the parameters were fitted to this motion."""
     worst: str
@@ -59,17 +60,24 @@ class MotionError:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the simulated motion is far nearer to the encoders than the commands, or as near as their noise."""
-        return self.rms <= max(USABLE * self.command_rms, 2.0 * self.noise)
+        """Whether the simulated motion is at most half as far from the encoders as the commands, and leaves at most half
+        of the squares that joints leave which merely follow them; or is as near as their noise.
+        """
+        follower = float(np.sqrt(HALF)) * self.follower_rms
+        return self.rms <= max(min(USABLE * self.command_rms, follower), 2.0 * self.noise)
 
     @property
     def finding(self) -> Finding | None:
-        """Why the law does not fit this motion, if so."""
+        """Why the law does not fit, if so."""
         if self.is_usable and (self.noise == 0.0 or self.rms <= MANY_NOISES * self.noise):
             return None
-        message = f"the simulated motion is off by {self.rms:.3g} {self.unit} rms, "
-        message += f"the commands themselves by {self.command_rms:.3g} {self.unit}" if not self.is_usable else (
-            f"{self.rms / self.noise:.3g} times the noise")  # fmt: skip
+        message = f"simulated motions are off by {self.rms:.3g} {self.unit} rms, "
+        if self.is_usable:
+            message += f"{self.rms / self.noise:.3g} times the noise"
+        elif self.rms > USABLE * self.command_rms:
+            message += f"the commands themselves by {self.command_rms:.3g} {self.unit}"
+        else:
+            message += f"joints that merely follow late and scaled by {self.follower_rms:.3g} {self.unit}"
         return Finding(
             code="law-misfit",
             severity="warning" if self.is_usable else "error",
@@ -77,7 +85,8 @@ class MotionError:
             message=f"{message}; most of all {self.worst}",
             remedy="The law, its gains (per radian or metre) or its terms miss something; intervals may be too narrow."
             if self.is_usable
-            else "Do not use the values: check the law, its kind, its gains (per radian or metre) and their units.",
+            else "Do not use the values: check the law, its gains (per radian or metre), which joint and axis each "
+            "column belongs to, and that commands and positions are not exchanged.",
             evidence={"rms": self.rms, "commands' rms": self.command_rms, "noise of the encoders": self.noise},
         )
 
@@ -99,6 +108,10 @@ class ActuatorEstimate:
     """What the motions do not tell apart."""
     at_bound: tuple[str, ...]
     """Entries that stand at a bound."""
+    binding: tuple[str, ...]
+    """Those of them that the data want beyond it."""
+    biased: tuple[str, ...]
+    """Entries that this moves by more than chance; their intervals reach to where they would be without the bounds."""
     correlation: float
     """Correlation of errors from sample to sample that was filtered out before squares were summed."""
     errors: tuple[MotionError, ...]
@@ -123,19 +136,41 @@ class ActuatorEstimate:
         return np.stack([low, high], axis=1)
 
     @property
+    def error(self) -> MotionError:
+        """The root mean square over the motions that were not fitted, or over all where there are none."""
+        judged = [error for error in self.errors if not error.trained] or self.errors
+        names = ("rms", "command_rms", "follower_rms", "noise")
+        means: dict[str, Any] = {
+            name: float(np.sqrt(np.mean([getattr(error, name) ** 2 for error in judged]))) for name in names
+        }
+        return replace(max(judged, key=lambda error: error.rms), **means)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the search ended at a minimum, and motions are predicted well enough."""
+        return self.converged and self.error.is_usable
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """What is to be known before the values are used: a search that stopped, a law that does not fit, bounds."""
-        misfits = [error.finding for error in self.errors]
-        found = [finding for finding in misfits if finding is not None]
-        if self.at_bound:
-            stand = {name: float(self.values[self.names.index(name)]) for name in self.at_bound}
-            listed = ", ".join(f"{name} at {value:g}" for name, value in stand.items())
+        misfit = self.error.finding
+        found = [] if misfit is None else [misfit]
+        if self.binding:
+            kinds = {entry.kind for entry in self.model.entries if entry.name in self.binding}
+            then = f"; without it these would be others: {', '.join(self.biased)}" if self.biased else ""
             found.append(Finding(
                 code="at-bound", severity="warning", where="values",
-                message=f"these stand at their bounds, are no estimates and have no intervals: {listed}",
-                remedy="Give other bounds ([lower], [upper]), or take them out: the data want values beyond, or do not "
-                       "show them.",
-                evidence={"values at bounds": len(stand)},
+                message=f"the data want values beyond the bounds: {self._standing(self.binding)}{then}",
+                remedy=("Check kd, or leave it free (kd_scale under free)" if "viscous" in kinds else
+                        "Check the law and its gains, or give other bounds ([lower], [upper])")
+                + "; intervals reach to the values without bounds.",
+                evidence={"values at bounds": len(self.binding)},
+            ))  # fmt: skip
+        if still := [name for name in self.at_bound if name not in self.binding]:
+            found.append(Finding(
+                code="at-bound", severity="warning", where="values",
+                message=f"these stand at their bounds and are no estimates: {self._standing(still)}",
+                remedy="Leave them out, or record motions that show them.", evidence={"values at bounds": len(still)},
             ))  # fmt: skip
         if beyond := self.beyond_limits:
             found.append(Finding(
@@ -152,6 +187,10 @@ class ActuatorEstimate:
                 remedy="The values are no estimates and have no intervals: start from other values ([start]).",
             ))  # fmt: skip
         return tuple(found)
+
+    def _standing(self, names: Sequence[str]) -> str:
+        """Entries with their values."""
+        return ", ".join(f"{name} at {self.values[self.names.index(name)]:g}" for name in names)
 
     @property
     def beyond_limits(self) -> tuple[str, ...]:
@@ -231,37 +270,40 @@ def fit_values(
     return equations, search_servos(equations.normal, equations.cost, model.start, model.bounds)
 
 
+def predict_parts(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[MotionError, ...]:
+    """Errors of motions, or of thirds of a single one, that are each predicted from the others.
+
+    Raises:
+        ArgumentError: A single motion is too short.
+        EstimationError: A simulated motion runs away.
+    """
+    pieces = motions[0].cut_at(*np.arange(1, FOLDS) / FOLDS) if len(motions) == 1 else motions
+    errors = []
+    for fold in range(min(FOLDS, len(pieces))):
+        equations, found = fit_values(model, [piece for k, piece in enumerate(pieces) if k % FOLDS != fold])
+        errors += _motion_errors(model, found.values, equations.motions, stretches_of(pieces[fold::FOLDS]))
+    return tuple(error for error in errors if not error.trained)
+
+
 def _judge(equations: ServoEquations, found: Search, held_out: Sequence[CommandedMotion]) -> ActuatorEstimate:
     """The estimate with its covariance, open directions and errors."""
-    model, values, entries = equations.model, found.values, equations.model.entries
-    lower, upper = model.bounds
-    blocks = Blocks.of(equations, values)
-    at_bound = (values <= lower) | (values >= upper)
-    whole, open_directions = judge_knowledge(blocks, entries, values, at_bound)
-    plain = blocks.variance * np.diagonal(told_inverse(blocks.whole))
-    raised = np.diagonal(whole)[plain > 0.0] / plain[plain > 0.0]  # for what lasts in time
-    variance = blocks.variance * max(1.0, float(np.median(raised)) if raised.size else 1.0)
-    open_directions = judge_limits(equations, values, variance, open_directions)
-    opened = {name for direction in open_directions for name in direction.names}
-    is_open = np.array([entry.name in opened for entry in entries])
-    known = ~at_bound & ~is_open
-    covariance = np.where(np.outer(known, known), whole, np.nan)
-    std = np.where(is_open, np.inf, np.sqrt(np.diagonal(covariance)))
+    model, values = equations.model, found.values
+    known: Knowledge = judge_knowledge(equations, values)
+    covariance, std = known.covariance, known.std
     if not found.converged:  # where a search merely stopped, the curvature says nothing of the distance to the truth
-        covariance, std = np.full_like(covariance, np.nan), np.full(len(entries), np.inf)
+        covariance, std = np.full_like(covariance, np.nan), np.full_like(std, np.inf)
     return ActuatorEstimate(
         model=model.with_values(values),
         values=values,
         std=std,
         covariance=covariance,
-        open_directions=open_directions,
-        at_bound=tuple(entries[k].name for k in np.flatnonzero(at_bound)),
+        open_directions=known.open_directions,
+        **{
+            name: tuple(model.entries[k].name for k in np.flatnonzero(which))
+            for name, which in (("at_bound", known.at_bound), ("binding", known.binds), ("biased", known.biased))
+        },
         correlation=equations.correlation,
-        errors=tuple(
-            motion_error(model, values, motion, trained)
-            for group, trained in ((equations.motions, True), (held_out, False))
-            for motion in group
-        ),
+        errors=tuple(_motion_errors(model, values, equations.motions, held_out)),
         reach=_reach(model, values, (*equations.motions, *held_out)),
         iterations=found.iterations,
         converged=found.converged,
@@ -276,16 +318,30 @@ def _reach(model: ServoModel, values: Floats, motions: Sequence[CommandedMotion]
     return np.stack([lows - zeros, highs - zeros], axis=1)
 
 
-def motion_error(model: ServoModel, values: Floats, motion: CommandedMotion, trained: bool) -> MotionError:
-    """How far the simulated motion is from the measured one.
+def _motion_errors(
+    model: ServoModel, values: Floats, train: Sequence[CommandedMotion], held_out: Sequence[CommandedMotion]
+) -> list[MotionError]:
+    """How far simulated motions are from measured ones: those of the fit, then others.
 
     Raises:
-        EstimationError: The simulated motion runs away.
+        EstimationError: A simulated motion runs away.
     """
-    error, lag = (
+    followers = _fit_followers(train)
+    return [_motion_error(model, values, motion, followers, True) for motion in train] + [
+        _motion_error(model, values, motion, followers, False) for motion in held_out
+    ]
+
+
+def _motion_error(
+    model: ServoModel, values: Floats, motion: CommandedMotion, followers: Floats, trained: bool
+) -> MotionError:
+    offset, gain, lags = followers
+    error, lag, rest = (
         compared(motion.position - other, motion.counted)
-        for other in (simulate_servos(model, values, motion), motion.command)
-    )
+        for other in (
+            simulate_servos(model, values, motion), motion.command, offset + gain * _late_command(motion, lags)
+        )
+    )  # fmt: skip
     counts = np.maximum(1, motion.counts)
     total = float(counts.sum())
     return MotionError(
@@ -294,11 +350,35 @@ def motion_error(model: ServoModel, values: Floats, motion: CommandedMotion, tra
         rms=float(np.sqrt(np.sum(error**2) / total)),
         sum_of_squares=float(np.sum(np.sum(error**2, axis=0) / counts)),
         command_rms=float(np.sqrt(np.sum(lag**2) / total)),
+        follower_rms=float(np.sqrt(np.sum(rest**2) / total)),
         trained=trained,
         worst=motion.joint_names[int(np.argmax(np.sum(error**2, axis=0)))],
         noise=float(np.sqrt(np.mean([_noise(column) ** 2 for column in motion.position.T]))),
         unit=model.unit,
     )
+
+
+def _fit_followers(motions: Sequence[CommandedMotion]) -> Floats:
+    """(3, n) offset [rad or m], gain and lag [s] by which each joint follows its commands best: ``a + g u(t - lag)``."""
+    q = np.concatenate([motion.position for motion in motions])
+    weight = np.concatenate([compared(np.ones_like(motion.position), motion.counted) for motion in motions])
+    weight /= np.maximum(weight.sum(axis=0), 1.0)
+    least, found = np.full(q.shape[1], np.inf), np.zeros((3, q.shape[1]))
+    for lag in np.arange(USUAL_S[0], USUAL_S[1], STEP_S):
+        u = np.concatenate([_late_command(motion, np.full(q.shape[1], lag)) for motion in motions])
+        mean_u, mean_q = (weight * u).sum(axis=0), (weight * q).sum(axis=0)
+        along, size = ((weight * (u - mean_u) * x).sum(axis=0) for x in (q, u))
+        gain = np.maximum(along, 0.0) / np.maximum(size, 1e-300)
+        left = (weight * (q - mean_q - gain * (u - mean_u)) ** 2).sum(axis=0)
+        found = np.where(left < least, [mean_q - gain * mean_u, gain, np.full_like(gain, lag)], found)
+        least = np.minimum(least, left)
+    return found
+
+
+def _late_command(motion: CommandedMotion, lags: Floats) -> Floats:
+    """(N, n) the commands some time before, each joint's by its lag (n,)."""
+    rows = [np.searchsorted(motion.time, motion.time - lag, side="right") - 1 for lag in lags]
+    return np.take_along_axis(motion.command, np.maximum(np.stack(rows, axis=1), 0), axis=0)
 
 
 def _noise(position: Floats) -> float:

@@ -1,13 +1,18 @@
-"""What motions tell about the parameters of servos: their covariance, and what is open.
+"""How well motions tell the parameters of servos: standard deviations, and what stays open.
 
-The errors of a simulated motion are mostly what the model misses: alike for seconds, and different from motion to
-motion. So the estimate is made again, in one linear step, without each block of time in turn, and without each motion:
-``-(A - A_b)^-1 g_b`` with the equations A and the scores g of a block (jackknife of clusters; MacKinnon, Nielsen and
-Webb 2023 advise it for few clusters of unequal weight). Variances are the largest of these and of independent errors.
+Four questions are asked of the equations ``A = J' J`` and scores ``g = J' residuals`` of blocks of time:
 
-A limit of a drive just above what a motion asks for moves a few samples by less than their noise, and its curvature
-there looks like knowledge. So every limit is compared with no limit at all: the sum of squares without it, the other
-entries free to follow by one step. Where that is no larger than noise makes it, only a least value is known.
+1. Which changes of the parameters leave the simulated motions as they are? Directions in which A is singular
+   (`hidden_directions`): parameters that are known together only, or not at all.
+2. How far would the values move with other data? Errors of a simulated motion are mostly what the model misses, alike
+   for seconds and different from motion to motion. So one linear step gives the values without each block of time, and
+   without each motion: ``-(A - A_b)^-1 g_b`` (jackknife of clusters; MacKinnon, Nielsen and Webb 2023 advise it for few
+   clusters of unequal weight). Variances are the largest of these and of independent errors (`Blocks.covariance`).
+3. Does a bound bind? A linear step without the bounds shows where the values want to go; where that is further than the
+   standard deviation allows for, what moves along is biased, and its interval reaches as far (`judge_knowledge`).
+4. Does a limit of the drive act at all? Just above what a motion asks for it moves a few samples by less than their
+   noise, and its curvature there looks like knowledge. So the sum of squares is compared with that without the limit,
+   the others free to follow by one step (`judge_limits`).
 """
 
 from __future__ import annotations
@@ -62,14 +67,29 @@ class OpenDirection:
     """What is known of them, where it is neither "nothing" nor "only together"."""
     at_least: float | None = None
     """Least value of a limit that the motions do not reach, in its unit."""
-    is_vague: bool = False
-    """Whether the motions tell something of it, but less than what is plausible anyway."""
 
     def __str__(self) -> str:
         if len(self.names) == 1:
             why = f"is {self.note}" if self.note else "has no effect on these motions that stands above their noise"
             return f"{self.names[0]} {why}"
         return f"{', '.join(self.names[:-1])} and {self.names[-1]} are {self.note or 'only known together'}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Knowledge:
+    """What the motions of a fit tell of its P entries."""
+
+    covariance: Floats
+    """(P, P); rows and columns of entries that are open or at a bound are NaN."""
+    std: Floats
+    """(P,) standard deviations: infinite where open, NaN at a bound."""
+    open_directions: tuple[OpenDirection, ...]
+    at_bound: Bools
+    """(P,) which entries stand at a bound."""
+    binds: Bools
+    """(P,) which of these the data want beyond it."""
+    biased: Bools
+    """(P,) which others would move, without the bounds, by more than chance does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,27 +116,21 @@ class Blocks:
         motion = np.repeat(np.arange(len(lengths)), counts)
         return cls(A, g, motion, float(squares.sum()) / max(1, freedom))
 
-    @property
-    def whole(self) -> Floats:
-        """(P, P) the equations of all blocks."""
-        return np.asarray(self.A.sum(axis=0))
-
-    def covariance(self, kept: Sequence[int]) -> Floats:
-        """(k, k) covariance of some entries, the others held."""
+    def covariance(self, kept: Bools) -> tuple[Floats, float]:
+        """(P, P) covariance of some entries, zero for the others, and the usual excess over independent errors."""
         rows = np.ix_(kept, kept)
-        A = self.whole[rows]
-        found = self.variance * told_inverse(A)
-        own = np.diagonal(found)
-        groups = [np.arange(len(self.A)), self.motion if self.motion[-1] + 1 >= FEWEST_MOTIONS else None]
-        most = np.array(own)
-        for group in groups:
-            if group is not None:
-                blocks = [self.A[group == b].sum(axis=0)[rows] for b in np.unique(group)]
-                scores = [self.g[group == b].sum(axis=0)[list(kept)] for b in np.unique(group)]
-                most = np.maximum(most, left_out_variances(A, blocks, scores))
+        A, found = self.A.sum(axis=0)[rows], np.zeros(self.A.shape[1:])
+        found[rows] = self.variance * told_inverse(A)
+        own = np.diagonal(found)[kept]
+        most, groups = own, [np.arange(len(self.A)), self.motion]
+        for group in groups if self.motion[-1] + 1 >= FEWEST_MOTIONS else groups[:1]:
+            blocks = [self.A[group == b].sum(axis=0)[rows] for b in np.unique(group)]
+            scores = [self.g[group == b].sum(axis=0)[kept] for b in np.unique(group)]
+            most = np.maximum(most, left_out_variances(A, blocks, scores))
         most = np.minimum(most, own / NO_SIGNAL)  # of what has no effect both are rounding errors
         factor = np.sqrt(most / np.where(own > 0.0, own, np.inf), where=own > 0.0, out=np.ones(len(own)))
-        return np.asarray(found * np.outer(factor, factor))
+        found[rows] *= np.outer(factor, factor)
+        return found, float(np.median(factor[own > 0.0] ** 2)) if (own > 0.0).any() else 1.0
 
 
 def left_out_variances(A: Floats, blocks: Sequence[Floats], scores: Sequence[Floats]) -> Floats:
@@ -159,87 +173,76 @@ def _split_directions(A: Floats) -> tuple[Floats, Floats]:
     return root @ root.T, basis
 
 
-def judge_knowledge(
-    blocks: Blocks, entries: Sequence[Entry], values: Floats, at_bound: Bools
-) -> tuple[Floats, tuple[OpenDirection, ...]]:
-    """Covariance (P, P) of the entries, zero for those at a bound, and what is open.
+def hidden_directions(entries: Sequence[Entry], A: Floats) -> list[OpenDirection]:
+    """Changes of the entries of which equations (P, P) say nothing."""
+    found = []
+    for row in _split_directions(A)[1]:
+        share = np.abs(row) / np.abs(row).max()
+        order = np.argsort(-np.round(share, 2), kind="stable")
+        found.append(OpenDirection(tuple(entries[k].name for k in order if share[k] >= NO_SHARE)))
+    return found
 
-    A value at a bound is no estimate: it counts as free where the others are judged, and the distance by which its
-    release would move them is added. Zero, for what cannot be negative, is no bound of the search but knowledge.
 
-    Args:
-        blocks: What the motions say.
-        entries: The entries of the model.
-        values: (P,) their values.
-        at_bound: (P,) which of them stand at a bound.
+def judge_knowledge(equations: ServoEquations, values: Floats) -> Knowledge:
+    """What the motions tell of the entries at a solution (P,).
+
+    A value at a bound is no estimate: it counts as free where the others are judged. Zero, for what cannot be negative,
+    is knowledge as long as the data do not want it to be negative.
     """
-    pairs = zip(entries, values, strict=True)
-    physical = np.array([entry.lower == 0.0 >= value and entry.kind not in SIGNED for entry, value in pairs])
-    kept = np.flatnonzero(~(at_bound & physical)).tolist()
-    covariance, rows = np.zeros_like(blocks.whole), np.ix_(kept, kept)
-    shift = told_inverse(blocks.whole[rows]) @ np.where(at_bound, blocks.g.sum(axis=0), 0.0)[kept]
-    covariance[rows] = blocks.covariance(kept) + np.outer(shift, shift)
-    return covariance, find_open_directions(entries, values, blocks.whole, np.where(at_bound, 0.0, covariance))
-
-
-def entry_sizes(entries: Sequence[Entry], values: Floats) -> Floats:
-    """(P,) the size of every entry: its value, or the unit of its kind where that is larger."""
-    return np.asarray(np.maximum(np.abs(values), np.array([entry.scale for entry in entries])))
+    entries, (lower, upper) = equations.model.entries, equations.model.bounds
+    at_bound = (values <= lower) | (values >= upper)
+    blocks = Blocks.of(equations, values)
+    A, pull = blocks.A.sum(axis=0), np.where(at_bound, blocks.g.sum(axis=0), 0.0)
+    move = told_inverse(A) @ pull
+    beyond = np.abs(move) > norm.ppf(0.975) * np.sqrt(np.diagonal(blocks.covariance(np.ones_like(at_bound))[0]))
+    negative = np.array([entry.kind in SIGNED for entry in entries])
+    kept = ~at_bound | (beyond | negative | (lower != 0.0) | (values > 0.0))
+    covariance, excess = blocks.covariance(kept)
+    move[kept] = told_inverse(A[np.ix_(kept, kept)]) @ pull[kept]
+    covariance += np.outer(move, move) * np.outer(kept, kept)
+    directions = hidden_directions(entries, A)
+    named = {name for direction in directions for name in direction.names}
+    size = np.where(at_bound, np.inf, _plausible_sizes(entries, values))
+    vague = [k for k in np.flatnonzero(np.sqrt(np.diagonal(covariance)) > size) if entries[k].name not in named]
+    directions += _vague_directions(entries, told_inverse(A), vague)
+    directions = judge_limits(equations, values, blocks.variance * max(1.0, excess), directions)
+    opened = {name for direction in directions for name in direction.names}
+    is_open = np.array([entry.name in opened for entry in entries])
+    known = ~at_bound & ~is_open
+    covariance = np.where(np.outer(known, known), covariance, np.nan)
+    std = np.where(is_open, np.inf, np.sqrt(np.diagonal(covariance)))
+    return Knowledge(covariance, std, tuple(directions), at_bound, at_bound & beyond, ~at_bound & beyond)
 
 
 def _plausible_sizes(entries: Sequence[Entry], values: Floats) -> Floats:
     """(P,) standard deviations above which nothing is known of an entry.
 
-    It is the entry's size, for kinds that may be negative the unit of the kind: their values say nothing of what is
-    plausible. It is no more than the standard deviation of values spread evenly between the bounds.
+    That is its value, or the unit of its kind where that is larger or the value may be negative; and no more than the
+    standard deviation of values spread evenly between the bounds.
     """
     width = np.array([entry.upper - entry.lower for entry in entries]) / np.sqrt(12.0)
     unit = np.array([entry.scale for entry in entries])
     signed = np.array([entry.kind in SIGNED for entry in entries])
-    return np.asarray(np.minimum(np.where(signed, unit, entry_sizes(entries, values)), width))
+    return np.asarray(np.minimum(np.where(signed, unit, np.maximum(np.abs(values), unit)), width))
 
 
-def find_open_directions(
-    entries: Sequence[Entry], values: Floats, information: Floats, covariance: Floats | None = None
-) -> tuple[OpenDirection, ...]:
-    """Changes of the parameters about which the equations say nothing.
-
-    Args:
-        entries: The entries of the model.
-        values: (P,) their values.
-        information: (P, P) ``J' J``.
-        covariance: After a fit the (P, P) covariance: an entry whose standard deviation is larger than its plausible
-            size is then open too.
-    """
-    if not len(entries):
-        return ()
-    inverse, hidden = _split_directions(information)
-    found, named = [], set[int]()
-    for row in hidden:
-        share = np.abs(row) / np.abs(row).max()
-        chosen = [int(k) for k in np.argsort(-np.round(share, 2), kind="stable") if share[k] >= NO_SHARE]
-        named.update(chosen)
-        found.append(OpenDirection(tuple(entries[k].name for k in chosen)))
-    if covariance is None:
-        return tuple(found)
+def _vague_directions(entries: Sequence[Entry], inverse: Floats, left: list[int]) -> list[OpenDirection]:
+    """Entries of which less is known than is plausible anyway, those together that vary together."""
     std = np.sqrt(np.diagonal(inverse))
     correlation = inverse / np.outer(*2 * [np.where(std > 0.0, std, 1.0)])
-    vague = np.sqrt(np.diagonal(covariance)) > _plausible_sizes(entries, values)
-    left = [int(k) for k in np.flatnonzero(vague) if k not in named]
-    while left:  # those together that vary together
+    found = []
+    while left:
         group = [left.pop(0)]
         for k in group:
-            tied = [j for j in left if abs(correlation[k, j]) >= TIED]
-            left = [j for j in left if j not in tied]
-            group += tied
-        lone = len(group) == 1
-        found.append(OpenDirection(tuple(entries[k].name for k in group), VAGUE if lone else "", is_vague=lone))
-    return tuple(found)
+            group += [j for j in left if abs(correlation[k, j]) >= TIED]
+            left = [j for j in left if j not in group]
+        found.append(OpenDirection(tuple(entries[k].name for k in group), VAGUE if len(group) == 1 else ""))
+    return found
 
 
 def judge_limits(
-    equations: ServoEquations, values: Floats, variance: float, directions: tuple[OpenDirection, ...]
-) -> tuple[OpenDirection, ...]:
+    equations: ServoEquations, values: Floats, variance: float, directions: Sequence[OpenDirection]
+) -> list[OpenDirection]:
     """What is open, with the limits that the motions do not tell from no limit at all.
 
     Args:
@@ -260,8 +263,7 @@ def judge_limits(
             note = "not reached by these motions, as far as their noise tells"
             note += f": it is at least {least:.3g} {entry.unit}" if least > entry.lower else ""
             found[entry.name] = OpenDirection((entry.name,), note, at_least=least)
-    kept = [direction for direction in directions if len(direction.names) > 1 or direction.names[0] not in found]
-    return (*kept, *found.values())
+    return [d for d in directions if len(d.names) > 1 or d.names[0] not in found] + list(found.values())
 
 
 def _least_limit(excess: Callable[[float], float], lower: float, upper: float) -> float:

@@ -67,8 +67,6 @@ class ServoModel:
     """The kinds that the servos have; a bare name is free in each joint."""
     step_s: float = 0.0025
     """Longest time step of the simulation [s]; tests/actuators/test_servo_accuracy.py halves it."""
-    candidates: tuple[str, ...] = ()
-    """Kinds that `select_terms` may take up, where they predict motions better."""
     _known: dict[str, ServoParameter] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -89,10 +87,6 @@ class ServoModel:
             table[missing] = ServoParameter(missing, free=False)
         object.__setattr__(self, "_known", table)
         as_number("step_s", self.step_s, above=0.0)
-        for name in self.candidates:
-            if name in table or name not in (*EVERYWHERE, *self.law.kinds):
-                reason = "is a parameter of the model already" if name in table else "is no parameter of the law"
-                raise ArgumentError(f"the candidate '{name}' {reason}", remedy="Take it out of candidates.")
         for parameter in table.values():
             self._check_numbers(parameter)
         _ = self.entries  # refuses values that joints cannot share

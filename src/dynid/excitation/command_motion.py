@@ -97,8 +97,7 @@ def design_commands(
 ) -> CommandPlan:
     """Design commands for a first log without torque, within position, velocity and acceleration limits.
 
-    No model of the drives is needed. With one (``--set law=FILE``), the commands that reveal its parameters best are
-    chosen.
+    No model of the drives is needed.
 
     Args:
         limits: The limits; walls, torques and collisions are not checked.

@@ -15,8 +15,7 @@ from dynid.actuators.kinds import milli
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.recorded_motion import commanded_motion, lost_samples
 from dynid.actuators.servo_files import read_servo_model
-from dynid.actuators.servo_identification import ActuatorEstimate, MotionError, fit_servos
-from dynid.actuators.term_choice import TermChoice, select_terms
+from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos, predict_parts
 from dynid.checks import as_number
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.signals import check_clock, check_limits
@@ -48,10 +47,10 @@ class ActuatorRun:
     found: ActuatorEstimate
     findings: tuple[Finding, ...]
     """What is to be known before the values are used: of the logs, then of the estimate."""
-    choice: TermChoice | None
-    """What was taken up beyond the law, by predicting parts of the logs; None where they are too short for it."""
     motions: tuple[CommandedMotion, ...]
     """The motions of the fit."""
+    judged: str
+    """The motions that the model was judged by, in words."""
     shown: Sequence[CommandedMotion]
     """Stretches that the report draws."""
 
@@ -61,7 +60,7 @@ class ActuatorRun:
         return {
             "robot": found.model.robot.name,
             "verdict": self.verdict,
-            "usable": self.is_usable,
+            "usable": found.is_usable,
             "law": type(found.model.law).__name__,
             "parameters": [
                 pick(e, "name", "kind", "unit", "lower", "upper")
@@ -76,51 +75,20 @@ class ActuatorRun:
                 pick(error, "name", "trained", "unit", "mean_absolute", "rms", "command_rms", "noise", "sum_of_squares")
                 for error in found.errors
             ],
-            "chosen": [] if self.choice is None else list(self.choice.chosen.kinds),
-            "trials": [] if self.choice is None else [
-                pick(trial, "kinds", "correlation", "rms", "kept") | {"folds_better": trial.better}
-                for trial in self.choice.trials
-            ],
         }  # fmt: skip
-
-    @property
-    def judged(self) -> tuple[MotionError, ...]:
-        """Errors of motions that were not fitted: held-out logs, or parts of the logs; else those of the fit."""
-        held = tuple(error for error in self.found.errors if not error.trained)
-        folds = () if self.choice is None else self.choice.chosen.errors
-        return held or folds or self.found.errors
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether the search ended at a minimum, and the model predicts motions far better than the commands do."""
-        return self.found.converged and mean_error(self.judged).is_usable and not any(
-            finding.severity == "error" for finding in self.found.findings
-        )  # fmt: skip
 
     @property
     def verdict(self) -> str:
         """Whether the model is usable, as one sentence."""
-        held = any(not error.trained for error in self.judged)
-        where = "held-out logs" if any(not error.trained for error in self.found.errors) else (
-            "parts of the logs that the fit did not see" if held else "the logs of the fit alone")  # fmt: skip
-        mean, unit = mean_error(self.judged), milli(self.found.model.unit)
-        told = f"{where} are predicted to {1e3 * mean.rms:.3g} {unit} rms"
+        mean, unit = self.found.error, milli(self.found.model.unit)
+        told = f"{self.judged} are predicted to {1e3 * mean.rms:.3g} {unit} rms"
         told += f"; the commands themselves are off by {1e3 * mean.command_rms:.3g} {unit}"
-        return f"{'usable' if self.is_usable else 'NOT USABLE'}: {told}"
+        return f"{'usable' if self.found.is_usable else 'NOT USABLE'}: {told}"
 
     @property
     def exit_code(self) -> int:
         """0, or 1 where the values are of no use."""
-        return int(not self.is_usable)
-
-
-def mean_error(errors: Sequence[MotionError]) -> MotionError:
-    """The root mean square of several errors, as one."""
-    names = ("rms", "command_rms", "noise")
-    means: dict[str, Any] = {
-        name: float(np.sqrt(np.mean([getattr(error, name) ** 2 for error in errors]))) for name in names
-    }
-    return replace(errors[0], **means)
+        return int(not self.found.is_usable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,15 +134,14 @@ class IdentifyServos(Task[ActuatorRun]):
         if share is not None:
             parts = [motion.cut_at(1.0 - share) for motion in motions]
             motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
-        choice = select_terms(model, motions) if _can_be_cut(motions) else None
-        model = model if choice is None else choice.model
-        correlation = 0.0 if choice is None else choice.chosen.correlation
-        found = fit_servos(model, motions, others, correlation=correlation)
+        found, judged = fit_servos(model, motions, others), "held-out logs" if others else "the logs of the fit alone"
+        if not others and (len(motions) > 1 or len(motions[0].time) >= SHORTEST):
+            judged = "parts of the logs that the fit did not see"
+            found = replace(found, errors=(*found.errors, *predict_parts(model, motions)))
         findings = (*told, *more, *_massless(self.robot), *found.findings)
         desk.findings.extend(findings)
-        return ActuatorRun(
-            found=found, findings=findings, choice=choice, motions=motions, shown=stretches_of(others or motions)[:3],
-        )  # fmt: skip
+        shown = stretches_of(others or motions)[:3]
+        return ActuatorRun(found=found, findings=findings, motions=motions, judged=judged, shown=shown)
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
         written, stated = [], _with_gains(result.found, result.motions)
@@ -183,17 +150,12 @@ class IdentifyServos(Task[ActuatorRun]):
                 written.append(FileNotes(name, _write_file(folder, name, stated)))
             except ExportError as error:  # the format cannot hold the law
                 written.append(FileNotes(name, refused=f"{error.reason}. {error.remedy}"))
-        notes = notes_text(written, [] if result.is_usable else [result.verdict])
+        notes = notes_text(written, [] if result.found.is_usable else [result.verdict])
         folder.write("not_in_the_files.txt", notes)
         return result
 
     def page(self, result: ActuatorRun, settings: Sequence[Chapter]) -> Page:
-        return servo_page(result.found, result.shown, settings, result.choice, result.findings)
-
-
-def _can_be_cut(motions: Sequence[CommandedMotion]) -> bool:
-    """Whether parts of the motions can be predicted from others."""
-    return len(motions) > 1 or len(motions[0].time) >= SHORTEST
+        return servo_page(result.found, result.shown, settings, result.findings)
 
 
 def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Path]]:

@@ -9,8 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from dynid.actuators.command_design import refine_commands
-from dynid.actuators.servo_files import read_servo_model
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision_shapes import urdf_hulls
 from dynid.excitation.command_motion import CommandPlan, design_commands
@@ -34,7 +32,7 @@ from dynid.settings import Count, NotNegative, Positive, TomlSettings
 
 Height = Annotated[float, Meta(ge=-100.0, le=100.0, description="a height of the base frame [m]")]
 Scale = Annotated[float, Meta(gt=0.0, le=1.0, description="a share above 0, at most 1")]
-METHOD_KEYS = {"fourier": ("period_s", "time_limit_s"), "energy-points": ("points",), "commands": ("law",)}
+METHOD_KEYS = {"fourier": ("period_s", "time_limit_s"), "energy-points": ("points",)}
 """Settings that only one method reads."""
 HARMONICS = 5
 """Harmonics of a Fourier series (convention)."""
@@ -46,16 +44,13 @@ RATES_HZ = {"fourier": 500.0, "energy-points": 500.0, "commands": 100.0}
 class PlanRecipe(TomlSettings):
     """All settings of a motion design; `dynid.excitation` has more for Python."""
 
-    file_keys: ClassVar[tuple[str, ...]] = ("meshes", "law")
+    file_keys: ClassVar[tuple[str, ...]] = ("meshes",)
 
     method: Literal["fourier", "energy-points", "commands"] = "fourier"
     """How the motion is found: a Fourier series, points whose energies reveal the parameters, joined by fifth-order
     segments (Gautier and Khalil 1992), or stretches of commands for logs without torque."""
     points: Count | None = None
     """Number r of energy differences of "energy-points"; None takes twice the number of base parameters."""
-    law: str | None = None
-    """File with the law of the drives, as for ``dynid actuate``: "commands" are then those that reveal its parameters
-    best; None for stretches that need no model."""
     period_s: Positive = 10.0
     """Period of a Fourier series [s]."""
     scale: Scale = 0.8
@@ -229,9 +224,7 @@ def _design_points(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk:
 
 
 def _design_commands(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> CommandPlan:
-    if recipe.law is None:
-        return design_commands(limits, rate_hz=recipe.rate)
-    return refine_commands(read_servo_model(recipe.law, robot), limits, rate_hz=recipe.rate)
+    return design_commands(limits, rate_hz=recipe.rate)
 
 
 METHODS: Mapping[str, Callable[[Robot, MotionLimits, PlanRecipe, Desk], Excitation | CommandPlan]] = {

@@ -197,27 +197,25 @@ def actuate(run: ActuatorRun) -> Screen:
     """Identify servos from commands and encoders, without torque.
 
     The logs say where the joints were sent and where they went. The command prints armature, friction, gains, delay and
-    the like with their standard deviations, and what the motions do not tell. Terms of the drives are taken up where
-    they predict parts of the logs better (candidates in the law's file names others). With alike = true the same
-    joint of several legs has one value of each parameter. dynid excite --method commands designs motions for such logs.
-    The exit code is 1 if the model is of no use: motions that it was not fitted to are off by more than half of what
-    the commands are off by.
+    the like with their standard deviations, and what the motions do not tell. With alike = true the same joint of
+    several legs has one value of each parameter. dynid excite --method commands designs motions for such logs. The
+    exit code is 1 if the model is of no use: motions that it was not fitted to are off by more than half of what the
+    commands are off by, or hardly less than joints that merely follow their commands late and scaled.
     """
     from dynid.findings import Finding
     from dynid.report.sections.servo_sections import open_sentences, servo_table
 
     (robot, logs, law, chart, out), rows = _given("robot", "logs", "law", "channel_map", "out"), servo_table(run.found)
-    is_open, choice = open_sentences(run.found.open_directions), run.choice
-    better = f"dynid excite {robot} --method commands --set law={law} --out commands"
+    is_open, good = open_sentences(run.found.open_directions), run.found.is_usable
+    better = f"dynid excite {robot} --method commands --out commands"
     keep = f"dynid actuate {robot} {' '.join(logs)} --law {law}{chart} --out servos"
     return Screen(
         verdict=run.verdict,
-        good=run.is_usable,
+        good=good,
         tables=[Table.of(rows.header, rows.rows)],
         findings=[*run.findings, *(Finding(code="open-parameters", severity="warning", where="values", message=line)
                                    for line in is_open)],
-        files=[] if choice is None else [f"Taken up by predicting parts of the logs: {choice.sentence}."],
-        commands=[*([better] if is_open or not run.is_usable else []), *([] if out or not run.is_usable else [keep])],
+        commands=[*([better] if is_open or not good else []), *([] if out or not good else [keep])],
     )  # fmt: skip
 
 
@@ -239,7 +237,7 @@ def actuate(run: ActuatorRun) -> Screen:
         "dynid excite arm.urdf --set scale=0.5 --period 20 --time-limit 60 --out plan",
         "dynid excite arm.urdf --set floor=0.05 --set clearance=0.02 --out plan",
         "dynid excite arm.urdf --method energy-points --set points=30 --acceleration 5 --out plan",
-        "dynid excite arm.urdf --method commands --set law=servo.toml --out commands",
+        "dynid excite arm.urdf --method commands --out commands",
     ],
 )  # fmt: skip
 def excite(run: DesignRun) -> Screen:

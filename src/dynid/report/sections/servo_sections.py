@@ -10,7 +10,6 @@ from dynid.actuators.kinds import KINDS, milli, squared
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.actuators.servo_knowledge import OpenDirection
-from dynid.actuators.term_choice import TermChoice
 from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
@@ -60,16 +59,11 @@ def servo_table(found: ActuatorEstimate) -> Rows:
 
 def _values(found: ActuatorEstimate, findings: Sequence[Finding]) -> Chapter:
     """The parameters with their intervals, and what the motions leave open: at the first guess, and now."""
-    held = [error for error in found.errors if not error.trained]
-    judged = held or list(found.errors)
-    rms, command = (
-        1e3 * float(np.sqrt(np.mean([getattr(error, name) ** 2 for error in judged])))
-        for name in ("rms", "command_rms")
-    )
-    where, unit = "held-out motions" if held else "the motions of the fit", milli(found.model.unit)
+    where = "the motions of the fit" if found.error.trained else "motions that were not fitted"
+    unit = milli(found.model.unit)
     cards = (
-        (f"error of the simulated position on {where}, rms [{unit}]", f"{rms:.3g}"),
-        (f"error of the command itself, rms [{unit}]", f"{command:.3g}"),
+        (f"error of the simulated position on {where}, rms [{unit}]", f"{1e3 * found.error.rms:.3g}"),
+        (f"error of the command itself, rms [{unit}]", f"{1e3 * found.error.command_rms:.3g}"),
         ("parameters", f"{len(found.values)}"),
         ("of these left open", f"{len({name for direction in found.open_directions for name in direction.names})}"),
     )
@@ -89,7 +83,7 @@ def next_steps(found: ActuatorEstimate) -> list[str]:
     steps = []
     if any(error.severity == "error" for error in found.findings):
         return ["Mend the law first; nothing else counts until the simulated motion is nearer than the commands."]
-    if not any(not error.trained for error in found.errors):
+    if found.error.trained:
         steps.append("Try the result on motions that were not fitted: --held-out LOG, or --held-out 30%.")
     if found.open_directions:
         several = any(len(direction.names) > 1 for direction in found.open_directions)
@@ -109,7 +103,7 @@ def next_steps(found: ActuatorEstimate) -> list[str]:
 def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion]) -> Chapter:
     """Errors of the simulated motions, then curves of those that are shown."""
     rows = tuple(
-        (e.name, "trained" if e.trained else "held out", 1e3 * e.mean_absolute, 1e3 * e.rms, 1e3 * e.command_rms,
+        (e.name, "fitted" if e.trained else "not fitted", 1e3 * e.mean_absolute, 1e3 * e.rms, 1e3 * e.command_rms,
          e.sum_of_squares)
         for e in found.errors
     )  # fmt: skip
@@ -149,34 +143,13 @@ def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[st
     return Rows(("joint", "error, rms", "largest", "mean", "range of the motion", "unit"), rows)
 
 
-def choice_table(choice: TermChoice) -> Rows:
-    """One row per model that was tried: what it has beyond the model, its error on parts that it was not fitted to."""
-    rows = tuple(
-        (" + ".join(t.kinds) or "the law itself", t.correlation, 1e3 * t.rms if np.isfinite(t.rms) else None,
-         f"{t.better} of {choice.folds}" if number else "", "taken up" if t.kept and number else "")
-        for number, t in enumerate(choice.trials)
-    )  # fmt: skip
-    return Rows(("with", "correlation", f"predicted, rms [{milli(choice.model.unit)}]", "folds better", ""), rows)
-
-
-def _chosen_terms(choice: TermChoice | None) -> Chapter:
-    """Which terms were chosen inside the training logs, and by what; nothing where the logs are too short for it."""
-    hint = (
-        "Parts of the training logs are predicted from the others. A term is taken up if it lowers the squared "
-        "error by 10 % and improves every fold; held-out logs have no part in it."
-    )
-    return Chapter("Chosen terms", () if choice is None else (Text(hint, "hint"), choice_table(choice)))
-
-
 def servo_page(
     found: ActuatorEstimate,
     shown: Sequence[CommandedMotion] = (),
     extra: Sequence[Chapter] = (),
-    choice: TermChoice | None = None,
     findings: Sequence[Finding] | None = None,
 ) -> Page:
     """The page of identified servos."""
     shown_findings = found.findings if findings is None else findings
-    chapters = [_values(found, shown_findings), _motions(found, shown), _chosen_terms(choice),
-                *extra]  # fmt: skip
+    chapters = [_values(found, shown_findings), _motions(found, shown), *extra]
     return Page.of(f"{found.model.robot.name}: identified servos", chapters)
