@@ -201,7 +201,10 @@ def test_episodes_of_a_lerobot_folder_are_motions(folder: Path, tmp_path: Path) 
     assert "--map lerobot_rad" in refused.output
     done = CliRunner().invoke(main, [*words, "--map", "lerobot_rad"])
     assert done.exit_code == 0, done.output
-    assert [motion["name"] for motion in json.loads(done.stdout)["motions"]] == 2 * ["set 0", "set 1"]  # fitted, then left out
+    assert [motion["name"] for motion in json.loads(done.stdout)["motions"]] == 2 * [
+        "set 0",
+        "set 1",
+    ]  # fitted, then left out
     proposed = CliRunner().invoke(main, ["inspect", str(tmp_path / "set")])
     assert "[reference]" in proposed.stdout, proposed.output
 

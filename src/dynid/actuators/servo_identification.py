@@ -60,8 +60,9 @@ class MotionError:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the simulated motion is at most half as far from the encoders as the commands, and leaves at most half
-        of the squares that joints leave which merely follow them; or is as near as their noise.
+        """Whether it is at most half as far away as the commands, and leaves at most half of the squares of followers.
+
+        A simulated motion that is as near to the encoders as their noise is usable, too.
         """
         follower = float(np.sqrt(HALF)) * self.follower_rms
         return self.rms <= max(min(USABLE * self.command_rms, follower), 2.0 * self.noise)
@@ -359,7 +360,7 @@ def _motion_error(
 
 
 def _fit_followers(motions: Sequence[CommandedMotion]) -> Floats:
-    """(3, n) offset [rad or m], gain and lag [s] by which each joint follows its commands best: ``a + g u(t - lag)``."""
+    """(3, n) offset [rad or m], gain and lag [s] with which each joint follows its commands: ``a + g u(t - lag)``."""
     q = np.concatenate([motion.position for motion in motions])
     weight = np.concatenate([compared(np.ones_like(motion.position), motion.counted) for motion in motions])
     weight /= np.maximum(weight.sum(axis=0), 1.0)
