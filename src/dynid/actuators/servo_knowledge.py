@@ -203,7 +203,9 @@ def judge_knowledge(equations: ServoEquations, values: Floats) -> Knowledge:
     directions = hidden_directions(entries, A)
     named = {name for direction in directions for name in direction.names}
     size = np.where(at_bound, np.inf, _plausible_sizes(entries, values))
-    vague = [k for k in np.flatnonzero(np.sqrt(np.diagonal(covariance)) > size) if entries[k].name not in named]
+    vague = [
+        k for k in np.flatnonzero(np.sqrt(np.diagonal(covariance)) > size).tolist() if entries[k].name not in named
+    ]
     directions += _vague_directions(entries, told_inverse(A), vague)
     directions = judge_limits(equations, values, blocks.variance * max(1.0, excess), directions)
     opened = {name for direction in directions for name in direction.names}
