@@ -12,8 +12,7 @@ The tree::
     ├── EstimationError            an estimator found no trustworthy answer
     ├── NumericalError             a matrix is not finite, or no routine can decompose it
     ├── EngineError                workers were lost, or a cluster cannot be reached
-    └── ExportError                a result cannot be written
-        └── GeneratedCodeMismatch    generated code disagrees with the model
+    └── ExportError                a result cannot be written, or generated code disagrees with the model
 
 Typical use::
 
@@ -37,11 +36,9 @@ __all__ = [
     "EstimationError",
     "ExcitationError",
     "ExportError",
-    "GeneratedCodeMismatch",
     "IdentifiabilityError",
     "LogReadError",
     "NumericalError",
-    "UnreachableLogError",
 ]
 
 
@@ -109,8 +106,4 @@ class EngineError(DynidError):
 
 
 class ExportError(DynidError):
-    """A result cannot be written."""
-
-
-class GeneratedCodeMismatch(ExportError):  # noqa: N818 (the mismatch is the news)
-    """Generated code disagrees with the model it was generated from."""
+    """A result cannot be written, or generated code disagrees with the model it was generated from."""

@@ -13,7 +13,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
-__all__ = ["CODES", "Finding", "QualityReport", "Severity"]
+__all__ = ["CODES", "Finding"]
 
 Severity = Literal["error", "warning", "note"]
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}

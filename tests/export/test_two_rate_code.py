@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from dynid.errors import GeneratedCodeMismatch
+from dynid.errors import ExportError
 from dynid.export.c.c_package import generate_c
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb
@@ -57,5 +57,5 @@ def test_the_check_covers_the_torque_by_two_rates():
     wrong = source.replace("exchange->velocity[slot][i] = velocity[i]", "exchange->velocity[slot][i] = velocity[0]")
     assert wrong != source
     broken = dataclasses.replace(package, files={**package.files, "arm_two_rate.c": wrong})
-    with pytest.raises(GeneratedCodeMismatch, match="two_rate"):
+    with pytest.raises(ExportError, match="two_rate"):
         broken.check(50)

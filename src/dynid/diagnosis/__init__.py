@@ -6,8 +6,7 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "log_check": ["check_recording"],
-    "naming": ["diagnose"],
-    "refinement": ["Delay", "find_delay", "refine_geometry"],
+    "refinement": ["find_delay", "refine_geometry"],
     "runs": ["diagnose_runs"],
 }
 """Module -> its public names, loaded at first use."""

@@ -9,7 +9,7 @@ NAMES = {
     "criteria": ["Criterion"],
     "design": ["design_excitation"],
     "excitation": ["Excitation"],
-    "hulls": ["Hull", "skeleton_hulls"],
+    "hulls": ["skeleton_hulls"],
     "limits": ["MotionLimits", "Workspace"],
     "measured": ["Measured"],
     "energy_points": ["EnergyPoints", "PointSequence", "optimise_points"],

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.errors import ExportError, GeneratedCodeMismatch
+from dynid.errors import ExportError
 from dynid.export.c.c_functions import PARAMETERS, TORQUES, columns_of, record_function
 from dynid.export.c.c_model import LOAD, CodeModel
 from dynid.export.c.c_printer import Precision
@@ -305,7 +305,7 @@ def compare(text: CodeText, found: Floats, answers: Reference, tolerance: float)
     """Compare what a driver wrote (N, outputs) with Python; returns the largest error of each function.
 
     Raises:
-        GeneratedCodeMismatch: An error is beyond the tolerance; the message names the worst sample.
+        ExportError: An error is beyond the tolerance; the message names the worst sample.
     """
     errors = {}
     for name, values in answers.split(found).items():
@@ -315,7 +315,7 @@ def compare(text: CodeText, found: Floats, answers: Reference, tolerance: float)
         if not errors[name] <= tolerance:
             state = ", ".join(f"{key} = {answers.inputs[key][worst].tolist()}" for key in ("q", "dq", "ddq"))
             much = f"{errors[name]:.2e}, more than {tolerance:.0e},"
-            raise GeneratedCodeMismatch(
+            raise ExportError(
                 f"{text.name}_{name} differs by {much} at sample {worst}: {state}",
                 remedy="Report this robot: generated code must agree with Python.",
             )

@@ -86,7 +86,7 @@ class CPackage:
 
         Raises:
             ExportError: There is no compiler, or it rejects the code.
-            GeneratedCodeMismatch: The code and Python disagree beyond `tolerance`; the message names the worst sample.
+            ExportError: The code and Python disagree beyond `tolerance`; the message names the worst sample.
         """
         text = self.text
         answers = reference(text.model, text.answered, as_whole("samples", samples, least=1), seed)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.errors import GeneratedCodeMismatch
+from dynid.errors import ExportError
 from dynid.export.c.c_check import Driver
 from dynid.export.c.c_printer import Precision
 from dynid.export.c.state_code import StateCode
@@ -134,7 +134,7 @@ def check_observer(model: ObserverModel, name: str, precision: Precision, tolera
 
     Raises:
         ExportError: There is no compiler, or it rejects the code.
-        GeneratedCodeMismatch: The error is beyond the tolerance.
+        ExportError: The error is beyond the tolerance.
     """
     n, kind = model.robot.dof, np.float32 if precision == "float" else np.float64
     rows = wandering_states(n).astype(kind).astype(np.float64)
@@ -144,7 +144,7 @@ def check_observer(model: ObserverModel, name: str, precision: Precision, tolera
     size = float(np.abs(observer.state[:n]).max() / rows[0, -1] + np.abs(expected).max())
     error = float(np.abs(found - expected).max() / size)
     if not error <= tolerance:
-        raise GeneratedCodeMismatch(
+        raise ExportError(
             f"{name}_observer_step differs by {error:.2e}, more than {tolerance:.0e}",
             remedy="Report this robot: generated code must agree with Python.",
         )
