@@ -1,8 +1,6 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid.diagnosis.log_check import check_recording as check_recording
-from dynid.diagnosis.naming import diagnose as diagnose
-from dynid.diagnosis.refinement import Delay as Delay
 from dynid.diagnosis.refinement import find_delay as find_delay
 from dynid.diagnosis.refinement import refine_geometry as refine_geometry
 from dynid.diagnosis.runs import diagnose_runs as diagnose_runs

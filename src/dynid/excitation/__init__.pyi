@@ -7,7 +7,6 @@ from dynid.excitation.energy_points import EnergyPoints as EnergyPoints
 from dynid.excitation.energy_points import PointSequence as PointSequence
 from dynid.excitation.energy_points import optimise_points as optimise_points
 from dynid.excitation.excitation import Excitation as Excitation
-from dynid.excitation.hulls import Hull as Hull
 from dynid.excitation.hulls import skeleton_hulls as skeleton_hulls
 from dynid.excitation.limits import MotionLimits as MotionLimits
 from dynid.excitation.limits import Workspace as Workspace
