@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dynid.dynamics.inertia_matrix import gravity_torque, motor_inertia_matrix
-from dynid.dynamics.kinematics import body_poses, body_velocities, joint_rotation, lever
+from dynid.dynamics.inertia_matrix import gravity_torque, momentum, motor_inertia_matrix, own_composite
+from dynid.dynamics.kinematics import Pair, body_poses, body_velocities, carry_wrench
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross
 
@@ -62,48 +62,33 @@ def momentum_balance(robot: Robot, theta: Array, q: Array, dq: Array) -> dict[st
         q: (n,) joint positions [rad or m].
         dq: (n,) joint velocities.
     """
-    momentum, force = _link_momentum(robot, theta, q, dq)
+    links, force = _link_momentum(robot, theta, q, dq)
     rotors = motor_inertia_matrix(robot, theta)
-    return {"momentum": momentum + rotors @ dq, "force": force - gravity_torque(robot, theta, q)}
+    return {"momentum": links + rotors @ dq, "force": force - gravity_torque(robot, theta, q)}
 
 
 def _link_momentum(robot: Robot, theta: Array, q: Array, dq: Array) -> tuple[Array, Array]:
     """Momentum of the links (n,) and ``dT/dq`` (n,)."""
     count, velocities = robot.dof, body_velocities(robot, q, dq)
-    linear: list[Array] = [np.zeros(3) for _ in range(count)]
-    angular: list[Array] = [np.zeros(3) for _ in range(count)]
-    momentum: list[Any] = [0.0] * count
+    carried: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in range(count)]
+    momenta: list[Any] = [0.0] * count
     force: list[Any] = [0.0] * count
     for j in reversed(range(count)):
         body, (w, v) = robot.bodies[j], velocities[j]
-        own = _own_momentum(theta[10 * j : 10 * j + 10], w, v)
-        push, turn = linear[j] + own[0], angular[j] + own[1]
-        momentum[j] = body.axis @ (push if body.is_prismatic else turn)
+        own = momentum(own_composite(theta[10 * j : 10 * j + 10]), (w, v))
+        turn, push = carried[j][0] + own[0], carried[j][1] + own[1]
+        momenta[j] = body.axis @ (push if body.is_prismatic else turn)
         # turning the joint turns the velocity that arrives at it: dV/dq = V x axis
         change = cross(push, w) if body.is_prismatic else cross(turn, w) + cross(push, v)
         force[j] = body.axis @ change
         if body.parent >= 0:
-            arm, rotation = lever(body, q[j]), joint_rotation(body, q[j])
-            turn = turn + cross(body.axis * arm.along, push)
-            push = body.R_parent_joint @ (rotation @ push)
-            turn = body.R_parent_joint @ (rotation @ turn) + cross(arm.across, push)
-            linear[body.parent] = linear[body.parent] + push
-            angular[body.parent] = angular[body.parent] + turn
-    return np.array(momentum), np.array(force)
-
-
-def _own_momentum(theta: Array, w: Array, v: Array) -> tuple[Array, Array]:
-    """Linear momentum (3,) and angular momentum about the origin (3,) of one body, in its frame."""
-    xx, xy, xz, yy, yz, zz = theta[:6]
-    h, m = theta[6:9], theta[9]
-    spinning = np.array(
-        [xx * w[0] + xy * w[1] + xz * w[2], xy * w[0] + yy * w[1] + yz * w[2], xz * w[0] + yz * w[1] + zz * w[2]]
-    )
-    return v * m + cross(w, h), spinning + cross(h, v)
+            turn, push = carry_wrench(body, q[j], (turn, push))
+            carried[body.parent] = carried[body.parent][0] + turn, carried[body.parent][1] + push
+    return np.array(momenta), np.array(force)
 
 
 def total_energy(robot: Robot, theta: Array, q: Array, dq: Array) -> Array:
     """Energy of links and rotors [J]: kinetic, and potential in gravity with zero at the origin of the root frame."""
-    momentum = momentum_balance(robot, theta, q, dq)["momentum"]
+    moving = momentum_balance(robot, theta, q, dq)["momentum"] @ dq
     potential = potential_energy_row(robot, q) @ theta[: 10 * robot.dof]
-    return np.array([0.5 * (momentum @ dq) + potential])
+    return np.array([0.5 * moving + potential])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynid.dynamics.inverse_dynamics import backward_pass
-from dynid.dynamics.kinematics import ROUNDING, BodyMotion, joint_rotation, lever, spin
+from dynid.dynamics.kinematics import ROUNDING, BodyMotion, Pair, carry_wrench, joint_rotation, lever, spin, unit_motion
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, turn_about
 
@@ -20,7 +20,7 @@ Composite = tuple[Any, Array, Array]
 
 def composite_bodies(robot: Robot, theta: Array, q: Array) -> list[Composite]:
     """Mass properties of every body together with all bodies beyond it, in its frame ([Izaguirre1992] (15)-(17))."""
-    composites: list[Composite] = [_own_composite(theta[10 * j : 10 * j + 10]) for j in range(robot.dof)]
+    composites: list[Composite] = [own_composite(theta[10 * j : 10 * j + 10]) for j in range(robot.dof)]
     for j in reversed(range(robot.dof)):
         body = robot.bodies[j]
         if body.parent < 0:
@@ -97,34 +97,33 @@ def rotate_composite(R: Array, composite: Composite) -> Composite:
     return mass, R @ h, placed
 
 
-def _own_composite(theta: Array) -> Composite:
+def own_composite(theta: Array) -> Composite:
+    """Mass properties of a single body with parameters (10,)."""
     xx, xy, xz, yy, yz, zz, mx, my, mz, m = theta
     return m, np.array([mx, my, mz]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
+def momentum(composite: Composite, motion: Pair) -> Pair:
+    """Momentum of a body that moves: about its origin ``J w + h x v``, linear ``m v + w x h``."""
+    (mass, h, tensor), (w, v) = composite, motion
+    return tensor @ w + cross(h, v), v * mass + cross(w, h)
+
+
 def change_frame(T: Array, theta: Array) -> Array:
     """Ten parameters (10,) of a body in a frame in which its own frame has the pose T (4, 4)."""
-    m, h, J = move_origin(rotate_composite(T[:3, :3], _own_composite(theta)), T[:3, 3])
+    m, h, J = move_origin(rotate_composite(T[:3, :3], own_composite(theta)), T[:3, 3])
     return np.array([J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2], *h, m])
 
 
 def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
     """Inertia matrix M(q) (n, n), rotor inertias and couplings included ([Izaguirre1992] eqs. (9), (11))."""
     M: Any = np.full((robot.dof, robot.dof), 0.0, dtype=object)
-    for j, (mass, h, tensor) in enumerate(composite_bodies(robot, theta, q)):
-        body = robot.bodies[j]
-        u = body.axis
-        # wrench that accelerates the composite body by one unit of joint j
-        force, moment = (u * mass, cross(h, u)) if body.is_prismatic else (cross(u, h), tensor @ u)
-        M[j, j] = u @ (force if body.is_prismatic else moment)
-        i = j
-        while body.parent >= 0:
-            arm, turn = lever(body, q[i]), joint_rotation(body, q[i])
-            moment = moment + cross(body.axis * arm.along, force)
-            force = body.R_parent_joint @ (turn @ force)
-            moment = body.R_parent_joint @ (turn @ moment) + cross(arm.across, force)
-            i, body = body.parent, robot.bodies[body.parent]
-            M[i, j] = M[j, i] = body.axis @ (force if body.is_prismatic else moment)  # [Izaguirre1992] eq. (9)
+    for j, composite in enumerate(composite_bodies(robot, theta, q)):
+        wrench, i = momentum(composite, unit_motion(robot.bodies[j])), j  # accelerates it by one unit of joint j
+        while i >= 0:
+            body = robot.bodies[i]
+            M[i, j] = M[j, i] = body.axis @ wrench[body.is_prismatic]  # [Izaguirre1992] eq. (9)
+            wrench, i = carry_wrench(body, q[i], wrench), body.parent
     return add_motor_inertia(robot, theta, M)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dynid.dynamics.kinematics import BodyMotion, body_motions, lever
+from dynid.dynamics.kinematics import BodyMotion, Pair, body_motions, carry_wrench
 from dynid.dynamics.wrench import body_wrench
 from dynid.robot.model import Robot
-from dynid.spatial import Array, cross
+from dynid.spatial import Array
 
 
 def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -36,22 +36,16 @@ def rigid_body_torque(
 def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion]) -> Array:
     """Sum the bodies' wrenches from the tips to the base and project them on the joint axes (n,)."""
     count = robot.dof
-    forces: list[Array] = [np.zeros(3) for _ in range(count)]
-    moments: list[Array] = [np.zeros(3) for _ in range(count)]
+    wrenches: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in range(count)]
     torque: list[Any] = [0.0] * count
     for j in reversed(range(count)):
         body, motion = robot.bodies[j], motions[j]
-        own = body_wrench(theta[10 * j : 10 * j + 10], *motion[1:])
-        force, moment = forces[j] + own[0], moments[j] + own[1]  # [Atkeson1986] eq. (12)
-        torque[j] = body.axis @ (force if body.is_prismatic else moment)  # [Atkeson1986] eq. (17)
+        force, moment = body_wrench(theta[10 * j : 10 * j + 10], *motion[1:])
+        wrench = wrenches[j][0] + moment, wrenches[j][1] + force  # [Atkeson1986] eq. (12)
+        torque[j] = body.axis @ wrench[body.is_prismatic]  # [Atkeson1986] eq. (17)
         if body.parent >= 0:
-            arm = lever(body, q[j])
-            moment = moment + cross(body.axis * arm.along, force)
-            force = body.R_parent_joint @ (motion.R_joint_body @ force)  # [Izaguirre1992] eq. (23)
-            moment = body.R_parent_joint @ (motion.R_joint_body @ moment)
-            moment = moment + cross(arm.across, force)  # [Izaguirre1992] eq. (24), [Atkeson1986] eq. (13)
-            forces[body.parent] = forces[body.parent] + force
-            moments[body.parent] = moments[body.parent] + moment
+            moment, force = carry_wrench(body, q[j], wrench)  # [Atkeson1986] eq. (13)
+            wrenches[body.parent] = wrenches[body.parent][0] + moment, wrenches[body.parent][1] + force
     return np.array(torque)
 
 

@@ -113,17 +113,47 @@ def _next_motion(body: Body, before: BodyMotion, q: Any, dq: Any, ddq: Any) -> B
     return BodyMotion(turn, w, dw, a, field)
 
 
-def body_velocities(robot: Robot, q: Array, dq: Array) -> list[tuple[Array, Array]]:
+Pair = tuple[Array, Array]
+"""Two vectors (3,): a motion (angular, linear) or a wrench (moment, force) at the origin of a body, in its axes."""
+
+
+def unit_motion(body: Body) -> Pair:
+    """Motion of a body per unit velocity of its own joint."""
+    return (np.zeros(3), body.axis) if body.is_prismatic else (body.axis, np.zeros(3))
+
+
+def carry_motion(body: Body, q: Any, motion: Pair) -> Pair:
+    """Motion of a body whose parent moves, its own joint at rest."""
+    turn, arm, (w, v) = joint_rotation(body, q), lever(body, q), motion
+    v = turn.T @ (body.R_parent_joint.T @ (v + cross(w, arm.across)))
+    w = turn.T @ (body.R_parent_joint.T @ w)
+    return w, v + cross(w, body.axis * arm.along)
+
+
+def carry_wrench(body: Body, q: Any, wrench: Pair) -> Pair:
+    """A wrench on a body, about the parent's origin in the parent's axes ([Izaguirre1992] eqs. (23), (24))."""
+    turn, arm, (moment, force) = joint_rotation(body, q), lever(body, q), wrench
+    moment = moment + cross(body.axis * arm.along, force)
+    force = body.R_parent_joint @ (turn @ force)
+    return body.R_parent_joint @ (turn @ moment) + cross(arm.across, force), force
+
+
+def body_velocities(robot: Robot, q: Array, dq: Array) -> list[Pair]:
     """Angular velocity and origin velocity (3,), (3,) of every body, in its own frame."""
-    velocities: list[tuple[Array, Array]] = []
+    velocities: list[Pair] = []
     for j, body in enumerate(robot.bodies):
-        w, v = velocities[body.parent] if body.parent >= 0 else (np.zeros(3), np.zeros(3))
-        turn, arm, u = joint_rotation(body, q[j]), lever(body, q[j]), body.axis
-        v = turn.T @ (body.R_parent_joint.T @ (v + cross(w, arm.across)))
-        w = turn.T @ (body.R_parent_joint.T @ w)
-        v = v + cross(w, u * arm.along)
-        velocities.append((w, v + u * dq[j]) if body.is_prismatic else (w + u * dq[j], v))
+        w, v = carry_motion(body, q[j], velocities[body.parent] if body.parent >= 0 else (np.zeros(3), np.zeros(3)))
+        velocities.append((w, v + body.axis * dq[j]) if body.is_prismatic else (w + body.axis * dq[j], v))
     return velocities
+
+
+def joint_motions(robot: Robot, q: Array) -> list[dict[int, Pair]]:
+    """For every body, joint index -> its motion per unit velocity of that joint."""
+    motions: list[dict[int, Pair]] = []
+    for j, body in enumerate(robot.bodies):
+        before = motions[body.parent] if body.parent >= 0 else {}
+        motions.append({i: carry_motion(body, q[j], motion) for i, motion in before.items()} | {j: unit_motion(body)})
+    return motions
 
 
 def body_poses(robot: Robot, q: Array) -> list[tuple[Array, Array]]:

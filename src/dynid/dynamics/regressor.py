@@ -12,25 +12,10 @@ from typing import Any
 import numpy as np
 
 from dynid.dynamics.inverse_dynamics import term_rows
-from dynid.dynamics.kinematics import body_motions, body_velocities, joint_rotation, lever
+from dynid.dynamics.kinematics import Pair, body_motions, body_velocities, joint_motions
 from dynid.dynamics.wrench import body_momentum_regressor, body_wrench_regressor
 from dynid.robot.model import Robot
-from dynid.spatial import Array, cross
-
-
-def joint_twists(robot: Robot, q: Array) -> list[dict[int, tuple[Array, Array]]]:
-    """For every body, joint index -> (linear, angular) velocity of its origin per unit joint velocity, body frame."""
-    twists: list[dict[int, tuple[Array, Array]]] = []
-    for j, body in enumerate(robot.bodies):
-        turn, arm, u = joint_rotation(body, q[j]), lever(body, q[j]), body.axis
-        here: dict[int, tuple[Array, Array]] = {}
-        for i, (linear, angular) in (twists[body.parent] if body.parent >= 0 else {}).items():
-            angular_here = turn.T @ (body.R_parent_joint.T @ angular)
-            linear_here = turn.T @ (body.R_parent_joint.T @ (linear + cross(angular, arm.across)))
-            here[i] = (linear_here + cross(angular_here, u * arm.along), angular_here)
-        here[j] = (u, np.zeros(3)) if body.is_prismatic else (np.zeros(3), u)
-        twists.append(here)
-    return twists
+from dynid.spatial import Array
 
 
 def torque_regressor(robot: Robot, q: Array, dq: Array, ddq: Array) -> Array:
@@ -44,7 +29,7 @@ def torque_regressor(robot: Robot, q: Array, dq: Array, ddq: Array) -> Array:
     """
     wrenches = [body_wrench_regressor(*motion[1:]) for motion in body_motions(robot, q, dq, ddq)]
     columns = term_rows(robot, q, dq, ddq)
-    Y = _project(robot, joint_twists(robot, q), wrenches, extra=len(columns))
+    Y = _project(robot, joint_motions(robot, q), wrenches, extra=len(columns))
     for column, rows in enumerate(columns, start=10 * robot.dof):
         for j, value in rows.items():
             Y[j, column] = value
@@ -54,13 +39,13 @@ def torque_regressor(robot: Robot, q: Array, dq: Array, ddq: Array) -> Array:
 def momentum_regressor(robot: Robot, q: Array, dq: Array) -> Array:
     """Matrix (n, 10 n) with ``matrix @ theta`` the generalised momentum ``M(q) dq`` of the links [N m s or N s]."""
     momenta = [body_momentum_regressor(w, v) for w, v in body_velocities(robot, q, dq)]
-    return _plain(_project(robot, joint_twists(robot, q), momenta, extra=0))
+    return _plain(_project(robot, joint_motions(robot, q), momenta, extra=0))
 
 
-def _project(robot: Robot, twists: list[dict[int, tuple[Array, Array]]], wrenches: list[Array], extra: int) -> Array:
+def _project(robot: Robot, motions: list[dict[int, Pair]], wrenches: list[Array], extra: int) -> Array:
     Y: Any = np.full((robot.dof, 10 * robot.dof + extra), 0.0, dtype=object)
-    for j, (twist, wrench) in enumerate(zip(twists, wrenches, strict=True)):
-        for i, (linear, angular) in twist.items():
+    for j, (motion, wrench) in enumerate(zip(motions, wrenches, strict=True)):
+        for i, (angular, linear) in motion.items():
             # [Atkeson1986] eqs. (15), (17)
             Y[i, 10 * j : 10 * j + 10] = np.concatenate([linear, angular]) @ wrench
     return np.asarray(Y)
