@@ -172,7 +172,7 @@ def identification(quick: bool = False) -> Part:
         part = replace(clean, excerpts=(run,), information=clean.information.only(*blocks), blocks=(blocks,))
         errors.append(_error(LinkByLink().solve(part).values, truth))
         tables.append([step.condition for step in LinkByLink().steps(part)])
-    exciting = all(step.persistently_exciting for step in LinkByLink().steps(clean))
+    exciting = all(step.is_persistently_exciting for step in LinkByLink().steps(clean))
     levels = (1e-4, 1e-3, 1e-2)
     spread = [_error(LinkByLink().solve(_stanford_runs(number, level)).values, truth) for level in levels]
     growth = spread[-1] / spread[0] / (levels[-1] / levels[0])

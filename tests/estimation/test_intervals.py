@@ -52,8 +52,7 @@ def summed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None, waves: i
     counts = np.array([float(len(part)) for part in parts])
     sums = ScoreSums(root, counts, np.zeros(BLOCKS, int) if runs is None else runs, waves)
     for place, part in enumerate(parts):
-        Z = X[part] @ root
-        sums.add(place, Z.T @ Z, v * Z.T @ Z, Z.T @ residual[part])
+        sums.add(place, X[part] @ root, residual[part], np.full(len(part), v))
     return sums
 
 
@@ -78,11 +77,11 @@ def test_degrees_of_freedom_are_those_of_the_covariances_themselves(blocks: int,
     Z = rng.normal(size=(blocks, 30, r)) * rng.uniform(0.2, 2.0, (blocks, 1, r))
     root = np.linalg.inv(np.linalg.cholesky(np.einsum("sij,sik->jk", Z, Z))).T
     Z = Z @ root
-    bread, filling = Z.swapaxes(1, 2) @ Z, Z.swapaxes(1, 2) @ (rng.uniform(0.5, 2.0, (blocks, 30, 1)) * Z)
-    filling = bread if alike else filling
+    noise = np.ones((blocks, 30)) if alike else rng.uniform(0.5, 2.0, (blocks, 30))
+    bread, filling = Z.swapaxes(1, 2) @ Z, Z.swapaxes(1, 2) @ (noise[..., None] * Z)
     sums = ScoreSums(root, rng.uniform(20.0, 40.0, blocks), np.zeros(blocks, int))
     for place in range(blocks):
-        sums.add(place, bread[place], filling[place], rng.normal(size=r))
+        sums.add(place, Z[place], rng.normal(size=30), noise[place])
     waves = sums._waves
     inner = np.tensordot(waves, bread, axes=1)
     away = waves[:, :, None, None] * np.eye(r) - inner[:, None]  # (m, S, r, r)

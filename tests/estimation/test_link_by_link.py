@@ -56,7 +56,7 @@ def test_steps_report_condition_and_excitation() -> None:
     assert [step.joint for step in steps] == list(reversed(equations.robot.joint_names))
     assert sorted(name for step in steps for name in step.parameters) == sorted(equations.names)
     assert [len(step.parameters) for step in steps] == [7, 7, 7, 4, 7, 1]  # [Lin1995] Theorem 2
-    assert all(step.persistently_exciting and 1.0 <= step.condition < 1e4 for step in steps)
+    assert all(step.is_persistently_exciting and 1.0 <= step.condition < 1e4 for step in steps)
     table = excitation_table(equations)
     assert [row[:2] for row in table.rows] == [(name, "yes") for name in equations.robot.joint_names]
     assert LinkByLink().solve(equations).extras["condition joint6"] == steps[0].condition
@@ -66,7 +66,7 @@ def test_a_locked_joint_is_not_persistently_excited() -> None:
     equations = still(arm(), [2])
     steps = {step.joint: step for step in LinkByLink().steps(equations)}
     last = steps[equations.robot.joint_names[2]]
-    assert not last.persistently_exciting
+    assert not last.is_persistently_exciting
     assert last.condition == np.inf
     estimate = LinkByLink().solve(equations)
     assert estimate.undetermined.any()

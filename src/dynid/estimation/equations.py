@@ -20,6 +20,7 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.rows import reduce_rows, stretches, term_columns, torque_along, torque_of_terms
 from dynid.information import Information, reduce_samples
+from dynid.information.partial_results import Part
 from dynid.kernels import regressor
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
@@ -220,6 +221,37 @@ def build_equations(
         terms=tuple(terms),
         band_hz=band_hz,
     )
+
+
+def factors_of(
+    robot: Robot,
+    base: BaseParameters,
+    triangles: Sequence[Sequence[Floats]],
+    counts: NDArray[np.int64],
+    *,
+    supports: Sequence[Sequence[int]] | None = None,
+    terms: Sequence[Term] = (),
+) -> Factors:
+    """Equations of one log from triangles of rows ``[W, y]``.
+
+    Args:
+        robot: Geometry and terms.
+        base: The base parameters.
+        triangles: For each block of time and group of rows, such as those of one joint, (w, w).
+        counts: (blocks, groups) number of rows.
+        supports: For each group its columns; one group of all columns by default.
+        terms: Terms besides the robot's own.
+    """
+    columns = (*base.columns, *(len(base.layout) + k for k in range(len(terms))))
+    information = Information(
+        robot=robot.name,
+        fingerprint=robot.fingerprint,
+        columns=columns,
+        supports=(tuple(range(len(columns))),) if supports is None else tuple(map(tuple, supports)),
+        parts=tuple(Part(k, 0, 0, tuple(own), tuple(counts[k].tolist())) for k, own in enumerate(triangles)),
+    )
+    blocks = (information.segments,)
+    return Factors(robot=robot, base=base, information=information, blocks=blocks, excerpts=(), terms=tuple(terms))
 
 
 def relative_errors(squares: Floats, total: Floats) -> Floats:

@@ -61,7 +61,7 @@ def joint_variances(equations: Factors, beta: Floats, segments: Mapping[int, flo
         variances = np.where(counts > 0, squares / np.maximum(counts * share, 1.0), 0.0)
     # a joint without residuals, or with rounding as residuals, must not get an infinite or a huge weight
     floor = QUIETEST * max(float(variances.max(initial=0.0)), 1e-280)
-    torque = np.array([np.sum(equations.information.factor(j)[:, -1] ** 2) for j in range(equations.robot.dof)])
+    torque = np.array([np.sum(equations.information.factor(j)[:, -1] ** 2) for j in range(equations.information.dof)])
     return np.maximum(variances, np.maximum(floor, ROUNDING**2 * torque / np.maximum(counts, 1)))
 
 

@@ -74,8 +74,7 @@ def score_covariance(
         size = np.sqrt(np.repeat(weights, lengths))
         Z = size[:, None] * np.vstack([R[:, :-1] @ mine for R, mine in zip(factors, rows, strict=True)])
         residual = size * np.concatenate([R @ vector for R, vector in zip(factors, vectors, strict=True)])
-        noise = np.repeat(weights * variances * inflation, lengths)[:, None]
-        sums.add(place, Z.T @ Z, Z.T @ (noise * Z), -(Z.T @ residual))
+        sums.add(place, Z, -residual, np.repeat(weights * variances * inflation, lengths))
     return sums.covariance(unknown_kinds(equations))
 
 

@@ -74,15 +74,16 @@ class ScoreSums:
         kept = names.size if self._has_few_runs else 0
         self._run_scores, self._run_bread, self._run_filling = (np.zeros((kept, *(r,) * d)) for d in (1, 2, 2))
 
-    def add(self, place: int, bread: Floats, filling: Floats, score: Floats) -> None:
+    def add(self, place: int, rows: Floats, residual: Floats, noise: Floats) -> None:
         """Add a block.
 
         Args:
             place: Which of the S blocks it is.
-            bread: (r, r) ``L' A_s L``
-            filling: (r, r) ``L' B_s L``
-            score: (r,) ``L' g_s`` with the residuals of the solution.
+            rows: (m, r) weighted rows of its equations, ``w^(1/2) W_s L``.
+            residual: (m,) weighted residuals of the solution, ``w^(1/2) e_s``.
+            noise: (m,) variance of each, if they were independent in time.
         """
+        bread, filling, score = rows.T @ rows, rows.T @ (noise[:, None] * rows), rows.T @ residual
         wave = self._waves[:, place]
         first, second = self._pairs
         self._scores += np.outer(wave, score)

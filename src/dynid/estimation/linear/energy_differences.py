@@ -9,42 +9,31 @@ estimate come from the scores of blocks of time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.arrays import Bools, Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.equations import EQUATION_SAMPLES, Factors, Samples
+from dynid.estimation.equations import EQUATION_SAMPLES, Factors, Samples, factors_of
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.link_by_link import SPARE, resolve_columns
+from dynid.estimation.linear.least_squares import least_squares_estimate, nothing_known
+from dynid.estimation.linear.link_by_link import SPARE
 from dynid.estimation.noise import check_data
-from dynid.estimation.online.triangle import RESOLUTION, GrowingBlocks, block_covariance
+from dynid.estimation.online.triangle import GrowingBlocks
 from dynid.estimation.rows import stretches, term_columns
-from dynid.information import Factor
 from dynid.kernels import kernel, regressor
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
+from dynid.terms.base import Dependence
 
-OTHER_POSITION = 0.37
-"""Shift of all positions [rad or m] at which a term's momentum is computed again (convention). Any value works unless
-it is a simple fraction of a turn."""
 ROUNDING = 1e-14
 """Difference of two energies over the largest energy of a unit parameter there, below which it is rounding (derivation:
 a few dozen roundings of double precision); otherwise a motion of constant energy would seem to show something."""
-
-
-class Model(Protocol):
-    """What has a robot and its base parameters: equations, or an estimator on line."""
-
-    @property
-    def robot(self) -> Robot: ...
-    @property
-    def base(self) -> BaseParameters: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,15 +102,15 @@ def interval_steps(interval_s: float, rate_hz: float) -> int:
     return steps
 
 
-def energy_rows(model: Model, part: Intervals) -> Floats:
+def energy_rows(robot: Robot, base: BaseParameters, part: Intervals) -> Floats:
     """(m, b + 1) the equations of intervals whose samples all count; the work of the joints is the last column [J]."""
-    border = 10 * model.robot.dof
-    links = [column for column in model.base.columns if column < border]
-    own_terms = [column for column in model.base.columns if column >= border]
+    border = 10 * robot.dof
+    links = [column for column in base.columns if column < border]
+    own_terms = [column for column in base.columns if column >= border]
     q_ab, dq_ab = part.instants(part.q), part.instants(part.dq)
-    h = kernel(model.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # [GautierKhalil1992] eqs. (4), (6)
-    kinetic = 0.5 * np.einsum("tj,tjk->tk", dq_ab, _term_momentum(model.robot, own_terms, q_ab, dq_ab))
-    work = np.einsum("tj,tjk->tk", part.dq, _term_torque(model.robot, own_terms, part))
+    h = kernel(robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # [GautierKhalil1992] eqs. (4), (6)
+    kinetic = 0.5 * np.einsum("tj,tjk->tk", dq_ab, _term_momentum(robot, own_terms, q_ab, dq_ab))
+    work = np.einsum("tj,tjk->tk", part.dq, _term_torque(robot, own_terms, part))
     terms = part.integral(work)
     terms[:, : len(own_terms)] += np.diff(kinetic, axis=0)
     target = part.integral((part.effort * part.dq).sum(axis=1))  # eqs. (1)-(3)
@@ -156,79 +145,35 @@ def _term_momentum(robot: Robot, own_terms: list[int], q: Floats, dq: Floats) ->
     the acceleration.
 
     Raises:
-        ArgumentError: A term is not proportional to accelerations, or depends on the position.
+        ArgumentError: A term depends on accelerations in another way.
     """
     if not own_terms:
         return np.zeros((*q.shape, 0))
-
-    def acceleration_torque(position: Floats, acceleration: Floats) -> Floats:
-        at_rest = regressor(robot, position, dq, np.zeros_like(q), columns=own_terms)
-        return np.asarray(regressor(robot, position, dq, acceleration, columns=own_terms) - at_rest)
-
-    momentum = acceleration_torque(q, dq)
-    # doubling ddq must double it, and another position must not change it
-    if not np.allclose(acceleration_torque(q + OTHER_POSITION, 2.0 * dq), 2.0 * momentum, atol=1e-9):
-        raise ArgumentError(
-            "a term's torque is not a constant times accelerations, so it has no momentum",
-            remedy="Use an estimator of torques, such as WLS().",
-        )
+    at_rest, moving = (regressor(robot, q, dq, ddq, columns=own_terms) for ddq in (np.zeros_like(q), dq))
+    momentum = np.asarray(moving - at_rest)
+    for column, acts in zip(own_terms, np.any(momentum, axis=(0, 1)).tolist(), strict=True):
+        if acts and robot.terms[column - 10 * robot.dof].term.dependence is not Dependence.ACCELERATION:
+            raise ArgumentError(
+                "a term's torque is not a constant times accelerations, so it has no momentum",
+                remedy="Use an estimator of torques, such as WLS().",
+            )
     return momentum
 
 
-class EnergySums:
-    """What energy equations so far say, in bounded memory: a triangle per block of time."""
-
-    __slots__ = ("_blocks", "counts", "names", "units")
-
-    names: tuple[str, ...]
-    """(b,) the unknowns"""
-    units: tuple[str, ...]
-    """(b,)"""
-    counts: Ints
-    """(n,) equations so far, the same for each joint"""
-
-    def __init__(self, joints: int, names: tuple[str, ...], units: tuple[str, ...]) -> None:
-        """Start without equations."""
-        self.names, self.units = names, units
-        self.counts = np.zeros(joints, dtype=np.int64)
-        self._blocks = GrowingBlocks([len(names) + 1])
-
-    def append(self, rows: Floats) -> None:
-        """Add equations (m, b + 1)."""
-        self._blocks.append([rows], np.ones((len(rows), 1), dtype=bool))
-        self.counts = self.counts + len(rows)
-
-    @property
-    def factor(self) -> Factor:
-        """All equations, W and Y of [GautierKhalil1992] eq. (10), as a triangle."""
-        return self._blocks.total(0).factor(range(len(self.names)), int(self.counts[0]))
-
-    def estimate(self, errors: Floats | None = None) -> Estimate:
-        """The estimate from all equations so far; what they do not determine has an infinite deviation.
-
-        Args:
-            errors: (b, b) triangle of the errors of W by the noise of the motion, where it is known.
-        """
-        factor = self.factor
-        longest = float(np.linalg.norm(factor.R, axis=0).max(initial=0.0))
-        inverse, clear, condition = resolve_columns(factor.R, RESOLUTION, longest, errors)
-        beta, spare = inverse @ factor.z, factor.samples - factor.rank
-        if spare < SPARE or not (np.any(factor.z) or factor.residual):
-            clear[:] = False
-        triangles = [block[0] for block in self._blocks.triangles]
-        covariance = block_covariance(triangles, self._blocks.counts[:, 0].tolist(), beta, inverse)
-        covariance[~clear, ~clear] = np.inf
-        return Estimate.of(
-            self,
-            values=beta,
-            covariance=covariance,
-            undetermined=~clear,
-            noise_std=np.full(len(self.counts), np.sqrt(factor.residual / max(spare, 1))),
-            inflation=np.ones(len(self.counts)),
-            condition=condition,
-            method="ordinary least squares on energy differences",
-            extras={"equations": float(factor.samples)},
-        )
+def energy_estimate(equations: Factors) -> Estimate:
+    """The estimate from energy equations, W and Y of [GautierKhalil1992] eq. (10)."""
+    method, count = "ordinary least squares on energy differences", int(equations.counts[0])
+    silent = not np.any(equations.information.factor(0)[:, -1])
+    enough = count >= len(equations.names) + SPARE and not silent
+    found = least_squares_estimate(equations, np.ones(1), method) if enough else nothing_known(equations, method)
+    n = equations.robot.dof  # of whom the equations are, all together
+    return replace(
+        found,
+        noise_std=np.repeat(found.noise_std, n),
+        inflation=np.repeat(found.inflation, n),
+        samples=np.repeat(found.samples, n),
+        extras={"equations": float(count)},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,18 +205,19 @@ class Energy(Estimator):
             IdentifiabilityError: There are no more equations than unknowns, or they say nothing.
         """
         check_data(equations, spare=1)
-        sums = EnergySums(equations.robot.dof, equations.names, equations.units)
+        blocks = GrowingBlocks([len(equations.names) + 1])
         for part in _cut_intervals(equations, self.interval_s):
-            sums.append(energy_rows(equations, part))
-        if sums.counts[0] <= len(equations.names):
+            blocks.append([energy_rows(equations.robot, equations.base, part)])
+        if (count := int(blocks.counts.sum())) <= len(equations.names):
             raise IdentifiabilityError(
-                f"{sums.counts[0]} equations for {len(equations.names)} unknowns",
+                f"{count} equations for {len(equations.names)} unknowns",
                 remedy="Record longer gap-free stretches, shorten the intervals, or use an estimator of torques.",
             )
-        if not sums.factor.R.any():
+        energies = factors_of(equations.robot, equations.base, blocks.triangles, blocks.counts, terms=equations.terms)
+        if not energies.information.weight().R.any():
             remedy = "Move the robot."
             raise IdentifiabilityError("the robot does not move, so these equations say nothing", remedy=remedy)
-        return sums.estimate()
+        return energy_estimate(energies)
 
 
 def _cut_intervals(equations: Samples, interval_s: float) -> Iterator[Intervals]:

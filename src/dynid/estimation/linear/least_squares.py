@@ -7,15 +7,13 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.estimate import Estimate, Estimator, Unknowns
 from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
 from dynid.estimation.score_covariance import score_covariance, solution_root
-from dynid.information import Factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +119,16 @@ def _solve(equations: Factors, weights: Floats) -> Estimate:
     )
 
 
-def sandwich(factor: Factor, spread: Factor) -> tuple[Floats, NDArray[np.bool_]]:
-    """Covariance ``A^-1 B A^-1`` of the solution of a factor (A) under noise (B), and what it leaves open.
-
-    Args:
-        factor: Of the weights that were used: ``A = R^T R``.
-        spread: Of those weights squared times the true variances: ``B = S^T S``.
-    """
-    root, undetermined = solution_root(factor)
-    half = root @ (root.T @ spread.R.T)
-    covariance = half @ half.T
-    covariance[undetermined, undetermined] = np.inf
-    return covariance, undetermined
+def nothing_known(equations: Unknowns, method: str) -> Estimate:
+    """The estimate of a method from equations that say nothing, or too little to tell the noise."""
+    size = len(equations.names)
+    return Estimate.of(
+        equations,
+        values=np.zeros(size),
+        covariance=np.diag(np.full(size, np.inf)),
+        undetermined=np.ones(size, dtype=bool),
+        noise_std=np.ones(len(equations.counts)),
+        inflation=np.ones(len(equations.counts)),
+        condition=np.inf,
+        method=method,
+    )

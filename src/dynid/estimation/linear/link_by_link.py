@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import ClassVar
 
 import numpy as np
@@ -21,18 +22,12 @@ from dynid.decompositions import svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import check_data, correlation_inflation
+from dynid.estimation.score_covariance import OPEN
+from dynid.information.triangular import NOISE
 
-ROUNDING = 1e-12
-"""Length of a column over the longest one of all joints below which it is rounding (convention: four digits beyond the
-precision of numbers)."""
-DETERMINED = 1e-10
-"""Share of a column's square outside the resolved directions up to which it counts as determined (convention)."""
 MARGIN = 5.0
 """How many times a direction of the equations must be longer than its errors by the noise of the motion (derivation:
 least squares shrinks it by the inverse square, here 4 %)."""
-NOISY_SHARE = 0.04
-"""Share of a column's square in directions that are noise, from which on it counts as not determined (convention: that
-of `MARGIN`; such directions are known only as well as the noise, so that none is free of every column)."""
 
 
 def resolve_columns(
@@ -48,20 +43,20 @@ def resolve_columns(
             not count.
     """
     length = np.linalg.norm(A, axis=0)
-    empty = length <= ROUNDING * max(longest, 1e-300)
+    empty = length <= NOISE * max(longest, 1e-300)
     if errors is not None:
         empty |= length <= MARGIN * np.linalg.norm(errors, axis=0)
     scale = np.where(empty, 1.0, length)
     U, s, Vt = svd(np.where(empty, 0.0, A / scale), full_matrices=False)
     good = s > resolution * max(float(s.max(initial=0.0)), 1e-300)
     basis, coordinates, hidden = Vt[good].T / s[good], U[:, good].T, Vt[~good].T
-    clear = ~empty & (_shares(hidden) < DETERMINED)
+    clear = ~empty & (_shares(hidden) < OPEN**2)
     if errors is not None and good.any():
         _, t, Zt = svd(np.where(empty, 0.0, errors / scale) @ basis)  # errors over what A shows, by direction
         loud = np.append(t, np.zeros(len(Zt) - t.size)) > 1.0 / MARGIN
         hidden = np.column_stack([hidden, basis @ Zt[loud].T])
         basis, coordinates = basis @ Zt[~loud].T, Zt[~loud] @ coordinates
-        clear &= _shares(hidden) < NOISY_SHARE
+        clear &= _shares(hidden) < 1.0 / MARGIN**2
     condition = 1.0 if not s.size else float("inf") if hidden.size else float(s[0] / s[-1])
     return basis @ coordinates / scale[:, None], clear, condition
 
@@ -78,22 +73,23 @@ the 97.5 % point of Student's distribution is 14 % above that of the normal one)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkStep:
-    """What one joint's equations gave."""
+    """What one joint's equations say about the parameters of its link."""
 
     joint: str
+    """The joint whose equations they are."""
     parameters: tuple[str, ...]
-    """Those that were determined here."""
-    postponed: tuple[str, ...]
-    """Those that act here, but that this motion does not tell apart at this joint: left to the joints before it."""
+    """The parameters that are sought here: on line the link's own w_i, the joint's friction among them."""
+    unexcited: tuple[str, ...]
+    """Those of them that take part in a combination which these samples do not show here: left to the joints before."""
+    samples: int
+    """Number of the joint's equations, N of eq. (117)."""
     condition: float
     """Condition number of the excitation matrix A_i, columns scaled to length one; infinite for dependent columns."""
-    noise_std: float
-    """Standard deviation of the joint's residual torque [N m or N]."""
 
     @property
-    def persistently_exciting(self) -> bool:
-        """Whether ``A_i^T A_i`` is positive definite ([Lin1995] Definition 2 with eq. (117))."""
-        return not self.postponed
+    def is_persistently_exciting(self) -> bool:
+        """Whether ``M_i = A_i^T A_i`` is positive definite, [Lin1995] Definition 2 with eq. (117)."""
+        return not self.unexcited
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +180,11 @@ class _Chain:
         self.beta[fresh] = w
         self.known[fresh[clear]] = True
         self.noise[joint] = float(np.linalg.norm(residual)) / np.sqrt(max(spare, 1))
-        names = self.equations.names
+        names = [self.equations.names[k] for k in fresh]
         return LinkStep(
             joint=self.equations.robot.joint_names[joint],
-            parameters=tuple(names[k] for k in fresh[clear]),
-            postponed=tuple(names[k] for k in fresh[~clear]),
+            parameters=tuple(names),
+            unexcited=tuple(compress(names, ~clear)),
+            samples=spare + len(fresh),
             condition=condition,
-            noise_std=float(self.noise[joint]),
         )

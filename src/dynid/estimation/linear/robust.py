@@ -16,18 +16,16 @@ from scipy.stats import median_abs_deviation
 
 from dynid.arrays import Floats
 from dynid.checks import as_whole, check_number
-from dynid.estimation.equations import Factors, Samples, cut_blocks, sample_blocks
+from dynid.estimation.equations import TIME_BLOCKS, Factors, Samples, cut_blocks, factors_of, sample_blocks
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import weighted_values
-from dynid.estimation.noise import check_data
-from dynid.estimation.online.triangle import RowTriangle, block_covariance
-from dynid.estimation.score_covariance import solution_root
+from dynid.estimation.noise import check_data, joint_variances
+from dynid.estimation.online.triangle import RowTriangle
+from dynid.estimation.score_covariance import score_covariance, solution_root
 from dynid.findings import Finding
 
 CONVERGED = 1e-3
 """Largest change of the parameters between two rounds, in their standard deviations, that is none."""
-RESIDUAL_BLOCKS = 10
-"""Blocks of time of an experiment, by which correlation of residuals is judged."""
 EXACT = 1e-8
 """Residuals below this part of a joint's torque are rounding, not noise."""
 
@@ -81,7 +79,10 @@ class Huber(Estimator):
             light += int(np.count_nonzero(u > 2.0 * self.tuning))
         slopes = np.maximum(inside / np.maximum(equations.counts, 1), 1e-3)  # E[psi']
         root, undetermined = solution_root(equations.information.weight(slopes / scales**2))
-        covariance = block_covariance([triangle.R for triangle, _ in blocks], [n for _, n in blocks], beta, root)
+        triangles, numbers = [[triangle.R] for triangle, _ in blocks], np.array([[count] for _, count in blocks])
+        joined = factors_of(equations.robot, equations.base, triangles, numbers, terms=equations.terms)
+        one = np.ones(1)
+        covariance = score_covariance(joined, beta, root, one, joint_variances(joined, beta), one)
         covariance[undetermined, undetermined] = np.inf
         return Estimate.of(
             equations,
@@ -99,7 +100,7 @@ class Huber(Estimator):
     def _blocks(self, equations: Samples, beta: Floats, scales: Floats) -> list[tuple[RowTriangle, int]]:
         """For each block of time its equations, weighted as residuals at ``beta`` deserve, and their number."""
         found: dict[tuple[int, int], tuple[RowTriangle, int]] = {}
-        cuts = {id(run): cut_blocks(run, RESIDUAL_BLOCKS) for run in equations.experiments}
+        cuts = {id(run): cut_blocks(run, TIME_BLOCKS) for run in equations.experiments}
         for block in sample_blocks(equations):
             u = np.abs(block.effort - block.matrix @ beta) / scales
             root = np.sqrt(self.tuning / np.maximum(u, self.tuning)) / scales * block.valid

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Bools, Floats
-from dynid.checks import as_row
+from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import ArgumentError, DataError
+from dynid.estimation.estimate import Estimate, convert_estimate
+from dynid.parameters.base import base_parameters, choose_base
+from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
-
-LARGEST = 1e30
-"""Largest number that is accepted (derivation: equations multiply up to five; the square of that is still finite)."""
 
 
 class ArrivingSamples(NamedTuple):
@@ -27,74 +28,71 @@ class ArrivingSamples(NamedTuple):
     """(m, n) whether the torque counts."""
 
 
-def check_samples(
-    robot: Robot, first: int, motion: dict[str, ArrayLike], tau: ArrayLike, valid: ArrayLike | None
-) -> ArrivingSamples:
-    """Check one sample, arrays (n,), or several, arrays (m, n).
+class OnlineEstimator(ABC):
+    """What all estimators on line share: the samples that arrive, and the set of base parameters that is wanted."""
 
-    Args:
-        robot: Its joints.
-        first: Number of the first of these samples, from zero, for messages.
-        motion: Channel -> values.
-        tau: Torques.
-        valid: Whether the joint's torque counts; all by default.
+    robot: Robot
+    """Geometry and terms."""
+    base: BaseParameters
+    """What is estimated."""
+    kept: BaseParameters
+    """The base parameters in whose columns the equations stand."""
+    samples: int
+    """Number of samples so far."""
 
-    Raises:
-        ArgumentError: Shapes do not fit.
-        DataError: A number that counts is not finite, or absurdly large; names sample and joint.
-    """
-    names, given = (*motion, "tau"), (*motion.values(), tau)
-    try:
-        found = np.array(given, dtype=float)
-    except ValueError:  # of different shapes
-        found = np.zeros(0)
-    found = found[:, None] if found.ndim == 2 else found
-    if found.shape[2:] != (robot.dof,):
-        shapes = {name: np.shape(values) for name, values in zip(names, given, strict=True)}
-        raise ArgumentError(
-            f"the arrays have shapes {shapes}", remedy=f"Give {robot.dof} numbers per channel, one per joint, or rows."
-        )
-    counts = np.ones(found.shape[1:], dtype=bool) if valid is None else np.atleast_2d(np.asarray(valid))
-    if counts.shape != found.shape[1:] or counts.dtype != bool:
-        raise ArgumentError(
-            f"valid has shape {counts.shape} and type {counts.dtype}", remedy="Give truth values, one per torque."
-        )
-    if valid is not None:
-        found[-1] = np.where(counts, found[-1], 0.0)
-    if found.size and not np.abs(found).max() <= LARGEST:  # NaN is never smaller
-        channel, sample, joint = np.argwhere(~(np.abs(found) <= LARGEST))[0]
-        other = ", or mark this torque with valid=False" if names[channel] == "tau" else ""
-        raise DataError(
-            f"{names[channel]} is {found[channel, sample, joint]}",
-            place=f"sample {first + sample}, joint {robot.joint_names[joint]}",
-            remedy=f"Leave the sample out{other}.",
-        )
-    return ArrivingSamples(found[:-1], found[-1], counts)
-
-
-class StatedNoise:
-    """Draws of the stated noise of a measured motion: they show how much of the equations is noise.
-
-    The difference between the equations of a sample and those of the sample with another draw of its noise has the size
-    of the equations' own errors.
-    """
-
-    __slots__ = ("_draws", "_std")
-
-    def __init__(self, robot: Robot, motion_std: tuple[ArrayLike, ...], channels: tuple[str, ...]) -> None:
-        """Check the standard deviations: for each channel one number or (n,).
+    def __init__(self, robot: Robot, base: BaseParameters | None) -> None:
+        """Start, knowing nothing.
 
         Raises:
-            ArgumentError: There are too few or too many, or one is negative or not finite.
+            ArgumentError: The base parameters are not those of the robot for every motion.
         """
-        if len(motion_std) != len(channels):
-            raise ArgumentError(
-                f"motion_std has {len(motion_std)} entries",
-                remedy=f"Give {len(channels)} of them: of {', '.join(channels)}.",
-            )
-        self._std = [as_row("motion_std", std, robot.dof, same=True, least=0.0) for std in motion_std]
-        self._draws = np.random.default_rng(0)
+        self.robot, self.samples = robot, 0
+        self.base = choose_base(robot, base, every_motion=True)
+        self.kept = self.base if self.base.mixing is None else base_parameters(robot)
 
-    def add(self, motion: Floats) -> list[Floats]:
-        """The motion (channels, m, n) with another draw of its noise."""
-        return [x + std * self._draws.normal(size=x.shape) for x, std in zip(motion, self._std, strict=True)]
+    def estimate(self) -> Estimate:
+        """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
+        return convert_estimate(self._solve(), self.kept, self.base)
+
+    @abstractmethod
+    def _solve(self) -> Estimate:
+        """The estimate in the kept columns."""
+
+    def _take(self, motion: dict[str, ArrayLike], tau: ArrayLike, valid: ArrayLike | None) -> ArrivingSamples:
+        """Check and count one sample, arrays (n,), or several, arrays (m, n).
+
+        Args:
+            motion: Channel -> values.
+            tau: Torques.
+            valid: Whether the joint's torque counts; all by default.
+
+        Raises:
+            ArgumentError: Shapes do not fit.
+            DataError: A number that counts is not finite, or absurdly large; names sample and joint.
+        """
+        names, given = (*motion, "tau"), (*motion.values(), tau)
+        try:
+            found = np.array(given, dtype=float)
+        except ValueError:  # of different shapes
+            found = np.zeros(0)
+        found = found[:, None] if found.ndim == 2 else found
+        if found.shape[2:] != (self.robot.dof,):
+            shapes = {name: np.shape(values) for name, values in zip(names, given, strict=True)}
+            remedy = f"Give {self.robot.dof} numbers per channel, one per joint, or rows."
+            raise ArgumentError(f"the arrays have shapes {shapes}", remedy=remedy)
+        counts = np.ones(found.shape[1:], dtype=bool) if valid is None else np.atleast_2d(np.asarray(valid))
+        if counts.shape != found.shape[1:] or counts.dtype != bool:
+            what = f"valid has shape {counts.shape} and type {counts.dtype}"
+            raise ArgumentError(what, remedy="Give truth values, one per torque.")
+        if valid is not None:
+            found[-1] = np.where(counts, found[-1], 0.0)
+        if found.size and not np.abs(found).max() <= LARGEST_SIGNAL:  # NaN is never smaller
+            channel, sample, joint = np.argwhere(~(np.abs(found) <= LARGEST_SIGNAL))[0]
+            other = ", or mark this torque with valid=False" if names[channel] == "tau" else ""
+            raise DataError(
+                f"{names[channel]} is {found[channel, sample, joint]}",
+                place=f"sample {self.samples + sample}, joint {self.robot.joint_names[joint]}",
+                remedy=f"Leave the sample out{other}.",
+            )
+        self.samples += found.shape[1]
+        return ArrivingSamples(found[:-1], found[-1], counts)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.checks import as_number
-from dynid.estimation.estimate import Estimate, convert_estimate
-from dynid.estimation.linear.energy_differences import Energy, EnergySums, Intervals, energy_rows, interval_steps
-from dynid.estimation.online.arriving_samples import ArrivingSamples, StatedNoise, check_samples
-from dynid.estimation.online.triangle import RowTriangle
+from dynid.estimation.equations import Factors, factors_of
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.linear.energy_differences import Energy, Intervals, energy_estimate, energy_rows, interval_steps
+from dynid.estimation.online.arriving_samples import ArrivingSamples, OnlineEstimator
+from dynid.estimation.online.triangle import GrowingBlocks
 from dynid.information import Factor
-from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 
 
-class OnlineEnergy:
+class OnlineEnergy(OnlineEstimator):
     """`Energy` sample by sample, in bounded memory.
 
     After the last sample values and standard deviations are those of the whole log, to 1e-9.
@@ -34,16 +34,8 @@ class OnlineEnergy:
     energy and the work of friction make one equation (eqs. 5-7), which is rotated into the triangle.
     """
 
-    __slots__ = ("_errors", "_length", "_noise", "_open", "_sums", "_wanted", "base", "rate_hz", "robot", "samples")
-
-    robot: Robot
-    """Geometry and terms."""
-    base: BaseParameters
-    """The base parameters in whose columns the equations stand."""
     rate_hz: float
     """Sampling rate [Hz]."""
-    samples: int
-    """Number of samples so far."""
 
     def __init__(
         self,
@@ -52,7 +44,6 @@ class OnlineEnergy:
         rate_hz: float,
         interval_s: float = 0.05,
         base: BaseParameters | None = None,
-        motion_std: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None:
         """Start, knowing nothing.
 
@@ -62,25 +53,19 @@ class OnlineEnergy:
             interval_s: Length of the intervals [s], rounded to whole samples; the attribute `interval_s` is what is
                 used.
             base: The base parameters to estimate; those of every motion by default. `estimate` gives them in any set.
-            motion_std: Standard deviations of the noise of positions and velocities, each one number or (n,).
-                Directions of the equations that do not stand out of it count as not determined. None for a motion that
-                is exact.
 
         Raises:
             ArgumentError: A number makes no sense, the interval is shorter than half a sampling time, a term of the
                 robot has no energy, or the base parameters are not those of the robot for every motion.
         """
-        self.robot, self.samples = robot, 0
-        self._wanted = choose_base(robot, base, every_motion=True)
-        self.base = self._wanted if self._wanted.mixing is None else base_parameters(robot)
+        super().__init__(robot, base)
         self.rate_hz = as_number("rate_hz", rate_hz, above=0.0)
         self._length = interval_steps(as_number("interval_s", interval_s, above=0.0), self.rate_hz)
-        self._sums = EnergySums(robot.dof, self.base.names, self.base.units)
+        self._blocks = GrowingBlocks([self.kept.rank + 1])
         self._open: list[ArrivingSamples] = []
-        self._noise = None if motion_std is None else StatedNoise(robot, motion_std, ("positions", "velocities"))
-        self._errors = RowTriangle(self.base.rank + 1)
-        q, dq, tau = np.random.default_rng(0).normal(size=(3, self._length + 1, robot.dof))
-        energy_rows(self, self._intervals(q, dq, tau, np.ones(q.shape, dtype=bool)))  # refuses terms without energy
+        motion = np.random.default_rng(0).normal(size=(2, self._length + 1, robot.dof))
+        # refuses terms without energy
+        self._rows(ArrivingSamples(motion, motion[0], np.ones(motion[0].shape, dtype=bool)))
 
     def update(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, valid: ArrayLike | None = None) -> None:
         """Add one sample, arrays (n,), or several, arrays (m, n), the latest last.
@@ -95,22 +80,18 @@ class OnlineEnergy:
             ArgumentError: The arrays do not fit the robot.
             DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
         """
-        new = check_samples(self.robot, self.samples, {"q": q, "dq": dq}, tau, valid)
-        self.samples += len(new.tau)
-        self._open.append(new)
+        self._open.append(self._take({"q": q, "dq": dq}, tau, valid))
         kept = sum(len(part.tau) for part in self._open)
         whole = (kept - 1) // self._length * self._length
         if whole > 0:
             motion = np.concatenate([part.motion for part in self._open], axis=1)
             tau, counts = (np.concatenate(parts) for parts in zip(*((p.tau, p.valid) for p in self._open), strict=True))
-            ready, rest = slice(whole + 1), slice(whole, None)
-            part = self._intervals(motion[0, ready], motion[1, ready], tau[ready], counts[ready])
-            rows = energy_rows(self, part)
-            if self._noise is not None:
-                other_q, other_dq = self._noise.add(motion[:, ready])
-                self._errors.update(energy_rows(self, replace(part, q=other_q, dq=other_dq)) - rows)
-            self._sums.append(rows)
-            self._open = [ArrivingSamples(motion[:, rest], tau[rest], counts[rest])]
+            ready, rest = (
+                ArrivingSamples(motion[:, rows], tau[rows], counts[rows])
+                for rows in (slice(whole + 1), slice(whole, None))
+            )
+            self._blocks.append([self._rows(ready)])
+            self._open = [rest]
 
     def start_stretch(self) -> None:
         """The next sample does not follow the last one: the interval that was begun is dropped."""
@@ -124,17 +105,21 @@ class OnlineEnergy:
     @property
     def equation_count(self) -> int:
         """Number of energy equations so far, r of eq. (9)."""
-        return int(self._sums.counts[0])
+        return int(self._blocks.counts.sum())
+
+    @property
+    def _equations(self) -> Factors:
+        return factors_of(self.robot, self.kept, self._blocks.triangles, self._blocks.counts)
 
     @property
     def factor(self) -> Factor:
         """W and Y of eq. (10) so far as a triangle, for `dynid.estimation.perturbation_bounds`."""
-        return self._sums.factor
+        return self._equations.information.weight()
 
-    def estimate(self) -> Estimate:
-        """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
-        found = self._sums.estimate(None if self._noise is None else self._errors.R[:-1, :-1])
-        return convert_estimate(replace(found, references=Energy.references), self.base, self._wanted)
+    def _solve(self) -> Estimate:
+        return replace(energy_estimate(self._equations), references=Energy.references)
 
-    def _intervals(self, q: Floats, dq: Floats, tau: Floats, valid: NDArray[np.bool_]) -> Intervals:
-        return Intervals(q, dq, tau, valid, self.rate_hz, self._length)
+    def _rows(self, part: ArrivingSamples) -> Floats:
+        q, dq = part.motion
+        intervals = Intervals(q, dq, part.tau, part.valid, self.rate_hz, self._length)
+        return energy_rows(self.robot, self.kept, intervals)

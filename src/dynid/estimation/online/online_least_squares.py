@@ -10,18 +10,18 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Ints
 from dynid.checks import as_number, as_row
-from dynid.estimation.estimate import Estimate, convert_estimate
-from dynid.estimation.linear.least_squares import sandwich
-from dynid.estimation.online.arriving_samples import check_samples
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.linear.least_squares import nothing_known
+from dynid.estimation.online.arriving_samples import OnlineEstimator
 from dynid.estimation.online.triangle import RowTriangle
+from dynid.estimation.score_covariance import solution_root
 from dynid.information import Factor
 from dynid.kernels import kernel
-from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 
 
-class OnlineLeastSquares:
+class OnlineLeastSquares(OnlineEstimator):
     """Least squares sample by sample, in bounded memory; without forgetting the same as `dynid.OLS` on the whole log.
 
     Typical use, in the control loop::
@@ -31,17 +31,6 @@ class OnlineLeastSquares:
         tracker.estimate().interval()
     """
 
-    __slots__ = (
-        "_keep", "_matrix", "_regress", "_rows", "_scale", "_spread", "_triangle", "_wanted",
-        "base", "counts", "equations", "robot", "samples",
-    )  # fmt: skip
-
-    robot: Robot
-    """Geometry and terms."""
-    base: BaseParameters
-    """The base parameters in whose columns the equations stand."""
-    samples: int
-    """Number of samples so far."""
     counts: Ints
     """(n,) torques of each joint that counted."""
     equations: float
@@ -66,14 +55,13 @@ class OnlineLeastSquares:
         Raises:
             ArgumentError: A number makes no sense, or the base parameters are not those of the robot.
         """
-        self.robot, self.samples, self.equations = robot, 0, 0.0
-        self._wanted = choose_base(robot, base, every_motion=True)
-        self.base = self._wanted if self._wanted.mixing is None else base_parameters(robot)
+        super().__init__(robot, base)
+        self.equations = 0.0
         self._keep = as_number("forgetting", forgetting, above=0.0, most=1.0)
         self._scale = 1.0 / as_row("torque_std", torque_std, robot.dof, same=True, above=0.0)[:, None]
-        self._triangle, self._spread = RowTriangle(self.base.rank + 1), RowTriangle(self.base.rank + 1)
-        self._regress: Callable[..., Any] = kernel(robot, "regressor", columns=self.base.columns).single
-        self._matrix, self._rows = np.empty((robot.dof, self.base.rank)), np.empty((robot.dof, self.base.rank + 1))
+        self._triangle, self._spread = RowTriangle(self.kept.rank + 1), RowTriangle(self.kept.rank + 1)
+        self._regress: Callable[..., Any] = kernel(robot, "regressor", columns=self.kept.columns).single
+        self._matrix, self._rows = np.empty((robot.dof, self.kept.rank)), np.empty((robot.dof, self.kept.rank + 1))
         self.counts = np.zeros(robot.dof, dtype=np.int64)
 
     def update(
@@ -92,7 +80,7 @@ class OnlineLeastSquares:
             ArgumentError: The arrays do not fit the robot.
             DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
         """
-        new = check_samples(self.robot, self.samples, {"q": q, "dq": dq, "ddq": ddq}, tau, valid)
+        new = self._take({"q": q, "dq": dq, "ddq": ddq}, tau, valid)
         keep, rows = self._keep**0.5, self._rows
         for k, torque in enumerate(new.tau):
             self._regress(*new.motion[:, k], self._matrix)
@@ -107,43 +95,42 @@ class OnlineLeastSquares:
             count = new.valid[k]
             self.equations = self._keep * self.equations + float(count.sum())
             self.counts = self.counts + count
-        self.samples += len(new.tau)
 
     @property
     def names(self) -> tuple[str, ...]:
         """(b,) names of the base parameters."""
-        return self.base.names
+        return self.kept.names
 
     @property
     def units(self) -> tuple[str, ...]:
         """(b,) their units."""
-        return self.base.units
+        return self.kept.units
 
     @property
     def factor(self) -> Factor:
         """The equations so far, weighted and forgotten."""
-        return self._triangle.factor(self.base.columns, round(self.equations))
+        return self._triangle.factor(self.kept.columns, round(self.equations))
 
-    def estimate(self) -> Estimate:
-        """What the samples so far say; infinite standard deviations where they do not determine a parameter.
-
-        The noise is taken to be white: where torques are filtered or the model lacks a term, intervals are too narrow.
-        """
-        factor, b = self.factor, self.base.rank
-        spare = self.equations - b
-        variance = factor.residual / spare if spare > 0.0 else np.inf
-        spread = factor if self._keep == 1.0 else self._spread.factor(self.base.columns, 0)
-        covariance, undetermined = sandwich(factor, spread)
-        if not np.isfinite(variance) or not (np.any(factor.z) or factor.residual):
-            covariance, undetermined, variance = np.diag(np.full(b, np.inf)), np.ones(b, dtype=bool), 1.0
-        found = Estimate.of(
+    def _solve(self) -> Estimate:
+        """The noise is taken to be white: intervals are narrow where torques are filtered or the model lacks a term."""
+        factor, method = self.factor, "recursive least squares"
+        spare = self.equations - self.kept.rank
+        if not spare > 0.0 or not (np.any(factor.z) or factor.residual):
+            return nothing_known(self, method)
+        variance = factor.residual / spare
+        root, undetermined = solution_root(factor)
+        # A^-1 B A^-1 with A the squares of the weighted rows and B those of the rows weighted twice
+        twice = factor if self._keep == 1.0 else self._spread.factor(self.kept.columns, 0)
+        half = root @ (root.T @ twice.R.T)
+        covariance = variance * half @ half.T
+        covariance[undetermined, undetermined] = np.inf
+        return Estimate.of(
             self,
-            values=factor.solve(minimum_norm=True) if self.samples else np.zeros(b),
-            covariance=covariance * variance,
+            values=factor.solve(minimum_norm=True),
+            covariance=covariance,
             undetermined=undetermined,
             noise_std=np.sqrt(variance) / self._scale[:, 0],
             inflation=np.ones(self.robot.dof),
             condition=factor.condition,
-            method="recursive least squares",
+            method=method,
         )
-        return convert_estimate(found, self.base, self._wanted)

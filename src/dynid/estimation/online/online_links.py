@@ -10,53 +10,38 @@ the errors that it causes, in every direction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
+from dynid.checks import as_row
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors
-from dynid.estimation.estimate import ROUNDING, Estimate, convert_estimate
-from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps, resolve_columns
-from dynid.estimation.online.arriving_samples import StatedNoise, check_samples
-from dynid.estimation.online.triangle import RESOLUTION, GrowingBlocks, RowTriangle
-from dynid.information import Information, reduce_samples
+from dynid.estimation.equations import Factors, factors_of
+from dynid.estimation.estimate import ROUNDING, Estimate
+from dynid.estimation.linear.link_by_link import (
+    SPARE,
+    LinkByLink,
+    LinkStep,
+    estimate_links,
+    link_steps,
+    resolve_columns,
+)
+from dynid.estimation.online.arriving_samples import OnlineEstimator
+from dynid.estimation.online.triangle import GrowingBlocks, RowTriangle
+from dynid.information import reduce_samples
+from dynid.information.information import RESOLUTION
 from dynid.information.joint_equations import equations as joint_equations
-from dynid.information.partial_results import Part
 from dynid.kernels import regressor
-from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-GENERIC_SAMPLES = 4
-"""Random samples per parameter with which the columns of each link are found (convention: plenty)."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkExcitation:
-    """How far the samples so far excite the parameters of one link."""
-
-    joint: str
-    """The joint whose equations determine them."""
-    parameters: tuple[str, ...]
-    """The link's own base parameters w_i, the joint's friction among them."""
-    unexcited: tuple[str, ...]
-    """Those of `parameters` that take part in a combination that these samples do not show at this joint."""
-    samples: int
-    """Number of the joint's equations, N of eq. (117)."""
-    condition: float
-    """Condition number of A_i, columns scaled to length one; infinite where a combination of them is not excited."""
-
-    @property
-    def is_persistently_exciting(self) -> bool:
-        """Whether M_i is positive definite ([Lin1995] Definition 2), beyond stated noise of the motion."""
-        return bool(np.isfinite(self.condition))
-
-
-def excitation_table(given: Factors | tuple[LinkExcitation, ...]) -> Table:
+def excitation_table(given: Factors | Sequence[LinkStep]) -> Table:
     """Whether samples are persistently exciting for each link ([Lin1995] Definition 2), one row per joint.
 
     Args:
@@ -71,25 +56,22 @@ def excitation_table(given: Factors | tuple[LinkExcitation, ...]) -> Table:
         >>> len(dynid.estimation.excitation_table(tracker.excitation).rows)
         3
     """
-    if isinstance(given, Factors):
-        steps = [
-            (s.joint, "no" if s.postponed else "yes", s.condition, " ".join((*s.parameters, *s.postponed)))
-            for s in reversed(link_steps(given))
-        ]
-        return Table.of(["joint", "persistently exciting", "condition", "parameters"], steps)
-    if not all(isinstance(link, LinkExcitation) for link in given):
-        raise ArgumentError("not all items are LinkExcitation", remedy="Give tracker.excitation, or equations.")
+    links = link_steps(given)[::-1] if isinstance(given, Factors) else given
+    if not all(isinstance(link, LinkStep) for link in links):
+        raise ArgumentError("not all items are of LinkStep", remedy="Give tracker.excitation, or equations.")
     rows = [
         (
             link.joint,
             "yes" if link.is_persistently_exciting else "no",
             link.condition,
             link.samples,
+            " ".join(link.parameters),
             " ".join(link.unexcited),
         )
-        for link in given
+        for link in links
     ]
-    return Table.of(["joint", "persistently exciting", "condition", "samples", "not excited"], rows)
+    header = ["joint", "persistently exciting", "condition", "samples", "parameters", "not excited"]
+    return Table.of(header, rows)
 
 
 def link_columns(robot: Robot, base: BaseParameters) -> tuple[tuple[int, ...], ...]:
@@ -98,14 +80,14 @@ def link_columns(robot: Robot, base: BaseParameters) -> tuple[tuple[int, ...], .
     A parameter belongs to the outermost joint whose torque alone determines it, given those beyond, if the motion is
     rich: found from random samples.
     """
-    count = GENERIC_SAMPLES * (base.rank + 10)
-    q, dq, ddq = np.random.default_rng(0).normal(size=(3, count, robot.dof))
-    torque = np.ones_like(q)
-    information = reduce_samples(robot, q, dq, ddq, torque, columns=base.columns)
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, base.rank + SPARE, robot.dof))
+    information = reduce_samples(robot, q, dq, ddq, np.ones_like(q), columns=base.columns)
     equations = Factors(robot=robot, base=base, information=information, blocks=((0,),), excerpts=())
     places = {name: place for place, name in enumerate(base.names)}
-    steps = reversed(link_steps(equations))
-    return tuple(tuple(sorted(places[name] for name in step.parameters)) for step in steps)
+    return tuple(
+        tuple(sorted(places[name] for name in step.parameters if name not in step.unexcited))
+        for step in link_steps(equations)[::-1]
+    )
 
 
 def link_members(matrix: Floats, own: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
@@ -130,11 +112,7 @@ def link_members(matrix: Floats, own: tuple[tuple[int, ...], ...]) -> tuple[tupl
     return tuple(found)
 
 
-CHANNELS = ("positions", "velocities", "accelerations")
-"""What a sample says of the motion."""
-
-
-class OnlineLinkByLink:
+class OnlineLinkByLink(OnlineEstimator):
     """`LinkByLink` sample by sample, at any time and in bounded memory.
 
     After the last sample the values and the noise of each joint are those of the whole log, to 1e-9. The standard
@@ -151,29 +129,6 @@ class OnlineLinkByLink:
     Each joint's equations are a triangle per block of time; Householder reflections rotate a new row into it. What the
     samples so far do not determine has an infinite interval.
     """
-
-    __slots__ = (
-        "_acting",
-        "_blocks",
-        "_errors",
-        "_kept",
-        "_members",
-        "_own",
-        "_shake",
-        "_square",
-        "_supports",
-        "_turns",
-        "base",
-        "robot",
-        "samples",
-    )
-
-    robot: Robot
-    """Geometry and terms."""
-    base: BaseParameters
-    """What is estimated."""
-    samples: int
-    """Number of samples so far."""
 
     def __init__(
         self,
@@ -196,22 +151,25 @@ class OnlineLinkByLink:
             ArgumentError: A standard deviation is negative or not finite, or the base parameters are not those of the
                 robot for every motion.
         """
-        self.robot, self.samples = robot, 0
-        self.base = choose_base(robot, base, every_motion=True)
-        self._kept = self.base if self.base.mixing is None else base_parameters(robot)
-        self._supports = joint_equations(robot, self._kept.columns).supports
+        super().__init__(robot, base)
+        self._supports = joint_equations(robot, self.kept.columns).supports
         self._blocks = GrowingBlocks([len(support) + 1 for support in self._supports])
-        self._acting = tuple(np.array(support, dtype=np.intp) for support in self._supports)
-        own = link_columns(robot, self._kept)
-        matrix = conversion_matrix(self._kept, self.base)
-        self._members = own if self._kept is self.base else link_members(matrix, own)
+        own = link_columns(robot, self.kept)
+        matrix = conversion_matrix(self.kept, self.base)
+        self._members = own if self.kept is self.base else link_members(matrix, own)
         self._turns = tuple(
             np.linalg.inv(matrix[np.ix_(rows, columns)]) for rows, columns in zip(self._members, own, strict=True)
         )
-        self._own = tuple(np.searchsorted(acting, places) for acting, places in zip(self._acting, own, strict=True))
-        self._square = np.zeros((robot.dof, self._kept.rank))
-        self._shake = None if motion_std is None else StatedNoise(robot, motion_std, CHANNELS)
+        self._own = tuple(np.searchsorted(acting, places) for acting, places in zip(self._supports, own, strict=True))
+        self._square = np.zeros((robot.dof, self.kept.rank))
         self._errors = [RowTriangle(len(support)) for support in self._supports]
+        self._draws = np.random.default_rng(0)
+        self._std: list[Floats] | None = None
+        if motion_std is not None:
+            if len(motion_std) != 3:
+                remedy = "Give three of them: of positions, velocities and accelerations."
+                raise ArgumentError(f"motion_std has {len(motion_std)} entries", remedy=remedy)
+            self._std = [as_row("motion_std", std, robot.dof, same=True, least=0.0) for std in motion_std]
 
     def update(
         self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, *, valid: ArrayLike | None = None
@@ -229,21 +187,20 @@ class OnlineLinkByLink:
             ArgumentError: The arrays do not fit the robot.
             DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
         """
-        new = check_samples(self.robot, self.samples, {"q": q, "dq": dq, "ddq": ddq}, tau, valid)
-        matrix = regressor(self.robot, *new.motion, columns=self._kept.columns) * new.valid[..., None]
-        if self._shake is not None:
-            moved = regressor(self.robot, *self._shake.add(new.motion), columns=self._kept.columns)
-            change = moved * new.valid[..., None] - matrix
-            for j, (errors, acting) in enumerate(zip(self._errors, self._acting, strict=True)):
+        new = self._take({"q": q, "dq": dq, "ddq": ddq}, tau, valid)
+        matrix = regressor(self.robot, *new.motion, columns=self.kept.columns) * new.valid[..., None]
+        if self._std is not None:  # another draw of the noise changes the equations by as much as they are wrong
+            other = [x + std * self._draws.normal(size=x.shape) for x, std in zip(new.motion, self._std, strict=True)]
+            change = regressor(self.robot, *other, columns=self.kept.columns) * new.valid[..., None] - matrix
+            for j, (errors, acting) in enumerate(zip(self._errors, self._supports, strict=True)):
                 errors.update(change[:, j, acting])
         torque = new.tau[..., None]
-        rows = [np.hstack([matrix[:, j, acting], torque[:, j]]) for j, acting in enumerate(self._acting)]
+        rows = [np.hstack([matrix[:, j, acting], torque[:, j]]) for j, acting in enumerate(self._supports)]
         self._blocks.append(rows, new.valid)
         self._square += np.square(matrix).sum(axis=0)
-        self.samples += len(matrix)
 
     @property
-    def excitation(self) -> tuple[LinkExcitation, ...]:
+    def excitation(self) -> tuple[LinkStep, ...]:
         """(n,) for each joint, from the base on, whether its link is persistently excited ([Lin1995] Definition 2)."""
         return tuple(self._judge(joint) for joint in range(self.robot.dof))
 
@@ -252,18 +209,18 @@ class OnlineLinkByLink:
         """Whether the samples so far excite every link."""
         return all(link.is_persistently_exciting for link in self.excitation)
 
-    def _judge(self, joint: int) -> LinkExcitation:
+    def _judge(self, joint: int) -> LinkStep:
         own, turn = self._own[joint], self._turns[joint]
-        names = tuple(self.base.names[place] for place in self._members[joint])
+        names = [self.base.names[place] for place in self._members[joint]]
         triangle = RowTriangle(len(own))
         triangle.update(self._blocks.total(joint).R[:, own])  # square root of M_i, [Lin1995] eq. (117)
-        errors = None if self._shake is None else self._errors[joint].R[:, own] @ turn
+        errors = None if self._std is None else self._errors[joint].R[:, own] @ turn
         longest = float(np.sqrt(self._square.max(initial=0.0)))
         _, clear, condition = resolve_columns(triangle.R @ turn, RESOLUTION, longest, errors)
-        return LinkExcitation(
+        return LinkStep(
             joint=self.robot.joint_names[joint],
-            parameters=names,
-            unexcited=tuple(name for name, known in zip(names, clear, strict=True) if not known),
+            parameters=tuple(names),
+            unexcited=tuple(compress(names, ~clear)),
             samples=int(self._blocks.counts[:, joint].sum()),
             condition=condition,
         )
@@ -271,35 +228,8 @@ class OnlineLinkByLink:
     @property
     def equations(self) -> Factors:
         """The equations of all samples so far in kept columns, for any estimator of `Factors`, such as `dynid.WLS`."""
-        blocks, counts = self._blocks.triangles, self._blocks.counts
-        parts = tuple(
-            Part(k, 0, 0, tuple(np.array(R) for R in triangles), tuple(int(c) for c in counts[k]))
-            for k, triangles in enumerate(blocks)
-        )
-        information = Information(
-            robot=self.robot.name,
-            fingerprint=self.robot.fingerprint,
-            columns=tuple(self._kept.columns),
-            supports=self._supports,
-            parts=parts,
-        )
-        return Factors(
-            robot=self.robot,
-            base=self._kept,
-            information=information,
-            blocks=(information.segments,),
-            excerpts=(),
-        )
+        return factors_of(self.robot, self.kept, self._blocks.triangles, self._blocks.counts, supports=self._supports)
 
-    @property
-    def _matrix_errors(self) -> list[Floats] | None:
-        return None if self._shake is None else [errors.R for errors in self._errors]
-
-    def estimate(self) -> Estimate:
-        """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
-        found = replace(estimate_links(self.equations, self._matrix_errors), references=LinkByLink.references)
-        return convert_estimate(found, self._kept, self.base)
-
-    def steps(self) -> tuple[LinkStep, ...]:
-        """The steps of the estimate, last joint first: what each joint's equations gave."""
-        return link_steps(self.equations, self._matrix_errors)
+    def _solve(self) -> Estimate:
+        errors = None if self._std is None else [errors.R for errors in self._errors]
+        return replace(estimate_links(self.equations, errors), references=LinkByLink.references)

@@ -15,17 +15,10 @@ from scipy.linalg.lapack import dtpqrt
 
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import solve_upper
-from dynid.estimation.score_sums import ScoreSums
+from dynid.estimation.equations import TIME_BLOCKS
 from dynid.information import Factor
-
-RESOLUTION = 1e-11
-"""Relative size below which a direction of the scaled columns is rounding (convention: that of triangular factors)."""
-PANEL = 32
-"""Columns that LAPACK reflects together (convention)."""
-MOST_ROWS = 512
-"""Rows that are appended at a time (convention)."""
-MOST_BLOCKS = 20
-"""Number of blocks at which neighbours are joined (derivation: ten are left, as many as a log in memory has)."""
+from dynid.information.information import RESOLUTION
+from dynid.information.triangular import PANEL, REFLECTED
 
 
 class RowTriangle:
@@ -49,8 +42,8 @@ class RowTriangle:
 
     def update(self, rows: Floats) -> None:
         """Append rows (m, w)."""
-        for start in range(0, len(rows), MOST_ROWS):
-            part = np.array(rows[start : start + MOST_ROWS], order="F")
+        for start in range(0, len(rows), REFLECTED):
+            part = np.array(rows[start : start + REFLECTED], order="F")
             _, _, _, failure = dtpqrt(
                 0, min(len(self._packed), PANEL), self._packed, part, overwrite_a=1, overwrite_b=1
             )
@@ -80,8 +73,8 @@ class GrowingBlocks:
     """For each of some groups of equations, a triangle per block of time, few blocks however many rows arrive.
 
     Blocks of time tell how errors are correlated (`dynid.estimation.noise`). The length of a log is not known on line,
-    so blocks begin with one sample each; when there are `MOST_BLOCKS`, neighbours are joined and the next ones are
-    twice as long.
+    so blocks begin with one sample each; when there are twice as many as a log in memory has, neighbours are joined and
+    the next ones are twice as long.
     """
 
     __slots__ = ("_counts", "_filled", "_length", "_triangles")
@@ -109,13 +102,14 @@ class GrowingBlocks:
             total.update(block[group].R)
         return total
 
-    def append(self, rows: Sequence[Floats], valid: Bools) -> None:
+    def append(self, rows: Sequence[Floats], valid: Bools | None = None) -> None:
         """Add the equations of consecutive instants.
 
         Args:
             rows: For each group (m, w), one row per instant, zero where it does not count.
-            valid: (m, groups) whether the group's equation of the instant counts.
+            valid: (m, groups) whether the group's equation of the instant counts; all by default.
         """
+        valid = np.ones((len(rows[0]), len(rows)), dtype=bool) if valid is None else valid
         start = 0
         while start < len(valid):
             if self._filled == self._length:
@@ -134,7 +128,7 @@ class GrowingBlocks:
                 triangle.scale(factor)
 
     def _begin_block(self) -> None:
-        if len(self._triangles) == MOST_BLOCKS:
+        if len(self._triangles) == 2 * TIME_BLOCKS:
             for first, second in zip(self._triangles[::2], self._triangles[1::2], strict=True):
                 for a, b in zip(first, second, strict=True):
                     a.update(b.R)
@@ -144,21 +138,3 @@ class GrowingBlocks:
         self._triangles.append([RowTriangle(len(triangle.R)) for triangle in self._triangles[-1]])
         self._counts.append(np.zeros_like(self._counts[-1]))
         self._filled = 0
-
-
-def block_covariance(triangles: Sequence[Floats], counts: Sequence[int], beta: Floats, root: Floats) -> Floats:
-    """(b, b) covariance of a solution by the scores of blocks of time, see `dynid.estimation.score_sums`.
-
-    Args:
-        triangles: (w, w) of each block ``[W, y]``, residuals of equal variance.
-        counts: Number of equations of each block.
-        beta: (b,) the solution.
-        root: (b, r) with ``root @ root.T`` the inverse of the sum of all ``W^T W``, within what is determined.
-    """
-    residuals = [R @ np.append(-beta, 1.0) for R in triangles]
-    variance = sum(float(rest @ rest) for rest in residuals) / max(sum(counts) - len(beta), 1)
-    sums = ScoreSums(root, np.array(counts, dtype=float), np.zeros(len(counts), dtype=np.int64))
-    for place, (R, rest) in enumerate(zip(triangles, residuals, strict=True)):
-        Z = R[:, :-1] @ root
-        sums.add(place, Z.T @ Z, variance * Z.T @ Z, Z.T @ rest)
-    return sums.covariance(("",) * len(beta))
