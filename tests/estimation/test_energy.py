@@ -42,7 +42,9 @@ def test_accelerations_are_not_used() -> None:
 
 def test_the_equations_are_the_papers() -> None:
     equations = equations_of(zoo.ddarm())
-    rows = np.concatenate([energy_rows(equations.robot, equations.base, part) for part in _cut_intervals(equations, 0.05)])
+    rows = np.concatenate(
+        [energy_rows(equations.robot, equations.base, part) for part in _cut_intervals(equations, 0.05)]
+    )
     assert rows.shape == (299, 16)
     assert rows[:, :-1] @ truth(equations) == pytest.approx(rows[:, -1], abs=1e-6)
 

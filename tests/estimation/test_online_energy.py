@@ -14,7 +14,6 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.energy_differences import Energy
 from dynid.estimation.online.online_energy import OnlineEnergy
-from dynid.kernels import inverse_dynamics
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot
