@@ -10,7 +10,7 @@ them, and the other states of a batch keep their results. A check would cost as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
@@ -127,12 +127,13 @@ def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = 
     """Record a quantity's equations for a robot; see `kernel` for the names."""
     entry = _QUANTITIES[quantity]
     shapes: dict[str, tuple[int, ...]] = {state: (robot.dof,) for state in entry.states}
-    if not entry.has_parameters:
-        return record(lambda **states: entry.function(robot, *states.values()), **shapes)
-    if symbolic_parameters:
+    if symbolic_parameters and entry.has_parameters:
         shapes["theta"] = robot.parameter_vector.shape
-        return record(lambda theta, **states: entry.function(robot, theta, *states.values()), **shapes)
-    return record(lambda **states: entry.function(robot, robot.parameter_vector, *states.values()), **shapes)
+
+    def compute(theta: Any = robot.parameter_vector, **given: Any) -> Any:
+        return entry.function(robot, *[theta] * entry.has_parameters, *given.values())
+
+    return record(compute, **shapes)
 
 
 def inverse_dynamics(
@@ -143,7 +144,6 @@ def inverse_dynamics(
     *,
     form: Form = "standard",
     out: Floats | None = None,
-    threads: int = 1,
 ) -> Floats:
     """Joint torques (N, n) or (n,) [N m or N] of a motion, terms included.
 
@@ -155,7 +155,6 @@ def inverse_dynamics(
         form: ``"standard"`` computes with the parameters of the links, ``"minimal"`` with the minimal linear
             combinations of a serial robot ([Lin1995] section III); the torques are the same.
         out: Where to write the result.
-        threads: How many threads share the samples; the result does not depend on it.
 
     Raises:
         ArgumentError: The minimal form does not describe this robot.
@@ -164,10 +163,8 @@ def inverse_dynamics(
         >>> dynid.inverse_dynamics(robot, q, dq, ddq).shape
         (3,)
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("inverse_dynamics")
-    if known is not None and out is None and threads == 1 and form == "standard":
-        return known.single(q, dq, ddq)
-    return _evaluate(robot, f"{_prefix(form)}inverse_dynamics", (q, dq, ddq), out, threads)
+    evaluate = _single(robot, "inverse_dynamics" if form == "standard" else f"{_prefix(form)}inverse_dynamics")
+    return evaluate(q, dq, ddq) if out is None else evaluate(q, dq, ddq, out=out)
 
 
 def _prefix(form: str) -> str:
@@ -184,7 +181,6 @@ def regressor(
     *,
     columns: Sequence[int] | None = None,
     out: Floats | None = None,
-    threads: int = 1,
 ) -> Floats:
     """Matrix Y (N, n, p) or (n, p) with ``Y @ robot.parameter_vector`` the joint torques; see `inverse_dynamics`.
 
@@ -195,92 +191,66 @@ def regressor(
         ddq: (N, n) or (n,) joint accelerations.
         columns: Which columns to compute; all by default.
         out: Where to write the result; for many states, an array used again saves half of the time (no new memory).
-        threads: How many threads share the samples.
 
     Example:
         >>> torque = dynid.regressor(robot, q, dq, ddq) @ robot.parameter_vector
         >>> np.allclose(torque, dynid.inverse_dynamics(robot, q, dq, ddq))
         True
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("regressor")
-    if known is not None and out is None and threads == 1 and columns is None:
-        return known.single(q, dq, ddq)
-    if columns is not None:
-        return np.asarray(kernel(robot, "regressor", columns=columns)(q, dq, ddq, out=out, threads=threads))
-    return _evaluate(robot, "regressor", (q, dq, ddq), out, threads)
+    evaluate = _single(robot, "regressor") if columns is None else kernel(robot, "regressor", columns=columns).single
+    return evaluate(q, dq, ddq) if out is None else evaluate(q, dq, ddq, out=out)
 
 
-def energy_regressor(
-    robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
-) -> Floats:
+def energy_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Floats:
     """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential.
 
     Example:
         >>> energy = dynid.kernels.energy_regressor(robot, q, dq) @ robot.inertial_vector
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("energy_regressor")
-    if known is not None and out is None and threads == 1:
-        return known.single(q, dq)
-    return _evaluate(robot, "energy_regressor", (q, dq), out, threads)
+    return _single(robot, "energy_regressor")(q, dq)
 
 
-def momentum_regressor(
-    robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
-) -> Floats:
+def momentum_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Floats:
     """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum.
 
     Example:
         >>> dynid.kernels.momentum_regressor(robot, q, dq).shape
         (3, 30)
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("momentum_regressor")
-    if known is not None and out is None and threads == 1:
-        return known.single(q, dq)
-    return _evaluate(robot, "momentum_regressor", (q, dq), out, threads)
+    return _single(robot, "momentum_regressor")(q, dq)
 
 
-def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
+def inertia_matrix(robot: Robot, q: ArrayLike) -> Floats:
     """Inertia matrix M(q) (N, n, n) or (n, n), rotor inertias included [kg m^2, kg m or kg].
 
     Example:
         >>> dynid.inertia_matrix(robot, q).shape
         (3, 3)
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("inertia_matrix")
-    if known is not None and out is None and threads == 1:
-        return known.single(q)
-    return _evaluate(robot, "inertia_matrix", (q,), out, threads)
+    return _single(robot, "inertia_matrix")(q)
 
 
-def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
+def gravity_torque(robot: Robot, q: ArrayLike) -> Floats:
     """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out.
 
     Example:
         >>> dynid.gravity_torque(robot, [q, q, q, q]).shape
         (4, 3)
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("gravity_torque")
-    if known is not None and out is None and threads == 1:
-        return known.single(q)
-    return _evaluate(robot, "gravity_torque", (q,), out, threads)
+    return _single(robot, "gravity_torque")(q)
 
 
-def velocity_torque(
-    robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
-) -> Floats:
+def velocity_torque(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Floats:
     """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out.
 
     Example:
         >>> np.allclose(dynid.kernels.velocity_torque(robot, q, 0 * dq), 0.0)
         True
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("velocity_torque")
-    if known is not None and out is None and threads == 1:
-        return known.single(q, dq)
-    return _evaluate(robot, "velocity_torque", (q, dq), out, threads)
+    return _single(robot, "velocity_torque")(q, dq)
 
 
-def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
+def christoffel_coefficients(robot: Robot, q: ArrayLike) -> Floats:
     """Coefficients D (N, n, n, n) or (n, n, n) of the Coriolis and centrifugal torques ([Izaguirre1992] eq. (1)).
 
     ``velocity_torque_i = sum_jk D_ijk dq_j dq_k`` with D_ijk = D_ikj: the Christoffel symbols of the first kind of the
@@ -291,15 +261,10 @@ def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None =
         >>> np.allclose(D @ dq @ dq, dynid.kernels.velocity_torque(robot, q, dq))
         True
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("christoffel_coefficients")
-    if known is not None and out is None and threads == 1:
-        return known.single(q)
-    return _evaluate(robot, "christoffel_coefficients", (q,), out, threads)
+    return _single(robot, "christoffel_coefficients")(q)
 
 
-def forward_dynamics(
-    robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, form: Form = "standard", threads: int = 1
-) -> Floats:
+def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, form: Form = "standard") -> Floats:
     """Accelerations (N, n) or (n,) under joint torques ``tau`` [N m or N]; the inverse of `inverse_dynamics`.
 
     The minimal form finds the inertia matrix from composite bodies in minimal linear combinations (Renaud's form,
@@ -313,17 +278,16 @@ def forward_dynamics(
         >>> np.allclose(dynid.forward_dynamics(robot, q, dq, torque), ddq)
         True
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get("forward_dynamics")
-    are_alike = type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape
-    if known is not None and threads == 1 and form == "standard" and are_alike:
-        return known.single(q, dq, tau)
+    known = _known(robot).get("forward_dynamics")
+    if known and form == "standard" and type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape:
+        return known(q, dq, tau)
     states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
         raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, the shape of q.")
     if form == "standard" and has_definite_bodies(robot):
-        return _evaluate(robot, "forward_dynamics", tuple(states), None, threads)
+        return _single(robot, "forward_dynamics")(*states)
     evaluate = kernel(robot, f"{_prefix(form)}inertia_and_bias")
-    terms = evaluate(*states[:2], threads=threads)
+    terms = evaluate(*states[:2])
     smallest = eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
     if smallest <= ROUNDING * float(np.abs(robot.parameter_vector).max()):
         negative = [link.name for link in robot.links if link.inertia.mass < 0.0]
@@ -351,9 +315,7 @@ def has_definite_bodies(robot: Robot) -> bool:
     return bool(np.all(values[:, 0] > SAME * values[:, -1]))
 
 
-def wrench_regressor(
-    robot: Robot, link: str, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, threads: int = 1
-) -> Floats:
+def wrench_regressor(robot: Robot, link: str, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
     """Matrix (N, 6, 10) or (6, 10): wrench on a body held by a link, per unit of its ten parameters.
 
     Force [N], then moment about the link's origin [N m], both in the link's axes.
@@ -362,33 +324,32 @@ def wrench_regressor(
         >>> dynid.kernels.wrench_regressor(robot, "link3", q, dq, ddq).shape
         (6, 10)
     """
-    return _evaluate_of_link(robot, link, "wrench", (q, dq, ddq), threads)
+    return _of_link(robot, link, "wrench")(q, dq, ddq)
 
 
-def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Floats:
+def link_pose(robot: Robot, link: str, q: ArrayLike) -> Floats:
     """Pose ``T_base_link`` (N, 4, 4) or (4, 4) of a link in the robot's root frame: the forward kinematics.
 
     Args:
         robot: The robot.
         link: Name of a link; those fixed to a body, or to the base, are allowed.
         q: (N, n) or (n,) joint positions [rad or m].
-        threads: How many threads share the samples.
 
     Example:
         >>> dynid.kernels.link_pose(robot, "link3", q).shape
         (4, 4)
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get((link, "pose"))
-    if known is not None and threads == 1:
-        return known.single(q)
+    known = _known(robot).get((link, "pose"))
+    if known:
+        return known(q)
     require_robot(robot)
     index, T_body_link = robot.link_body(link)
     if index < 0:
         return np.broadcast_to(T_body_link, (*real_array("q", q).shape[:-1], 4, 4)).copy()
-    return _evaluate_of_link(robot, link, "pose", (q,), threads)
+    return _of_link(robot, link, "pose")(q)
 
 
-def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base", threads: int = 1) -> Floats:
+def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base") -> Floats:
     """Geometric Jacobian J (N, 6, n) or (6, n): ``J dq`` is the velocity of a link's origin, then its angular velocity.
 
     The transpose maps a wrench on the link, force [N] and then moment about its origin [N m], to joint torques.
@@ -398,21 +359,20 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
         link: Name of a link.
         q: (N, n) or (n,) joint positions [rad or m].
         axes: Axes of velocity and wrench: those of the ``base`` or of the ``link``. The point is the link's origin.
-        threads: How many threads share the samples.
 
     Example:
         >>> dynid.kernels.link_jacobian(robot, "link3", q).shape
         (6, 3)
     """
-    known: Kernel | None = getattr(robot, "compiled", _NOTHING).get((link, axes))
-    if known is not None and threads == 1:
-        return known.single(q)
+    known = _known(robot).get((link, axes))
+    if known:
+        return known(q)
     require_robot(robot)
     if axes not in get_args(Axes):
         raise ArgumentError(f"axes are {axes!r}", remedy=f"Give one of {', '.join(get_args(Axes))}.")
     if robot.link_body(link)[0] < 0:
         return np.zeros((*real_array("q", q).shape[:-1], 6, robot.dof))
-    return _evaluate_of_link(robot, link, axes, (q,), threads)
+    return _of_link(robot, link, axes)(q)
 
 
 class _Carrier(NamedTuple):
@@ -433,12 +393,14 @@ _LINK_QUANTITIES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 """Function of (robot, link, states) and the states it depends on; Jacobians by their axes."""
 
 
-def _evaluate_of_link(robot: Robot, link: str, what: str, states: tuple[ArrayLike, ...], threads: int) -> Floats:
+def _of_link(robot: Robot, link: str, what: str) -> Callable[..., Floats]:
+    """A quantity of a link as a function of one state or many."""
+    require_robot(robot)
     if (link, what) not in robot.compiled:
         index, T_body_link = robot.link_body(link)
         key = RobotKey(robot, _Carrier(link, index, T_body_link.tobytes(), what))
-        robot.compiled[link, what] = _link_kernel(key)
-    return _evaluate(robot, (link, what), states, None, threads)
+        robot.compiled[link, what] = _link_kernel(key).single
+    return robot.compiled[link, what]
 
 
 @lru_cache(maxsize=64)
@@ -473,19 +435,23 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
     return kernel(robot, quantity).single
 
 
-_NOTHING: Mapping[Hashable, Kernel] = {}
-"""What is known of something that is no robot, which will be refused."""
+_Functions = dict[Hashable, Callable[..., Floats]]
 
 
-def _evaluate(robot: Robot, what: Hashable, states: tuple[ArrayLike, ...], out: Floats | None, threads: int) -> Floats:
-    """Evaluate a quantity, or a kernel that the robot holds already.
+def _known(robot: Robot) -> _Functions:
+    """The functions that a robot holds; none where something is no robot, which will be refused."""
+    found: _Functions = getattr(robot, "compiled", {})
+    return found
 
-    Kernels are found at their robot: hashing its content, as `kernel` does, would take longer than most functions.
+
+def _single(robot: Robot, quantity: str) -> Callable[..., Floats]:
+    """A quantity as a function of one state or many, found at the robot.
+
+    Hashing the robot's content, as `kernel` does, would take longer than most functions.
     """
-    require_robot(robot)
-    if what not in robot.compiled:
-        robot.compiled[what] = kernel(robot, str(what))
-    known: Kernel = robot.compiled[what]
-    if out is None and threads == 1:
-        return known.single(*states)
-    return np.asarray(known(*states, out=out, threads=threads))
+    try:
+        return robot.compiled[quantity]
+    except (AttributeError, KeyError):  # no robot, which is refused here, or none yet
+        found = kernel(robot, quantity).single
+    robot.compiled[quantity] = found
+    return found

@@ -46,12 +46,6 @@ def test_parameters_as_an_input() -> None:
     np.testing.assert_allclose(torque, kernels.regressor(ROBOT, Q, DQ, DDQ) @ theta, rtol=1e-9, atol=1e-9)
 
 
-def test_threads_change_nothing() -> None:
-    q, dq, ddq = random_states(ROBOT, 20_000)
-    one, two = (kernels.regressor(ROBOT, q, dq, ddq, threads=threads) for threads in (1, 2))
-    np.testing.assert_array_equal(one, two)
-
-
 def test_wrench_on_a_held_body_is_what_joint_torques_feel_of_it() -> None:
     """The wrench at the flange, carried to the joints, is the torque that a body welded there adds."""
     robot = panda()

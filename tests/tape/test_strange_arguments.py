@@ -58,9 +58,6 @@ def test_options_that_there_are_not() -> None:
     tape = record(lambda x: 2.0 * x, x=(3,))
     with pytest.raises(ArgumentError, match="backend"):
         compile_tape(tape, "foo")  # type: ignore[arg-type]
-    for threads in (None, 0, 1.5, "2"):
-        with pytest.raises(ArgumentError, match="threads"):
-            compile_tape(tape)(np.ones(3), threads=threads)  # type: ignore[arg-type]
 
 
 # --- users' terms -----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.arrays import Floats
+from dynid.checks import as_whole
 from dynid.information.chunks import Chunk, Piece, Run, cut, piece
 from dynid.information.cross_products import NumpyGram
 from dynid.information.extension import Extension, extend, reduce_tables
@@ -26,7 +27,7 @@ from dynid.information.triangular import (
     triangle_of,
 )
 from dynid.robot.model import Robot
-from dynid.tape.program import Backend, check_threads, compiles
+from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
 
 Item = TypeVar("Item")
@@ -74,7 +75,7 @@ def reduce_samples(
     """
     setup = equations(robot, columns)
     whole = piece(robot.dof, (q, dq, ddq, tau), valid, segments)
-    check_threads(threads)
+    as_whole("threads", threads, least=1)
     reducer = _Reducer(_tape_gram(setup, backend), _spread(whole))
     return _collect(robot, setup, _in_order(reducer.part, cut(whole), threads))
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -185,7 +185,7 @@ class Robot(ReadOnly):
         return -1, T
 
     @cached_property
-    def compiled(self) -> dict[Hashable, Any]:
+    def compiled(self) -> dict[Hashable, Callable[..., Floats]]:
         """Functions that were compiled for this robot: `dynid.kernels` keeps them here, so that they go with it."""
         return {}
 

@@ -39,6 +39,6 @@ class Kernel:
         """The function for one state, with an overhead of some hundred nanoseconds: ``single(q, dq, ddq[, out])``."""
         return compile_single(self.tape, program=lambda: self.program)
 
-    def __call__(self, *states: ArrayLike, out: Any = None, threads: int = 1) -> Any:
+    def __call__(self, *states: ArrayLike, out: Any = None) -> Any:
         """Evaluate for one state (n,) or many (N, n); see `dynid.tape.Program`."""
-        return self.program(*states, out=out, threads=threads)
+        return self.program(*states, out=out)

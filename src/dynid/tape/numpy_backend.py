@@ -40,13 +40,12 @@ class NumpyExecutor:
         self._constant_rows = [_constant_row(tape, output) for output in tape.outputs]
         self._rows, self._row_count = _assign_rows(tape)
 
-    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> None:
+    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> None:
         """Fill the outputs.
 
         Args:
             inputs: one (N, size) array per input of the tape.
             outputs: one (N, size) array per output of the tape, written in place.
-            threads: accepted for uniformity; the work is done on one.
         """
         samples = outputs[0].shape[0] if outputs else 0
         with np.errstate(all="ignore"):  # like the compiled back ends: infinities and NaN are values, not warnings

@@ -27,7 +27,7 @@ where those of a long log would take a gigabyte)."""
 class Executor(Protocol):
     """What runs a tape on batches of samples."""
 
-    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> None:
+    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> None:
         """Fill one C-contiguous (N, size) array per output from one C-contiguous (N, size) array per input."""
 
 
@@ -45,13 +45,12 @@ class Program:
         self.backend = backend
         self._executor = executor
 
-    def __call__(self, *inputs: npt.ArrayLike, out: Any = None, threads: int = 1) -> Any:
+    def __call__(self, *inputs: npt.ArrayLike, out: Any = None) -> Any:
         """Run the program.
 
         Args:
             *inputs: one array per input; a single sample among batches is used for every sample.
             out: where to write: a C-contiguous float64 array (or a dict of them where the tape has several outputs).
-            threads: how many threads share the samples; the result is the same, bit for bit, for any number.
 
         Returns:
             The output array, or a dict of arrays; ``out`` where it was given.
@@ -59,7 +58,6 @@ class Program:
         Raises:
             ArgumentError: if an array does not have the shape or the type the tape asks for.
         """
-        check_threads(threads)
         arrays, samples = self._prepare(inputs)
         lead = () if samples is None else (samples,)
         results = [_destination(output, lead, self._find_destination(out, output)) for output in self.tape.outputs]
@@ -68,24 +66,24 @@ class Program:
         if out is not None:  # results are written while inputs are still read
             arrays = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in arrays]
         rows = 1 if samples is None else samples
-        self._run(arrays, [result.reshape(rows, output.size) for result, output in self._pairs(results)], threads)
+        self._run(arrays, [result.reshape(rows, output.size) for result, output in self._pairs(results)])
         named = {output.name: result for result, output in self._pairs(results)}
         return results[0] if len(results) == 1 else named
 
-    def _run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int) -> None:
+    def _run(self, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> None:
         """Run all rows at once; where an input is one row for all of them, piece by piece, with the row repeated."""
         rows = len(outputs[0]) if outputs else 0
         single = [len(array) == 1 < rows for array in inputs]
         if not any(single):
-            self._executor.run(inputs, outputs, threads)
+            self._executor.run(inputs, outputs)
             return
-        step = min(rows, REPEATED * threads)
+        step = min(rows, REPEATED)
         ready = [np.repeat(array, step, axis=0) if one else array for array, one in zip(inputs, single, strict=True)]
         for start in range(0, rows, step):
             part = slice(start, min(start + step, rows))
             first = slice(part.stop - start)
             pieces = [array[first if one else part] for array, one in zip(ready, single, strict=True)]
-            self._executor.run(pieces, [output[part] for output in outputs], threads)
+            self._executor.run(pieces, [output[part] for output in outputs])
 
     def _pairs(self, results: Sequence[Floats]) -> list[tuple[Floats, Output]]:
         return list(zip(results, self.tape.outputs, strict=True))
@@ -154,12 +152,6 @@ def real_array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
 def _spoken(dtype: np.dtype[Any]) -> str:
     """What a person calls the entries of an array."""
     return {"U": "texts", "S": "texts", "c": "complex numbers", "O": "objects"}.get(dtype.kind, str(dtype))
-
-
-def check_threads(threads: int) -> None:
-    """Refuse values that are not a number of threads."""
-    if not isinstance(threads, int | np.integer) or isinstance(threads, bool) or threads < 1:
-        raise ArgumentError(f"threads is {threads!r}", remedy="Give an integer from 1 on")
 
 
 def _refuse_shared(outputs: Sequence[Output], results: Sequence[Floats]) -> None:

@@ -26,9 +26,6 @@ REDUCE_BLOCK = 120
 
 An odd multiple of a cache line, so that columns do not share cache sets (measured)."""
 
-CHUNK = 2400
-"""Samples a thread takes at a time: a multiple of both block lengths; the result does not depend on it (convention)."""
-
 _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p])
 
 
@@ -123,28 +120,10 @@ class LlvmExecutor:
     def __init__(self, tape: Tape) -> None:
         self._kernel = BlockKernel(tape, STORE_BLOCK, dense=True)
 
-    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> None:
-        """Fill the outputs.
-
-        Args:
-            inputs: one C-contiguous (N, size) array per input of the tape.
-            outputs: one C-contiguous (N, size) array per output of the tape, written in place.
-            threads: how many threads share the samples.
-        """
-        arrays = [*inputs, *outputs]
-        samples = outputs[0].shape[0] if outputs else 0
-        if threads <= 1 or samples <= CHUNK:
-            self._run_chunk(arrays, 0, samples)
-            return
-        from concurrent.futures import ThreadPoolExecutor  # not on the way to a first torque
-
-        with ThreadPoolExecutor(threads) as pool:
-            starts = range(0, samples, CHUNK)
-            list(pool.map(lambda start: self._run_chunk(arrays, start, min(start + CHUNK, samples)), starts))
-
-    def _run_chunk(self, arrays: Sequence[Floats], start: int, stop: int) -> None:
+    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> None:
+        """Fill the outputs; see :class:`dynid.tape.program.Executor`."""
         with self._kernel.memory() as (work, block):
-            self._kernel.run(arrays, start, stop, work, block)
+            self._kernel.run([*inputs, *outputs], 0, outputs[0].shape[0] if outputs else 0, work, block)
 
 
 def pointer_table(arrays: Sequence[Floats]) -> Any:
