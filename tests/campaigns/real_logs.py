@@ -20,7 +20,6 @@ import dynid
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.outliers import Rest
 from dynid.processing.timing import source_clock
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
@@ -89,10 +88,9 @@ class DataSet:
         cleaning = replace(self.cleaning, relayed=not plain)
         cutoff = None if cutoff_hz is None else min(cutoff_hz, 0.45 * self.rate_hz)
         if training:
-            rest = None if plain else Rest()
-            return dynid.process(
-                recording, cutoff_hz=cutoff, dead_band=self.dead_band, cleaning=cleaning, rest=rest, filter_effort=plain
-            )
+            options = dynid.Processing(dead_band=self.dead_band, cleaning=cleaning, filter_effort=plain)
+            options = replace(options, rest=None if plain else options.rest)
+            return dynid.process(recording, options, cutoff_hz=cutoff)
         return dynid.process(recording, cutoff_hz=cutoff, trim_s=0.0, rest=None, cleaning=cleaning)
 
 

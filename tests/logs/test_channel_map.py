@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import DataError, LogReadError
-from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
+from dynid.logs.channel_map import ChannelMap, built_in_maps, read_channel_map
 from dynid.logs.reading import read_recording
 from dynid.logs.units import parse_unit
 from dynid.processing.process import process
@@ -271,13 +271,12 @@ def test_map_files(tmp_path: Path) -> None:
 
 
 def test_profiles_and_project_maps_load() -> None:
-    assert set(profile_names()) >= {"ur_rtde", "libfranka", "one_number_per_line", "joint_state"}
-    for name in profile_names():
-        assert read_profile(name).signals
-    maps = sorted((Path(__file__).parents[2] / "channel_maps").glob("*.toml"))
-    assert len(maps) == 10
-    for path in maps:
-        assert read_channel_map(path).name == path.stem
+    maps = built_in_maps()
+    assert len(maps) == 14
+    assert set(maps) >= {"ur_rtde", "libfranka", "one_number_per_line", "joint_state"}
+    for name, path in maps.items():
+        assert read_channel_map(path).name == name
+        assert read_channel_map(name).signals
 
 
 @pytest.mark.parametrize(

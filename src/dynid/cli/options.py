@@ -56,9 +56,9 @@ class MapPath(ExistingPath):
 
 
 def _map_names() -> tuple[str, ...]:
-    from dynid.logs.channel_map import map_names, profile_names
+    from dynid.logs.channel_map import built_in_maps
 
-    return (*profile_names(), *map_names())
+    return tuple(built_in_maps())
 
 
 class LogPath(ExistingPath):

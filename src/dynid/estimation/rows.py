@@ -191,7 +191,7 @@ _COLUMNS: WeakKeyDictionary[Experiment, dict[str, dict[Term, dict[int, Floats]]]
 
 def _step(rate_hz: float, band_hz: float) -> int:
     """Number of low-passed rows of which one is kept."""
-    check_band(band_hz, rate_hz)
+    check_band("band_hz", band_hz, rate_hz)
     return max(1, int(rate_hz / (OVERSAMPLING * band_hz)))
 
 

@@ -32,7 +32,7 @@ from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording, torque_remedy
 from dynid.processing.cutoff import HIGHEST_CUTOFF
 from dynid.processing.experiment import Experiment
-from dynid.processing.filters import check_cutoff
+from dynid.processing.filters import check_band
 from dynid.processing.process import Chain, Processing, process, share_cutoff
 from dynid.processing.streaming import process_stream
 from dynid.processing.uniform import Cleaning
@@ -211,7 +211,7 @@ class LogReader:
             self._require_torques(recording)
             self.seen.add(log, recording)
             if isinstance(self.recipe.cutoff_hz, int | float) and not recording.isolated:
-                check_cutoff(self.recipe.cutoff_hz, _rate(recording))  # before the gate, which takes long
+                check_band("cutoff_hz", self.recipe.cutoff_hz, _rate(recording))  # before the gate, which takes long
         return recording
 
     def _open(self, log: Log, done: float, *, for_validation: bool = False, hz: float | None = None) -> _OpenLog:

@@ -46,7 +46,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -59,7 +58,6 @@ from dynid.decompositions import matrix_rank
 from dynid.errors import DataError
 from dynid.files.records import as_record
 from dynid.files.small_files import read_toml
-from dynid.logs.readers.base import Options
 from dynid.logs.units import parse_unit
 
 QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
@@ -211,11 +209,6 @@ class ChannelMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     """Temperatures of the joints, or one for all, where the log has them."""
 
     @property
-    def options(self) -> Options:
-        """How the files are read."""
-        return Options(delimiter=self.reader.delimiter, decimal=self.reader.decimal)
-
-    @property
     def signals(self) -> dict[str, Signal]:
         """Quantity of `QUANTITIES` -> signal."""
         return self._named(QUANTITIES)
@@ -252,15 +245,20 @@ def read_channel_map(source: ChannelMapSource) -> ChannelMap:
         return source
     if isinstance(source, Mapping):
         return _as_map(dict(source))
-    path = Path(source)
-    if not os.path.exists(path) and str(source) in profile_names():
-        return read_profile(str(source))
-    if not os.path.exists(path) and str(source) in map_names():
-        path = _map_folder() / f"{source}.toml"
-    _refuse_other_files(path)
-    return _as_map(read_toml(path), str(path))
+    ready = None if os.path.exists(source) else built_in_maps().get(str(source))
+    return _as_map(read_toml(ready or source, remedy=_REMEDY), f"profile {source}" if ready else str(source))
 
 
+def built_in_maps() -> dict[str, Path]:
+    """Name -> file of the maps that come with dynid: in the installed package, or at the root of a checkout."""
+    here = Path(__file__)
+    folder = next((f for f in (here.parent, here.parents[3]) if (f / "channel_maps").is_dir()), here)
+    return {path.stem: path for path in sorted((folder / "channel_maps").glob("*.toml"))}
+
+
+_REMEDY = (
+    "It is not a channel map: that is a TOML file; dynid inspect run1.csv --robot arm.urdf > map.toml proposes one."
+)
 _KINDS = {"": ChannelMap, "time": Clock}
 _WANTED = {
     "joints": 'It is a list of texts, as joints = ["shoulder", "elbow"]',
@@ -274,7 +272,11 @@ def _as_map(content: Mapping[str, Any], source: str | None = None) -> ChannelMap
     """The map of some content, over that of its profile; errors name the place."""
     path = source or "channel map"
     try:
-        base = profile_content(str(content["profile"])) if "profile" in content else {}
+        base, profile = {}, content.get("profile")
+        if profile is not None:
+            if str(profile) not in (known := built_in_maps()):
+                raise DataError(f"there is no profile '{profile}'", remedy=f"The profiles are: {', '.join(known)}.")
+            base = read_toml(known[str(profile)])
         found = as_record({**base, **{key: _over(base.get(key), own) for key, own in content.items()}}, ChannelMap)
         for quantity, signal in {**found.signals, **found._named((*DRIVE_QUANTITIES, "reference"))}.items():
             _check_signal(quantity, signal)
@@ -300,57 +302,6 @@ def _over(base: Any, own: Any) -> Any:
     if isinstance(base, Mapping) and isinstance(own, Mapping) and sources & base.keys() and not sources & own.keys():
         return {**{key: value for key, value in base.items() if key != "optional"}, **own}
     return own
-
-
-_OTHER_FILES = {
-    "a robot description": frozenset({".urdf", ".xacro", ".xml", ".mjcf", ".sdf"}),
-    "JSON": frozenset({".json"}),
-    "a log": frozenset({".csv", ".tsv", ".npy", ".npz", ".mat", ".parquet", ".h5", ".hdf5", ".mcap", ".bag", ".db3"}),
-}
-"""What a file is that is no channel map, by its ending."""
-
-
-def _refuse_other_files(path: Path) -> None:
-    """Refuse a file whose ending says that it is something else than a channel map."""
-    for what, endings in _OTHER_FILES.items():
-        if path.suffix.lower() in endings and path.is_file():
-            raise DataError(
-                f"this is {what}, not a channel map",
-                path=path,
-                remedy="A channel map is a TOML file; dynid inspect run1.csv --robot arm.urdf > map.toml proposes one.",
-            )
-
-
-def profile_names() -> tuple[str, ...]:
-    """The ready profiles."""
-    folder = resources.files("dynid.logs") / "profiles"
-    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
-
-
-def _map_folder() -> Path:
-    """The folder with the maps of published logs: in the package as it is installed, or at the root of a checkout."""
-    installed = Path(__file__).parent / "channel_maps"
-    return installed if installed.is_dir() else Path(__file__).parents[3] / "channel_maps"
-
-
-def map_names() -> tuple[str, ...]:
-    """The channel maps of published logs that come with dynid."""
-    return tuple(sorted(path.stem for path in _map_folder().glob("*.toml")))
-
-
-def read_profile(name: str) -> ChannelMap:
-    """The ready profile of that name."""
-    return _as_map(profile_content(name), f"profile {name}")
-
-
-def profile_content(name: str) -> dict[str, Any]:
-    """The tables of a ready profile as its file has them."""
-    if name not in profile_names():
-        raise DataError(f"there is no profile '{name}'", remedy=f"The profiles are: {', '.join(profile_names())}.")
-    import tomllib
-
-    text = (resources.files("dynid.logs") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
 
 
 def _require(holds: bool, key: str, wanted: str, value: object) -> None:

@@ -102,7 +102,6 @@ class _Conversion:
             )
             if "temperature" in values
             else None,
-            "constants": {name: number for table in self._tables.values() for name, number in table.constants.items()},
             "joint_names": self._names(picked["position"], width),
             "findings": (
                 *self._findings,

@@ -10,10 +10,11 @@ from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
 from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.files import file_digest
-from dynid.logs.channel_map import ChannelMap, ChannelMapSource, read_channel_map, read_profile
+from dynid.logs.channel_map import ChannelMap, ChannelMapSource, read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.lerobot import is_lerobot
 from dynid.logs.readers import Options, Table, read_pieces, read_table
@@ -127,7 +128,7 @@ def _pieces(
     files: Mapping[str, Path], chosen: ChannelMap | None, robot: Robot | None, strict: bool, rows: int
 ) -> Iterator[Recording]:
     """The recordings of a run's pieces, one after the other; one piece for 0 rows. Errors name the files."""
-    options = replace(chosen.options if chosen else Options(), strict=strict)
+    options = Options(strict=strict, **(structs.asdict(chosen.reader) if chosen else {}))
     source = ", ".join(str(file) for file in files.values())
     first_row = 0
     for pieces in zip_longest(*(read_pieces(file, options, rows=rows) for file in files.values())):
@@ -231,7 +232,7 @@ def _names_in(folder: Path) -> list[str]:
 def _self_describing(tables: Mapping[str, Table], files: Mapping[str, Path]) -> ChannelMap:
     """The map for a log that needs none; otherwise the error that says how to make one."""
     if all(table.clocks for table in tables.values()):
-        return read_profile("joint_state")
+        return read_channel_map("joint_state")
     name = next(iter(files.values()))
     raise DataError(
         "the log does not say what its columns are and in which units",

@@ -5,8 +5,7 @@ A log of servos may hold no torque: `Commands` then say what the drives were tol
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -178,8 +177,6 @@ class Recording:
     """What the drives were told, where the log says it; all that a log without torques has beside its positions."""
     temperature: Temperatures | None = None
     """Temperatures of the joints, where the log has them."""
-    constants: Mapping[str, float] = field(default_factory=dict)
-    """Numbers that hold for the whole log and stand in it by name, such as the load on a test bench."""
     joint_names: tuple[str, ...] = ()
     """Names of the columns of q; joint1, joint2, ... when nothing better is known."""
     source: str = "arrays"

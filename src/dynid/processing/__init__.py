@@ -6,7 +6,6 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "filters": ["Butterworth", "CentralDifferences", "MeasuredVelocity"],
-    "outliers": ["Rest"],
     "uniform": ["Cleaning"],
 }
 """Module -> its public names, loaded at first use."""

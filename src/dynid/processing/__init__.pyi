@@ -3,5 +3,4 @@
 from dynid.processing.filters import Butterworth as Butterworth
 from dynid.processing.filters import CentralDifferences as CentralDifferences
 from dynid.processing.filters import MeasuredVelocity as MeasuredVelocity
-from dynid.processing.outliers import Rest as Rest
 from dynid.processing.uniform import Cleaning as Cleaning

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import comb
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -19,26 +20,16 @@ from dynid.decompositions import pinv
 from dynid.errors import ArgumentError, DataError
 
 
-def check_cutoff(cutoff_hz: float, rate_hz: float) -> None:
-    """Refuse a cutoff [Hz] that is not below half the sampling rate [Hz]."""
-    if not 0.0 < cutoff_hz < 0.5 * rate_hz:
-        raise ArgumentError(
-            f"a cutoff of {cutoff_hz:g} Hz is not between 0 and half the sampling rate of {rate_hz:g} Hz",
-            remedy="Choose a lower cutoff, or a recording with a higher rate.",
-        )
-
-
-def check_band(band_hz: float, rate_hz: float) -> None:
-    """Refuse a band whose upper end the samples of a log cannot hold.
+def check_band(name: str, hz: float, rate_hz: float) -> None:
+    """Refuse a frequency [Hz] that the samples of a log at a rate [Hz] cannot hold.
 
     Raises:
-        ArgumentError: The band does not end between 0 and half the sampling rate.
+        ArgumentError: It is not above zero, and below half the sampling rate.
     """
-    if not 0.0 < band_hz <= 0.5 * rate_hz:
+    if not 0.0 < hz < 0.5 * rate_hz:
         raise ArgumentError(
-            f"band_hz is {band_hz:g}, which is not between 0 and {0.5 * rate_hz:g} Hz, half the sampling rate of "
-            f"{rate_hz:g} Hz",
-            remedy="Give the upper end of the band of the motion [Hz], or None for all frequencies.",
+            f"{name} is {hz:g} Hz, which is not between 0 and {0.5 * rate_hz:g} Hz, half the sampling rate",
+            remedy="Choose a lower one, or a recording with a higher rate.",
         )
 
 
@@ -99,16 +90,14 @@ class Butterworth:
 
     def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
         """The filtered signal (N, k)."""
-        check_cutoff(cutoff_hz, rate_hz)
+        check_band("cutoff_hz", cutoff_hz, rate_hz)
         window = min(x.shape[0], int(np.ceil(rate_hz / cutoff_hz)) + 4)
         before, after = continuation(x, window - 1, window)
         # beyond the cubics SciPy reflects them about their ends, so that the recursion can settle
         whole = np.concatenate([before, x, after])
-        smooth = signal.sosfiltfilt(self._sections(rate_hz, cutoff_hz), whole, axis=0, padlen=window - 1)
+        sections = signal.butter(self.order, cutoff_hz, fs=rate_hz, output="sos")
+        smooth = signal.sosfiltfilt(sections, whole, axis=0, padlen=window - 1)
         return np.ascontiguousarray(smooth[len(before) : len(before) + len(x)])
-
-    def _sections(self, rate_hz: float, cutoff_hz: float) -> Floats:
-        return np.asarray(signal.butter(self.order, cutoff_hz, fs=rate_hz, output="sos"))
 
     def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
         """(c, f) gain of each of some cutoffs (c,) at frequencies (f,) [Hz]; real, because the phase is zero."""
@@ -151,12 +140,10 @@ class Smoothing:
         return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz, self.accuracy)
 
 
-_STENCILS = {  # weights of x[i + k] - x[i - k], k = 1, 2, ...; accurate to the given order in the sampling period
-    2: (1 / 2,),
-    4: (2 / 3, -1 / 12),
-    6: (3 / 4, -3 / 20, 1 / 60),
-    8: (4 / 5, -1 / 5, 4 / 105, -1 / 280),
-}
+def stencil(accuracy: int) -> list[float]:
+    """Weights of ``x[i + k] - x[i - k]``, k = 1, 2, ..., accurate to an even order in the sampling period."""
+    m = accuracy // 2
+    return [-((-1) ** k) * comb(2 * m, m + k) / (k * comb(2 * m, m)) for k in range(1, m + 1)]
 
 
 class Motion(NamedTuple):
@@ -185,7 +172,7 @@ class CentralDifferences:
 
     def __post_init__(self) -> None:
         """Refuse stencils that do not exist."""
-        if self.accuracy not in _STENCILS:
+        if self.accuracy not in (2, 4, 6, 8):
             raise ArgumentError(f"central differences of accuracy {self.accuracy}", remedy="Choose 2, 4, 6 or 8.")
 
     def motion(self, q: Floats, dq: Floats | None, smoothing: Smoothing) -> Motion:
@@ -203,13 +190,13 @@ class CentralDifferences:
     def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats, low_pass: Butterworth) -> Floats:
         """(c, f) acceleration obtained / true one, of each of some cutoffs (c,) at frequencies (f,) [Hz]."""
         w = 2.0 * np.pi * np.asarray(frequency_hz) / rate_hz
-        response = sum(2.0 * weight * np.sin(k * w) for k, weight in enumerate(_STENCILS[self.accuracy], start=1))
+        response = sum(2.0 * weight * np.sin(k * w) for k, weight in enumerate(stencil(self.accuracy), start=1))
         once = np.where(w > 1e-9, response / np.maximum(w, 1e-9), 1.0)
         return np.asarray(low_pass.gains(frequency_hz, rate_hz, cutoffs_hz) * once**self.times)
 
     def margin(self) -> int:
         """Samples at each end that no full stencil reaches."""
-        return self.times * len(_STENCILS[self.accuracy])
+        return self.times * self.accuracy // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +228,10 @@ class Derivation:
 
 def difference(x: Floats, rate_hz: float, accuracy: int) -> Floats:
     """First derivative (N, k) of x by central differences of the given order of accuracy."""
-    weights = _STENCILS[accuracy]
-    width = len(weights)
+    weights, width = stencil(accuracy), accuracy // 2
     if x.shape[0] <= width:
         raise DataError(f"a stretch of {x.shape[0]} samples is too short for differences over {2 * width + 1}")
-    stencil = rate_hz * np.array([*(-weight for weight in reversed(weights)), 0.0, *weights])
+    both = rate_hz * np.array([*(-weight for weight in reversed(weights)), 0.0, *weights])
     # at both ends the signal is turned about its end point, so that slopes continue
     turned = np.pad(x, ((width, width), (0, 0)), mode="reflect", reflect_type="odd")
-    return np.asarray(ndimage.correlate1d(turned, stencil, axis=0)[width:-width])
+    return np.asarray(ndimage.correlate1d(turned, both, axis=0)[width:-width])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,6 +144,11 @@ def run_lengths(mask: Mask) -> NDArray[np.int64]:
     return lengths
 
 
+def long_runs(mask: Mask, samples: float) -> Mask:
+    """Where a mask (N, n) is True for at least so many samples on end."""
+    return mask & np.column_stack([run_lengths(own) >= samples for own in mask.T])
+
+
 def unwrap_angles(q: Floats, turn: float = 2.0 * np.pi) -> tuple[Floats, NDArray[np.int64]]:
     """Undo jumps by whole turns: q (N, n) continued, and (n,) how many jumps were undone.
 
@@ -162,50 +166,29 @@ def unwrap_angles(q: Floats, turn: float = 2.0 * np.pi) -> tuple[Floats, NDArray
     return result, np.count_nonzero(turns, axis=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
-    """Rule by which a joint counts as resting: dry friction is then anywhere between its two limits."""
+def rest_thresholds(dq: Floats, measured: Sequence[Floats], rate_hz: float) -> Floats:
+    """(n,) speed below which each joint rests [rad/s or m/s], so that dry friction is anywhere between its two limits.
 
-    velocity: float | None = None
-    """Speed below which a joint rests [rad/s or m/s]; by default 1 % of the 99th percentile of its speed, at least
-    0.001."""
-    min_s: float = 0.5
-    """Shortest rest that is left out [s]; a mere change of direction is not a rest."""
+    It is 1 % of the 99th percentile of the joint's speed, at least 0.001, and infinite for a joint that does not move
+    above its noise.
 
-    def thresholds(self, dq: Floats, measured: Sequence[Floats], rate_hz: float) -> Floats:
-        """(n,) speed below which each joint rests; infinite for a joint that does not move above its noise.
-
-        Args:
-            dq: (N, n) velocities.
-            measured: Gap-free stretches (N_i, n) of positions before any filter.
-            rate_hz: Sampling rate of both [Hz].
-        """
-        if self.velocity is not None:
-            return np.full(dq.shape[1], self.velocity)
-        usual = np.maximum(0.01 * np.percentile(np.abs(dq[:: max(1, len(dq) // 20_000)]), 99.0, axis=0), 1e-3)
-        return np.where(_moves_above_noise(measured, rate_hz), usual, np.inf)
-
-    def mask(self, dq: Floats, rate_hz: float, thresholds: Floats) -> NDArray[np.bool_]:
-        """(N, n) whether joint j is resting at each sample of a gap-free stretch."""
-        slow = zip(dq.T, thresholds, strict=True)
-        return np.column_stack([run_lengths(np.abs(own) < limit) >= self.min_s * rate_hz for own, limit in slow])
+    Args:
+        dq: (N, n) velocities.
+        measured: Gap-free stretches (N_i, n) of positions before any filter.
+        rate_hz: Sampling rate of both [Hz].
+    """
+    usual = np.maximum(0.01 * np.percentile(np.abs(dq[:: max(1, len(dq) // 20_000)]), 99.0, axis=0), 1e-3)
+    return np.where(_moves_above_noise(measured, rate_hz), usual, np.inf)
 
 
-def _moves_above_noise(stretches: Sequence[Floats], rate_hz: float) -> NDArray[np.bool_]:
-    """(n,) whether a joint moves anywhere; differentiated noise would pass for fast motion."""
+def _moves_above_noise(stretches: Sequence[Floats], rate_hz: float) -> Mask:
+    """(n,) whether a joint travels far above the noise of its second differences, or moves by its spectrum."""
     if min(map(len, stretches)) < SHORTEST:
         return np.ones(stretches[0].shape[1], dtype=bool)
-    moving = _travels_above_noise(stretches)
+    span = np.max([x.max(axis=0) for x in stretches], axis=0) - np.min([x.min(axis=0) for x in stretches], axis=0)
+    bends = [np.mean(np.diff(x[:LONGEST], 2, axis=0) ** 2, axis=0) for x in stretches]
+    moving = np.asarray(span > MOVES * np.sqrt(np.max(bends, axis=0) / 6.0))
     for stretch in stretches:
         if not moving.all():
             moving[~moving] = shows_motion(stretch[:LONGEST, ~moving], rate_hz)
-    return np.asarray(moving)
-
-
-def _travels_above_noise(stretches: Sequence[Floats]) -> NDArray[np.bool_]:
-    """(n,) whether the travel of a joint is far above the noise that its second differences show."""
-    span = np.max([x.max(axis=0) for x in stretches], axis=0) - np.min([x.min(axis=0) for x in stretches], axis=0)
-    noise = np.sqrt(
-        np.max([np.mean(np.diff(x[:LONGEST], 2, axis=0) ** 2, axis=0) for x in stretches if len(x) > 2], axis=0) / 6.0
-    )
-    return np.asarray(span > MOVES * noise)
+    return moving

@@ -30,8 +30,8 @@ from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, seal
 from dynid.processing.cutoff import HIGHEST_CUTOFF, choose_common_cutoff
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.filters import Butterworth, CentralDifferences, Derivation, Smoothing, check_band
-from dynid.processing.outliers import Rest
+from dynid.processing.filters import Butterworth, CentralDifferences, Derivation, Motion, Smoothing, check_band
+from dynid.processing.outliers import long_runs, rest_thresholds
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
 
 Mask = NDArray[np.bool_]
@@ -46,10 +46,6 @@ ACCURACY_RANGE = (1e-6, 1e-2)
 """Smallest and largest accuracy that an automatic cutoff asks for; convention."""
 LONGEST_DELAY_S = 1.0
 """Largest delay of the torques that is accepted [s]; convention, against numbers in milliseconds."""
-SHORTEST_STRETCH = 4
-"""Samples that a stretch must have beside its trimmed ends; convention."""
-RATE_TOLERANCE = 0.02
-"""Largest relative difference between the wanted rate and a whole part of the recording's rate; convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +59,15 @@ class Processing:
     """Upper end of the band in which torques are to be explained [Hz]: an automatic cutoff stays within 1.5 and 3 times
     it. None for no such limit."""
     rate_hz: float | None = None
-    """Rate of the experiment [Hz], at most the recording's; None keeps the recording's rate."""
+    """Rate of the experiment [Hz]: that of the recording is divided by the nearest whole number; None keeps it."""
     low_pass: Butterworth = field(default_factory=Butterworth)
     """Order 4, forwards and backwards, by default."""
     differentiation: CentralDifferences = field(default_factory=CentralDifferences)
     """`CentralDifferences` or `MeasuredVelocity`."""
     trim_s: float | Literal["auto"] = "auto"
     """Time cut off at both ends of every stretch [s]; "auto" is the settling time of the filter."""
-    rest: Rest | None = field(default_factory=Rest)
-    """Which standstill is left out; None keeps all of it."""
+    rest: float | None = 0.5
+    """Shortest rest of a joint that is left out [s]; a mere change of direction is none. None keeps all rest."""
     dead_band: float = 0.0
     """Rows of a joint slower than this are left out [rad/s or m/s]."""
     filter_effort: bool = False
@@ -91,6 +87,7 @@ class Processing:
         check_number("band_hz", self.band_hz, "the upper end of the band [Hz], or None")
         check_number("rate_hz", self.rate_hz, "a rate above zero [Hz]")
         check_number("trim_s", self.trim_s, "a time from zero up [s], or 'auto'", zero=True, auto=True)
+        check_number("rest", self.rest, "a time from zero up [s], or None", zero=True)
         check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
         check_delay("effort_delay_s", self.effort_delay_s)
 
@@ -151,16 +148,6 @@ def process(
     return experiment
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Piece:
-    """One gap-free stretch with its motion, before anything is trimmed."""
-
-    stretch: Stretch
-    q: Floats
-    dq: Floats
-    ddq: Floats
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Chain:
     """A log on one uniform clock with its motion differentiated: all that `experiment` needs, every choice made."""
@@ -173,7 +160,8 @@ class Chain:
     uniform: UniformRecording
     notes: tuple[str, ...]
     """Reasons for the choices, in words."""
-    pieces: tuple[_Piece, ...]
+    pieces: tuple[tuple[Stretch, Motion], ...]
+    """The gap-free stretches with their motion, before anything is trimmed."""
     trim: int
     """Samples cut off at both ends of every piece."""
     dropped: dict[Dropped, int]
@@ -209,7 +197,7 @@ class Chain:
             origin_s=origin_s,
         )
         if options.band_hz is not None:
-            check_band(options.band_hz, uniform.rate_hz)
+            check_band("band_hz", options.band_hz, uniform.rate_hz)
         report(0.4, "choosing the cutoff")
         resolved, reason = _resolve_cutoff(uniform, options)
         report(0.6, "filtering and differentiating")
@@ -227,13 +215,19 @@ class Chain:
         """Smooth and differentiate the positions of a log on one clock; the options hold a number for the cutoff."""
         smoothing = options.smoothing(uniform.rate_hz)
         trim = _trim_samples(options, smoothing)
-        shortest = 2 * trim + max(SHORTEST_STRETCH, 2 * options.differentiation.margin() + 2)
+        shortest = 2 * (trim + options.differentiation.margin() + 1)
         long = [stretch for stretch in uniform.stretches if stretch.time.size >= shortest]
         dropped = Counter(uniform.dropped)
         dropped[Dropped.SHORT_STRETCH] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
         if not long:
-            raise _too_short(max(stretch.time.size for stretch in uniform.stretches), shortest, uniform.rate_hz)
-        pieces = tuple(_Piece(s, *options.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
+            longest, rate = max(stretch.time.size for stretch in uniform.stretches), uniform.rate_hz
+            raise DataError(
+                f"the log has {longest} samples ({longest / rate:.3g} s) without a gap, and its low-pass needs at "
+                f"least {shortest} samples ({shortest / rate:.3g} s at {rate:.4g} Hz)",
+                remedy="Record a longer motion without gaps, bridge longer gaps (max_gap_s), raise the cutoff "
+                "(cutoff_hz) or trim less (trim_s).",
+            )
+        pieces = tuple((s, options.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
         return cls(
             recording=recording,
             requested=requested,
@@ -260,8 +254,8 @@ class Chain:
         """Speed (n,) below which each joint counts as resting, over all stretches; None where rest is kept."""
         if self.options.rest is None:
             return None
-        dq = np.concatenate([piece.dq[self._inner(piece)] for piece in self.pieces])
-        return self.options.rest.thresholds(dq, [s.q for s in self.uniform.stretches], self.uniform.rate_hz)
+        dq = np.concatenate([motion.dq[self._inner(motion)] for _, motion in self.pieces])
+        return rest_thresholds(dq, [s.q for s in self.uniform.stretches], self.uniform.rate_hz)
 
     def experiment(self, *, filter_effort: bool | None = None, thresholds: Floats | None = None) -> Experiment:
         """Run the last stage: smooth torques if wanted, mask, trim, thin out.
@@ -277,7 +271,7 @@ class Chain:
         smoothing = options.smoothing(rate)
         limits = self.rest_thresholds() if thresholds is None else thresholds
         dropped: Counter[Dropped] = Counter(self.dropped)
-        parts = [self._part(piece, options, smoothing, limits, step, dropped) for piece in self.pieces]
+        parts = [self._part(*piece, options, smoothing, limits, step, dropped) for piece in self.pieces]
         final = replace(smoothing, rate_hz=rate / step)
         return _join_parts(
             self.recording,
@@ -289,13 +283,14 @@ class Chain:
             smoothing=final if options.filter_effort else None,
         )
 
-    def _inner(self, piece: _Piece) -> slice:
+    def _inner(self, motion: Motion) -> slice:
         """The rows of a piece that are not trimmed."""
-        return slice(self.trim, piece.dq.shape[0] - self.trim)
+        return slice(self.trim, motion.dq.shape[0] - self.trim)
 
     def _part(
         self,
-        piece: _Piece,
+        stretch: Stretch,
+        motion: Motion,
         options: Processing,
         smoothing: Smoothing,
         thresholds: Floats | None,
@@ -303,16 +298,16 @@ class Chain:
         dropped: Counter[Dropped],
     ) -> dict[str, NDArray[Any]]:
         """The channels of an experiment that one piece gives."""
-        effort, known = _torques(piece.stretch, smoothing, options.filter_effort, dropped)
+        effort, known = _torques(stretch, smoothing, options.filter_effort, dropped)
         channels: dict[str, NDArray[Any]] = {
-            "time": piece.stretch.time, "q": piece.q, "dq": piece.dq, "ddq": piece.ddq, "effort": effort, "valid": known
+            "time": stretch.time, **motion._asdict(), "effort": effort, "valid": known
         }  # fmt: skip
-        if piece.stretch.wrench is not None:
-            wrench, present = piece.stretch.wrench, piece.stretch.wrench_known
+        if stretch.wrench is not None:
+            wrench, present = stretch.wrench, stretch.wrench_known
             wrench = smoothing.apply(wrench) if options.filter_effort else wrench
             channels["wrench"] = wrench if present is None else np.where(present.all(1, keepdims=True), wrench, np.nan)
-        dropped[Dropped.TRANSIENT] += 2 * self.trim * piece.q.shape[1]
-        channels = {name: values[self._inner(piece)] for name, values in channels.items()}
+        dropped[Dropped.TRANSIENT] += 2 * self.trim * motion.q.shape[1]
+        channels = {name: values[self._inner(motion)] for name, values in channels.items()}
         channels["valid"] = _mask_slow(
             channels["dq"], channels["valid"], options, smoothing.rate_hz, thresholds, dropped
         )
@@ -389,15 +384,12 @@ def _mask_slow(
     dq: Floats, valid: Mask, options: Processing, rate_hz: float, thresholds: Floats | None, dropped: Counter[Dropped]
 ) -> Mask:
     """Which equations (N, n) are left where joints rest or are slower than the dead band."""
+    left_out = {Dropped.DEAD_BAND: np.abs(dq) < options.dead_band}
     if options.rest is not None and thresholds is not None:
-        resting = options.rest.mask(dq, rate_hz, thresholds)
-        if resting.any():
-            dropped[Dropped.AT_REST] += int(np.count_nonzero(valid & resting))
-            valid = valid & ~resting
-    if options.dead_band > 0.0:
-        slow = np.abs(dq) < options.dead_band
-        dropped[Dropped.DEAD_BAND] += int(np.count_nonzero(valid & slow))
-        valid = valid & ~slow
+        left_out = {Dropped.AT_REST: long_runs(np.abs(dq) < thresholds, options.rest * rate_hz), **left_out}
+    for reason, mask in left_out.items():
+        dropped[reason] += int(np.count_nonzero(valid & mask))
+        valid = valid & ~mask
     return valid
 
 
@@ -408,27 +400,9 @@ def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
     return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
 
 
-def _too_short(longest: int, needed: int, rate_hz: float) -> DataError:
-    """The error for a log without a stretch of the needed number of samples: how long it is, and must be."""
-    return DataError(
-        f"the log has {longest} samples ({longest / rate_hz:.3g} s) without a gap, and its low-pass needs at least "
-        f"{needed} samples ({needed / rate_hz:.3g} s at {rate_hz:.4g} Hz)",
-        remedy="Record a longer motion without gaps, bridge longer gaps (max_gap_s), raise the cutoff (cutoff_hz) or "
-        "trim less (trim_s).",
-    )
-
-
 def _thinning(options: Processing, rate_hz: float) -> int:
-    """Every how-many-th sample is kept; refuses rates that are no whole part of the recording's, or would alias."""
-    if options.rate_hz is None:
-        return 1
-    step = round(rate_hz / options.rate_hz)
-    if step < 1 or abs(rate_hz / step - options.rate_hz) > RATE_TOLERANCE * options.rate_hz:
-        nearest = rate_hz / max(step, 1)
-        raise ArgumentError(
-            f"rate_hz {options.rate_hz:g} is no whole part of the recording's {rate_hz:g} Hz",
-            remedy=f"Use {nearest:.6g} Hz.",
-        )
+    """Every how-many-th sample is kept; refuses what would alias."""
+    step = 1 if options.rate_hz is None else max(round(rate_hz / options.rate_hz), 1)
     cutoff = options.cutoff_hz
     if step > 1 and (not isinstance(cutoff, (int, float)) or cutoff > 0.5 * rate_hz / step):
         raise ArgumentError(
@@ -446,7 +420,7 @@ def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate
         lines.append(f"torques moved back by {1e3 * options.delay_s:.4g} ms")
     lines.append(f"{trim / rate_hz:.3g} s trimmed at both ends of every stretch")
     if options.rest is not None:
-        lines.append(f"rest longer than {options.rest.min_s:g} s left out, joint by joint")
+        lines.append(f"rest longer than {options.rest:g} s left out, joint by joint")
     if options.dead_band > 0.0:
         lines.append(f"rows slower than {options.dead_band:g} rad/s or m/s left out")
     if step > 1:

@@ -11,11 +11,12 @@ import numpy as np
 from dynid.errors import ArgumentError
 from dynid.logs.recording import Recording, seal
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.process import SHORTEST_STRETCH, Chain, Processing
+from dynid.processing.process import Chain, Processing
 
 MEMORY = 8.0
 """Periods of the cutoff after which a sample has no influence left: below 1e-8 for a Butterworth filter of order 4, by
 its impulse response."""
+
 OVERLAPS_PER_CHUNK = 4.0
 """Length of what is held before it is processed, in overlaps; convention: at most half of the work is done twice."""
 
@@ -84,10 +85,10 @@ class _Stream:
         self.thresholds = first.rest_thresholds()
         self.suspect = False
         self.done_s = -np.inf
-        cutoff, rest = self.options.cutoff_hz, self.options.rest
+        cutoff = self.options.cutoff_hz
         memory = MEMORY / cutoff if isinstance(cutoff, (int, float)) else 0.0
-        reach = (2 * self.options.differentiation.margin() + SHORTEST_STRETCH) * self.period_s
-        longest = max(memory, 0.0 if rest is None else rest.min_s, reach)
+        reach = 2 * (self.options.differentiation.margin() + 1) * self.period_s
+        longest = max(memory, self.options.rest or 0.0, reach)
         self.overlap_s = longest if overlap_s is None else overlap_s
 
     def emit(self, held: Recording, *, last: bool) -> Iterator[Experiment]:
