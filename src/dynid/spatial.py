@@ -108,9 +108,9 @@ def inverse_transform(T: Array) -> Array:
     return transform(R.T, -R.T @ T[:3, 3])
 
 
-def snap(values: ArrayLike, tolerance: float = ROUNDING) -> Floats:
-    """Replace entries within ``tolerance`` of -1, 0 or 1 by exactly that number."""
+def snap(values: ArrayLike) -> Floats:
+    """Replace entries within rounding of -1, 0 or 1 by exactly that number."""
     array = np.array(values, dtype=float)
     for exact in (-1.0, 0.0, 1.0):
-        array[np.abs(array - exact) <= tolerance] = exact
+        array[np.abs(array - exact) <= ROUNDING] = exact
     return array

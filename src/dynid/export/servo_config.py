@@ -11,15 +11,15 @@ from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.export.servo_robot import drive_gains, missing_in
 
 
-def isaac_actuators(found: ActuatorEstimate, step_s: float = 0.005) -> dict[str, Any]:
+def isaac_actuators(found: ActuatorEstimate) -> dict[str, Any]:
     """Settings of one Isaac Lab actuator group as plain data.
 
     The class is DCMotorCfg where there is a motor or a torque-speed line, DelayedPDActuatorCfg where there is a delay,
-    and IdealPDActuatorCfg otherwise; ``missing`` says what that class does not hold. Nothing here runs Isaac Lab.
+    and IdealPDActuatorCfg otherwise; ``missing`` says what that class does not hold. Delays are counted in the usual
+    time step of 5 ms. Nothing here runs Isaac Lab.
 
     Args:
         found: Identified servos whose law states the gains.
-        step_s: Time step of the simulation [s], in which the delay is counted.
 
     Raises:
         ExportError: The law is none of gains.
@@ -47,7 +47,7 @@ def isaac_actuators(found: ActuatorEstimate, step_s: float = 0.005) -> dict[str,
         "effort_limit": "effort_limit",
     }
     settings |= {field: by_joint(table[kind]) for kind, field in fields.items() if kind in table}
-    held, delay = ["armature", "effort_limit"], round(float(np.max(table["delay"])) / step_s)
+    held, delay = ["armature", "effort_limit"], round(float(np.max(table["delay"])) / 0.005)
     line = _torque_speed_line(found)
     if line is not None:
         settings |= {"class": "DCMotorCfg"} | {field: by_joint(values) for field, values in line.items()}

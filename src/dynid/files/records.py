@@ -35,7 +35,6 @@ def as_record(
     kind: type[T],
     *,
     path: str | PathLike[str] | None = None,
-    place: str = "",
     error: type[DynidError] = DataError,
     remedy: str | None = None,
 ) -> T:
@@ -45,7 +44,6 @@ def as_record(
         content: Content of the file, of plain Python types.
         kind: What it should be.
         path: The file, for the error.
-        place: Where the content stands in the file.
         error: Class of the error.
         remedy: What the user can do about it.
 
@@ -56,8 +54,7 @@ def as_record(
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as failure:
         reason, inside = split_failure(failure)
-        where = (place + inside).removeprefix(".") or None
-        raise error(reason, path=path, place=where, remedy=remedy) from failure
+        raise error(reason, path=path, place=inside.removeprefix(".") or None, remedy=remedy) from failure
 
 
 def check_bounded(value: Any, most: float, place: str = "") -> None:

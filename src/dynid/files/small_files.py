@@ -124,14 +124,13 @@ def read_json(
 def read_toml(
     path: str | os.PathLike[str],
     *,
-    most: int = HAND_WRITTEN,
     error: type[DynidError] = DataError,
     remedy: str | None = None,
 ) -> dict[str, Any]:
     """Read a TOML file; arguments and errors as `read_small`."""
     import tomllib
 
-    text = read_small_text(path, most=most, error=error, remedy=remedy)
+    text = read_small_text(path, error=error, remedy=remedy)
     if max(part.count(".") for part in _BETWEEN_KEYS.split(text)) > MOST_DOTS:
         raise error(f"a name has more than {MOST_DOTS} dots", path=path, remedy=remedy or "Shorten it.")
     try:

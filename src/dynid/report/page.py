@@ -31,8 +31,6 @@ class Chapter(Struct, frozen=True):
     blocks: tuple[Block, ...]
     kind: str = ""
     """Name by which programs find it."""
-    listed: bool = True
-    """Whether the links at the top name it."""
 
 
 class Page(Struct, frozen=True):
@@ -49,8 +47,7 @@ class Page(Struct, frozen=True):
 
     def to_html(self) -> str:
         """Return one HTML file with styles, script and data inside."""
-        named = [(k, chapter.title) for k, chapter in enumerate(self.chapters) if chapter.listed]
-        links = "".join(f'<a href="#s{k}">{escape(title)}</a>' for k, title in named)
+        links = "".join(f'<a href="#s{k}">{escape(chapter.title)}</a>' for k, chapter in enumerate(self.chapters))
         bodies = "".join(
             f'<section id="s{k}"><h2>{escape(chapter.title)}</h2>{_bodies(chapter.blocks)}</section>'
             for k, chapter in enumerate(self.chapters)

@@ -128,7 +128,6 @@ def write_report(
     check: Validation | None = None,
     held_out: Runs = None,
     *,
-    extra: Sequence[Chapter] = (),
     force: bool = False,
 ) -> Path:
     """Write the report as HTML, Markdown or JSON, by the ending of the path; see `identification_page`.
@@ -137,4 +136,4 @@ def write_report(
         >>> dynid.write_report(fit, folder / "report.html", dynid.validate(fit, other), other).name
         'report.html'
     """
-    return identification_page(fit, check, held_out, extra).write(Path(path), force=force)
+    return identification_page(fit, check, held_out).write(Path(path), force=force)

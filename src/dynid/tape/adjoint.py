@@ -7,8 +7,8 @@ ordinary tapes: every back end runs them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -16,76 +16,62 @@ import numpy.typing as npt
 from dynid.errors import ArgumentError
 from dynid.tape.operations import Operation, is_binary
 from dynid.tape.record import Recorder, Value, replay
-from dynid.tape.tape import Tape
+from dynid.tape.tape import Integers, Tape
 
 
-def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None, cotangent: str = "cotangent") -> Tape:
+def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
     """Tape of the gradient of ``sum(cotangent * output)``: the vector-Jacobian product.
 
     Args:
         tape: the program to differentiate.
         output: the output.
         wrt: names of the inputs to differentiate with respect to; all of them if None.
-        cotangent: name of the additional, last input, in the output's shape. Its elements at structural zeros and
-            constants of the output are not read.
 
     Returns:
-        Tape with the inputs of ``tape`` and the cotangent, and one output per differentiated input, of its name.
+        Tape with the inputs of ``tape`` and a last one, ``cotangent``, in the output's shape, whose elements at
+        structural zeros and constants of the output are not read; one output per differentiated input, of its name.
     """
     recorder, chosen = Recorder(), _choose_inputs(tape, wrt)
     inputs = _declare_inputs(recorder, tape)
     elements = tape.output(output).elements
-    weights = recorder.input(cotangent, elements.shape)
+    weights = recorder.input("cotangent", elements.shape)
     value = replay(tape, recorder, inputs)
     adjoints: dict[int, Value] = {}
     for element, weight in zip(elements.ravel().tolist(), weights.ravel().tolist(), strict=True):
         adjoints[element] = adjoints.get(element, 0.0) + weight
-    for number, code, left, right in reversed(list(tape.steps())):
-        adjoint = adjoints.pop(number, 0.0)
+    for step in reversed(list(tape.steps())):
+        adjoint = adjoints.pop(step[0], 0.0)
         if isinstance(adjoint, float) and adjoint == 0.0:
             continue
-        partials = _partials(code, value(number), value(left), value(right) if is_binary(code) else None)
-        for partial, operand in zip(partials, (left, right), strict=False):
+        for partial, operand in _partials(step, value):
             if operand >= 0:
                 adjoints[operand] = adjoints.get(operand, 0.0) + adjoint * partial
-    results: dict[str, Any] = {}
-    first = 0
-    for entry in tape.inputs:
-        column = [adjoints.get(first + position, 0.0) for position in range(entry.size)]
-        results[entry.name] = _as_objects(column).reshape(entry.shape)
-        first += entry.size
-    return recorder.tape({name: results[name] for name in chosen})
+    shapes, places = {entry.name: entry.shape for entry in tape.inputs}, _places(tape)
+    return recorder.tape(
+        {name: _as_objects([adjoints.get(k, 0.0) for k in places[name]]).reshape(shapes[name]) for name in chosen}
+    )
 
 
-def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None, prefix: str = "d_") -> Tape:
+def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
     """Tape of the derivative of an output along a direction: the Jacobian-vector product.
 
     Args:
         tape: the program to differentiate.
         output: the output.
         wrt: names of the inputs that move; all of them if None.
-        prefix: the direction's inputs, which follow those of ``tape``, are called like these with this prefix.
 
     Returns:
-        Tape with one output, of the name and shape of ``output``.
+        Tape with one output, of the name and shape of ``output``. The direction's inputs follow those of ``tape``, and
+        are called like these with ``d_`` before the name.
     """
-    recorder = Recorder()
-    inputs = _declare_inputs(recorder, tape)
-    moving = _choose_inputs(tape, wrt)
-    directions: list[Value] = []
+    recorder, moving, places = Recorder(), _choose_inputs(tape, wrt), _places(tape)
+    inputs, seeds = _declare_inputs(recorder, tape), dict[int, Value]()
     for entry in tape.inputs:
-        is_moving = entry.name in moving
-        directions += (
-            recorder.input(prefix + entry.name, entry.shape).ravel().tolist() if is_moving else [0.0] * entry.size
-        )
-    value = replay(tape, recorder, inputs)
-    constants = [0.0] * len(tape.constants)
-    rates = [*directions, *[0.0] * len(tape.opcodes), *constants]  # rates[~k], the rate of a constant, is zero
-    for number, code, left, right in tape.steps():
-        partials = _partials(code, value(number), value(left), value(right) if is_binary(code) else None)
-        rates[number] = sum((p * rates[operand] for p, operand in zip(partials, (left, right), strict=False)), 0.0)
+        if entry.name in moving:
+            direction = recorder.input(f"d_{entry.name}", entry.shape).ravel().tolist()
+            seeds |= zip(places[entry.name], direction, strict=True)
     elements = tape.output(output).elements
-    found = _as_objects([rates[element] for element in elements.ravel().tolist()])
+    (found,) = _rates(tape, replay(tape, recorder, inputs), elements, [seeds])
     return recorder.tape({output: found.reshape(elements.shape)})
 
 
@@ -104,33 +90,37 @@ def jacobian(tape: Tape, output: str, wrt: str, at: float) -> Tape:
         Tape with one output, of the name of ``output`` and its shape followed by that of the input.
     """
     _choose_inputs(tape, [wrt])
-    recorder = Recorder()
-    values: list[Value] = []
-    first = size = 0
-    shape: tuple[int, ...] = ()
+    recorder, values, shape = Recorder(), list[Value](), tuple[int, ...]()
     for entry in tape.inputs:
         if entry.name == wrt:
-            first, size, shape = len(values), entry.size, entry.shape
+            shape = entry.shape
             values += [at] * entry.size
         else:
             values += recorder.input(entry.name, entry.shape).ravel().tolist()
-    value = replay(tape, recorder, _as_objects(values))
-    partials = [
-        (number, _partials(code, value(number), value(left), value(right) if is_binary(code) else None), (left, right))
-        for number, code, left, right in tape.steps()
-    ]
-    elements = tape.output(output).elements
-    result = np.empty((elements.size, size), dtype=object)
-    for place in range(size):
-        rates: dict[int, Value] = {first + place: 1.0}  # what does not move is not in it
-        for number, slopes, operands in partials:
-            parts = [
-                slope * rates[operand] for slope, operand in zip(slopes, operands, strict=False) if operand in rates
-            ]
+    elements, seeds = tape.output(output).elements, [{place: 1.0} for place in _places(tape)[wrt]]
+    found = _rates(tape, replay(tape, recorder, _as_objects(values)), elements, seeds)
+    return recorder.tape({output: np.stack(found, axis=-1).reshape((*elements.shape, *shape))})
+
+
+def _rates(
+    tape: Tape, value: Callable[[int], Value], elements: Integers, seeds: Sequence[Mapping[int, Value]]
+) -> list[npt.NDArray[np.object_]]:
+    """For each seed, the rates of some inputs, those of some elements."""
+    partials, found = [(step[0], _partials(step, value)) for step in tape.steps()], []
+    for seed in seeds:
+        rates = dict(seed)  # what does not move is not in it
+        for number, slopes in partials:
+            parts = [slope * rates[operand] for slope, operand in slopes if operand in rates]
             if parts:
                 rates[number] = sum(parts, 0.0)
-        result[:, place] = [rates.get(element, 0.0) for element in elements.ravel().tolist()]
-    return recorder.tape({output: result.reshape((*elements.shape, *shape))})
+        found.append(_as_objects([rates.get(element, 0.0) for element in elements.ravel().tolist()]))
+    return found
+
+
+def _places(tape: Tape) -> dict[str, range]:
+    """Where the elements of each input stand among all of them."""
+    ends = accumulate(entry.size for entry in tape.inputs)
+    return {entry.name: range(end - entry.size, end) for entry, end in zip(tape.inputs, ends, strict=True)}
 
 
 def _declare_inputs(recorder: Recorder, tape: Tape) -> npt.NDArray[np.object_]:
@@ -154,8 +144,14 @@ def _choose_inputs(tape: Tape, wrt: Sequence[str] | None) -> list[str]:
     return names if wrt is None else list(wrt)
 
 
-def _partials(code: int, result: Value, left: Value, right: Value) -> tuple[Value, ...]:
-    """Derivatives of one operation with respect to its operands."""
+def _partials(step: tuple[int, int, int, int], value: Callable[[int], Value]) -> list[tuple[Value, int]]:
+    """Derivatives of one operation with respect to its operands, each with its operand."""
+    number, code, left, right = step
+    slopes = _slopes(code, value(number), value(left), value(right) if is_binary(code) else None)
+    return list(zip(slopes, (left, right), strict=False))
+
+
+def _slopes(code: int, result: Value, left: Value, right: Value) -> tuple[Value, ...]:
     match code:
         case Operation.ADD:
             return 1.0, 1.0

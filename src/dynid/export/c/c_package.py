@@ -73,12 +73,11 @@ class CPackage:
         """Largest error against Python, relative to the size of the terms of the sum."""
         return TOLERANCE[self.text.precision]
 
-    def check(self, samples: int = 1000, *, seed: int = 0) -> dict[str, float]:
+    def check(self, samples: int = 1000) -> dict[str, float]:
         """Compile the code in a temporary folder, run it on random states and compare it with Python.
 
         Args:
             samples: Number of states.
-            seed: Seed of the random states.
 
         Returns:
             Largest error of each function, of the torque by ``two_rate`` and of the observer, relative to the size of
@@ -89,7 +88,7 @@ class CPackage:
             ExportError: The code and Python disagree beyond `tolerance`; the message names the worst sample.
         """
         text = self.text
-        answers = reference(text.model, text.answered, as_whole("samples", samples, least=1), seed)
+        answers = reference(text.model, text.answered, as_whole("samples", samples, least=1))
         found = package_driver(text, answers).answer(self.files, answers.rows)
         errors = compare(text, found, answers, self.tolerance)
         for code in text.parts:

@@ -99,12 +99,12 @@ def observer_code(model: ObserverModel) -> StateCode:
     )
 
 
-def wandering_states(n: int, count: int = 1000, period_s: float = 1e-3) -> Floats:
+def wandering_states(n: int, count: int = 1000) -> Floats:
     """A smooth random motion with torques of about its size: rows (N, 3 n + 1) of q, dq, torque, period."""
-    time = np.linspace(0.0, period_s * (count - 1), count)
+    time = np.linspace(0.0, 1e-3 * (count - 1), count)
     q, dq, _ = sum_of_sines(n)(time)
     torque = 20.0 * np.sin(time[:, None] + np.arange(n))
-    return np.column_stack([q, dq, torque, np.full(count, period_s)])
+    return np.column_stack([q, dq, torque, np.full(count, 1e-3)])
 
 
 def observer_driver(n: int, name: str, precision: Precision = "double") -> Driver:
