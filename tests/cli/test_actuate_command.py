@@ -133,23 +133,6 @@ def test_milliseconds_and_degrees_are_refused_before_the_fit(
     assert "Declare the unit" in output
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('kind = "position"\nfree = ["kt"]\n', "no parameter 'kt'"),
-        ('kind = "position"\nfree = ["mass"]\n', "no parameter 'mass'"),
-        ('kind = "position"\nkp = 1.0\n[start]\nbreakaway = 1.0\n', "not free"),
-        ('kind = "motor"\nkd = 1.0\n', "kd"),
-        ('kind = "position"\nkp = 1.0\nfree = []\n', "nothing of the model is free"),
-    ],
-)
-def test_wrong_files_are_refused(folder: Path, tmp_path: Path, text: str, reason: str) -> None:
-    (tmp_path / "law.toml").write_text(text)
-    code, output = _run(folder, "log1.csv", "--law", str(tmp_path / "law.toml"))
-    assert code != 0
-    assert reason in output
-
-
 def test_alike_joints_share_their_values(folder: Path, tmp_path: Path) -> None:
     (folder / "alike.toml").write_text('alike = [["first", "second"]]\n' + LAW)
     out = tmp_path / "alike"

@@ -24,14 +24,6 @@ def test_base_prints_the_papers_grouping() -> None:
     assert "XXR4 = XX4 - YY4 + YY5" in result.output
 
 
-@pytest.mark.parametrize("style", ["text", "markdown", "latex", "json"])
-def test_base_in_every_format(style: str) -> None:
-    result = run("base", "scara", "--format", style)
-    assert result.exit_code == 0
-    if style == "json":
-        assert json.loads(result.output)
-
-
 @pytest.mark.parametrize(
     ("language", "start"),
     [("text", "Joint torques"), ("latex", "\\begin{align*}"), ("python", "import math")],
@@ -70,11 +62,6 @@ def test_check_of_a_sound_and_an_unsound_model(tmp_path: Path) -> None:
     assert "mass" in result.output
     findings = json.loads(run("check", str(bad), "--json").output)
     assert any(finding["severity"] == "error" and finding["remedy"] for finding in findings)
-
-
-def test_robots_lists_the_zoo() -> None:
-    names = json.loads(run("robots", "--json").output)
-    assert {"puma560", "panda", "tx40", "stanford"} <= set(names)
 
 
 def test_sentences_are_wrapped_and_tables_are_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,11 +195,6 @@ def test_joint_names_with_commas_and_quotes_keep_the_columns(tmp_path: Path, bea
     assert len(header) == len(first) == 10
 
 
-def test_the_page_names_the_whole_command(beams: Path, tmp_path: Path) -> None:
-    good(beams, *QUICK, "--out", tmp_path / "plan")
-    assert f"--out {tmp_path / 'plan'}" in (tmp_path / "plan" / "report.html").read_text()
-
-
 def test_an_interrupt_before_anything_was_found_promises_nothing(
     beams: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,10 +243,3 @@ def test_points_of_the_paper_s_robot(tmp_path: Path) -> None:
     assert np.abs(ddq).max() <= 10.0
     slope = np.gradient(q, time, axis=0)[1:-1]
     assert slope == pytest.approx(dq[1:-1], abs=0.5 * 10.0 / 200)  # the written velocities are those of the positions
-
-
-def test_commands_for_logs_without_torque(tmp_path: Path) -> None:
-    good("gautier_khalil_3r", "--method", "commands", "--set", "velocity=2", "--acceleration", 10, "--out", tmp_path)
-    rows = np.loadtxt(tmp_path / "commands.csv", delimiter=",", skiprows=1)
-    assert rows.shape[1] == 1 + 3
-    assert np.abs(np.diff(rows[:, 1:4], axis=0)).max() * 100.0 < 2.0 * 0.8 + 1e-6

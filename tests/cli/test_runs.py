@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynid.cli import main
+from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result
 from dynid.files import file_digest
 
@@ -288,6 +289,20 @@ def test_a_run_leaves_what_is_not_its_own(bench: Path, tmp_path: Path) -> None:
         mixed = run(*words, "--out", tmp_path / "new")
         assert mixed.exit_code == 3
         assert "not the one that run.json lists" in mixed.output
+
+
+def test_two_commands_from_logs_to_pruned_code(bench: Path) -> None:
+    plain = "--estimator", "wls", "--set", "friction=plain", "--set", "terms=rotor-inertia,viscous,coulomb"
+    assert identify(bench, "short", *plain, "--significant", "3%").exit_code == 0
+    for name, words in (("summary.txt", "held-out error %"), ("report.md", "## Significant parameters")):
+        assert words in (bench / "short" / name).read_text()
+    done = run("codegen", bench / "short", "--prune", "--out", bench / "short_code", "--functions", "inverse_dynamics")
+    assert done.exit_code == 0, done.output
+    whole = generate_c(read_result(bench / "short").pruned(), ["inverse_dynamics"])
+    assert (bench / "short_code" / f"{whole.name}.c").read_text() == whole.files[f"{whole.name}.c"]
+    refused = run("codegen", "puma560", "--prune", "--out", bench / "none")
+    assert (refused.exit_code, "dynid.export.prune" in refused.output) == (2, True)
+    assert identify(bench, "wrong", "--significant", "one").exit_code == 2
 
 
 @pytest.fixture(scope="module")

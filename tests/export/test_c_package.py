@@ -19,8 +19,7 @@ from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
-from dynid.terms.friction import Coulomb, SmoothSign, Viscous
-from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.friction import Coulomb, SmoothSign
 from support.random_robots import random_robot
 
 SMALL = ["inverse_dynamics", "inertia_matrix", "gravity", "velocity_torque", "friction", "energy", "forward_dynamics"]
@@ -39,13 +38,6 @@ def test_zoo_robots_agree_with_python(name, precision):
     errors = package.check(200)
     assert set(errors) == {*FUNCTIONS, "two_rate"}
     assert max(errors.values()) <= package.tolerance
-
-
-@pytest.mark.usefixtures("compiler")
-def test_parameters_and_loads_change_at_run_time():
-    robot = zoo.ddarm().with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(0.5), Offset(0.2))
-    package = generate_c(robot, base=base_parameters(robot), load="struct", parameters="struct")
-    assert max(package.check(200).values()) <= 1e-12
 
 
 @pytest.mark.usefixtures("compiler")

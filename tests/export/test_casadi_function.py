@@ -57,28 +57,6 @@ def test_parameters_can_stay_symbols() -> None:
     np.testing.assert_allclose(slope(q, dq, ddq, other).full(), regressor, atol=1e-11)
 
 
-def test_derivatives_are_those_of_pinocchio() -> None:
-    import casadi
-
-    pin = pytest.importorskip("pinocchio")
-    robot = dynid.robots.panda()
-    model = dynid.robot.to_pinocchio(robot)
-    function = casadi_function(robot)
-    state = RNG.normal(size=(3, robot.dof))
-    symbols = [casadi.SX.sym(name, robot.dof) for name in function.name_in()]
-    slopes = [casadi.Function("slope", symbols, [casadi.jacobian(function(*symbols), x)])(*state) for x in symbols]
-    data = model.createData()  # the results are views of it
-    wanted = pin.computeRNEADerivatives(model, data, *state)
-    for mine, theirs in zip(slopes, wanted, strict=True):
-        np.testing.assert_allclose(mine.full(), theirs, atol=1e-9)
-
-
-def test_structural_zeros_stay_out() -> None:
-    inertia = casadi_function(dynid.robots.scara(), "inertia_matrix")
-    assert inertia.sparsity_out(0).nnz() == kernel(dynid.robots.scara(), "inertia_matrix").tape.sparsity("output").sum()
-    assert inertia.sparsity_out(0).nnz() < 16
-
-
 def test_every_operation_of_the_tape_and_several_outputs() -> None:
     def formulas(x):
         return {

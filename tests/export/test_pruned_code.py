@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import dynid
-from dynid.cli import main
 from dynid.errors import ArgumentError, DataError
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_pruning import count_code, pruning_cost
@@ -26,23 +23,11 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.robot.formats.urdf import write_urdf
-from dynid.robot.inertia import Inertia
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
 NOISE = Noise(effort=0.02)
 PAPER = (98, 70)  # multiplications and additions of the printed program, inertias and gravity
-MAP = """[time]
-column = "t"
-unit = "s"
-[position]
-columns = "q{1..6}"
-unit = "rad"
-[effort]
-columns = "tau{1..6}"
-unit = "N m"
-"""
 
 
 @cache
@@ -143,68 +128,3 @@ def test_a_share_is_a_percentage(text: str) -> None:
     with pytest.raises(ArgumentError, match="percent"):
         read_share(text)
     assert read_share("0.5 %") == 0.005
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("puma")
-    (folder / "map.toml").write_text(MAP)
-    robot = zoo.puma260().with_terms()
-    blank = replace(robot, links=tuple(replace(link, inertia=Inertia.zero()) for link in robot.links))
-    balls = np.tile([0.01, 0, 0, 0.01, 0, 0.01, 0, 0, 0, 1.0], 6)  # a file that knows the geometry only
-    write_urdf(blank.with_parameters(balls), folder / "puma260.urdf")
-    names = ["t", *(f"q{j}" for j in range(1, 7)), *(f"tau{j}" for j in range(1, 7))]
-    for seed in (0, 1, 2, 7):
-        motion = sum_of_sines(6, period_s=7.0, amplitude=1.0, seed=seed)
-        log = simulate_experiment(zoo.puma260(), motion, rate_hz=100, duration_s=14.0, noise=NOISE, seed=seed)
-        rows = np.column_stack([log.time, log.q, log.effort])  # type: ignore[arg-type]
-        np.savetxt(folder / f"run{seed}.csv", rows, delimiter=",", header=",".join(names), comments="")
-    return folder
-
-
-def invoke(*words: object) -> tuple[int, str, str]:
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    return done.exit_code, done.stdout, done.stderr
-
-
-def identify_words(folder: Path, out: str) -> list[object]:
-    words: list[object] = ["identify", folder / "puma260.urdf", *(folder / f"run{k}.csv" for k in range(3))]
-    words += ["--map", folder / "map.toml"]
-    words += ["--validate", folder / "run7.csv", "--estimator", "wls", "--no-check", "--out", folder / out]
-    return [*words, "--set", "terms=rotor-inertia,viscous,coulomb", "--set", "friction=plain"]
-
-
-@pytest.mark.usefixtures("compiler")
-def test_two_commands_from_logs_to_pruned_code(logs: Path) -> None:
-    code, text, _ = invoke(*identify_words(logs, "run"), "--significant", "1%")
-    assert code == 0, text
-    text = (logs / "run" / "summary.txt").read_text()
-    assert "held-out error %" in text
-    assert "background_inertia: multiplications / additions" in text
-    content = json.loads((logs / "run" / "result.json").read_text())
-    full, pruned = content["significant"]["held_out_error_percent"]
-    assert pruned < full + 0.2
-    report = (logs / "run" / "report.md").read_text()
-    assert "## Significant parameters" in report
-    assert "inverse_dynamics: multiplications / additions" in report
-    code, text, notes = invoke("codegen", logs / "run", "--prune", "--out", logs / "code")
-    assert code == 0, text
-    assert "held-out error %" in text
-    assert "compiled and compared with the model" in text
-    pruned_run = read_result(logs / "run").pruned()
-    much = f"not positive definite on {pruned_run.indefinite} of {pruned_run.samples} samples"
-    assert (much in notes) == (pruned_run.indefinite > 0) == ("WARNING" in text)
-    assert (logs / "code" / "puma260_two_rate.c").exists() == (pruned_run.indefinite == 0)
-    assert (logs / "code" / "puma260.c").read_text() == generate_c(
-        read_result(logs / "run").pruned(),
-        ["inverse_dynamics", "inertia_matrix", "gravity", "velocity_torque", "friction"],
-    ).files["puma260.c"]
-
-
-def test_a_robot_without_data_is_not_pruned_by_the_command(logs: Path) -> None:
-    code, _, text = invoke("codegen", "puma560", "--prune", "--out", logs / "none")
-    assert code == 2
-    assert "dynid.export.prune" in text
-    code, _, text = invoke(*identify_words(logs, "wrong"), "--significant", "one")
-    assert code == 2
-    assert "such as 1%" in text

@@ -60,18 +60,6 @@ def test_tare_is_subtracted_with_its_uncertainty() -> None:
         both.minus(Load.of(Inertia.zero(), "flange"))
 
 
-def test_covariance_about_the_centre_of_mass_against_differences() -> None:
-    load = load_of(np.array([0.002, 0.004, 0.005]))
-    step = 1e-6
-
-    def about_com(vector: Floats) -> Floats:
-        return Inertia.from_vector(vector).about_com[np.triu_indices(3)]
-
-    columns = [(about_com(load.vector + step * e) - about_com(load.vector - step * e)) / (2 * step) for e in np.eye(10)]
-    J = np.stack(columns, axis=1)
-    np.testing.assert_allclose(load.about_com_covariance, J @ load.covariance @ J.T, rtol=1e-6, atol=1e-20)
-
-
 @pytest.mark.parametrize(
     ("moments", "ill"),
     [
