@@ -17,7 +17,8 @@ import numpy as np
 import dynid
 from dynid import DynidError
 from dynid.arrays import Bools, Floats
-from dynid.estimation import build_equations, estimator
+from dynid.estimation import build_equations
+from dynid.estimation.registry import estimator_class
 from dynid.loop import PD, Loop, ReferenceMotion, assumed_law, simulate_loop
 from dynid.loop.simulator import LoopSimulation
 from dynid.processing.simulation import sum_of_sines
@@ -169,7 +170,7 @@ def run_method(name: str, trial: Trial) -> tuple[float, float, float]:
     data = trial.filtered if name.endswith("+f") else trial.raw
     started = time.process_time()
     try:
-        estimate = estimator(name.removesuffix("+f")).solve(build_equations(trial.robot, data, base=trial.base))
+        estimate = estimator_class(name.removesuffix("+f"))().solve(build_equations(trial.robot, data, base=trial.base))
     except (DynidError, np.linalg.LinAlgError):
         return np.nan, np.nan, time.process_time() - started
     seconds = time.process_time() - started

@@ -115,7 +115,7 @@ def links(quick: bool = False) -> Part:
         "pseudo-inverse": TruncatedSVD(),
     }
     truth = robots.ddarm(parameters="estimated").parameter_vector
-    columns = [truth, *(estimator.parameters(noisy) for estimator in estimators.values())]
+    columns = [truth, *(np.asarray(estimator.solve(noisy).least_norm) for estimator in estimators.values())]
     cells: list[tuple[str | float, ...]] = [
         (name, *[float(values[k]) for values in columns]) for k, name in enumerate(noisy.base.layout.names)
     ]
@@ -171,8 +171,9 @@ def _eigenvalues() -> tuple[Row, ...]:
 def _pseudo_inverse(truth: Floats) -> tuple[Row, ...]:
     """Compare ridge regression with the pseudo-inverse, in our data and in Table 4."""
     equations = _equations()
-    ridge = Ridge(d=read_printed("atkeson1986")["links"]["d"]).parameters(equations)
-    clean = float(np.linalg.norm(ridge - TruncatedSVD().parameters(equations)) / np.linalg.norm(truth))
+    ridge = Ridge(d=read_printed("atkeson1986")["links"]["d"]).solve(equations).least_norm
+    least = TruncatedSVD().solve(equations).least_norm
+    clean = float(np.linalg.norm(np.asarray(ridge) - np.asarray(least)) / np.linalg.norm(truth))
     silent = np.linalg.svd(equations.base.grouping, full_matrices=True)[2][equations.base.rank :]
     outside = float(np.linalg.norm(silent @ truth) / np.linalg.norm(truth))
     return (

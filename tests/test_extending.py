@@ -31,9 +31,8 @@ USES = {
         assert dynid.read_recording("run.bin", channel_map=columns).q.ravel().tolist() == [0.25, 0.5]
     """,
     "estimator": """
-        from dynid.estimation import estimator, estimators
-        assert "every-second" in [entry.name for entry in estimators()]
-        assert type(estimator("every-second")).__name__ == "EverySecond"
+        from dynid.estimation import estimators
+        assert {entry.name: entry.__name__ for entry in estimators()}["every-second"] == "EverySecond"
     """,
     "suspect": """
         from dataclasses import replace

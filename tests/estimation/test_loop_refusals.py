@@ -34,11 +34,6 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
             lambda: InLoop(estimator=dynid.estimation.DIDIM(), law=LAW),
             "a PD law makes its torques from commanded minus measured",
         ),
-        (lambda: dynid.estimation.with_loop(CHOSEN.clean(), law=None), "the law of a loop is None"),  # type: ignore[arg-type]
-        (
-            lambda: dynid.estimation.with_loop(CHOSEN.clean(), law=LAW, rate_hz=0.0),
-            "^rate_hz is 0.0. Give a rate above zero",
-        ),
         (lambda: dynid.estimation.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
         (lambda: dynid.estimation.DIDIM(tolerance=float("nan")), "tolerance is nan"),
         (lambda: dynid.estimation.InstrumentalVariables(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]

@@ -45,7 +45,7 @@ def test_a_new_estimator_takes_one_class_and_one_line(monkeypatch: pytest.Monkey
     mine = next(entry for entry in dynid.estimation.estimators() if entry.name == "every-second")
     assert (mine.simulates_loop, mine.accepts_terms, mine.accepts_band) == (False,) * 3
     equations = dynid.estimation.build_equations(ROBOT, planted_run(ROBOT, noise=0.0))
-    found = dynid.estimation.estimator("every-second").solve(equations)
+    found = registry.estimator_class("every-second")().solve(equations)
     np.testing.assert_allclose(found.values, truth(equations), atol=1e-6)
     assert found.method == "least squares on every second sample"
 
@@ -78,7 +78,7 @@ def test_declared_is_done(name: str) -> None:
     hint = typing.get_type_hints(kind.estimate)["equations"]
     declared = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     assert hint is typing.Any or declared == kind.needs, "the type of the argument is what the class needs"
-    assert isinstance(dynid.estimation.estimator(name), kind)
+    assert registry.estimator_class(name) is kind
 
 
 def test_what_each_can_do() -> None:
@@ -92,7 +92,7 @@ def test_what_each_can_do() -> None:
         "didim",
     }
     with pytest.raises(dynid.errors.ArgumentError, match="there is no estimator 'best'"):
-        dynid.estimation.estimator("best")
+        registry.estimator_class("best")
 
 
 def test_experiments_with_loops_make_looped_runs() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "closed_loop.in_loop": ["InLoop", "with_loop"],
+    "closed_loop.in_loop": ["InLoop"],
     "closed_loop.loop_estimator": ["DIDIM", "InstrumentalVariables"],
-    "equations": ["Factors", "LoopedRuns", "Samples", "build_equations"],
-    "estimate": ["Estimate", "Estimator", "convert_estimate"],
+    "equations": ["Samples", "build_equations"],
+    "estimate": ["Estimate", "Estimator"],
     "linear.energy_differences": ["Energy"],
     "linear.least_squares": ["OLS", "WLS"],
     "linear.link_by_link": ["LinkByLink"],
@@ -21,7 +21,7 @@ NAMES = {
     "perturbation": ["estimate_bounds", "perturbation_bounds"],
     "physical.bounds": ["Bounds"],
     "physical.feasible": ["FeasibleWLS"],
-    "registry": ["estimator", "estimators"],
+    "registry": ["estimators"],
 }
 """Module -> its public names, loaded at first use."""
 

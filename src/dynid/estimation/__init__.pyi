@@ -1,16 +1,12 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid.estimation.closed_loop.in_loop import InLoop as InLoop
-from dynid.estimation.closed_loop.in_loop import with_loop as with_loop
 from dynid.estimation.closed_loop.loop_estimator import DIDIM as DIDIM
 from dynid.estimation.closed_loop.loop_estimator import InstrumentalVariables as InstrumentalVariables
-from dynid.estimation.equations import Factors as Factors
-from dynid.estimation.equations import LoopedRuns as LoopedRuns
 from dynid.estimation.equations import Samples as Samples
 from dynid.estimation.equations import build_equations as build_equations
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator
-from dynid.estimation.estimate import convert_estimate as convert_estimate
 from dynid.estimation.linear.energy_differences import Energy as Energy
 from dynid.estimation.linear.least_squares import OLS as OLS
 from dynid.estimation.linear.least_squares import WLS as WLS
@@ -27,5 +23,4 @@ from dynid.estimation.perturbation import estimate_bounds as estimate_bounds
 from dynid.estimation.perturbation import perturbation_bounds as perturbation_bounds
 from dynid.estimation.physical.bounds import Bounds as Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS as FeasibleWLS
-from dynid.estimation.registry import estimator as estimator
 from dynid.estimation.registry import estimators as estimators

@@ -21,6 +21,7 @@ from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.rows import reduce_rows, stretches, term_columns, torque_along, torque_of_terms
 from dynid.information import Information, reduce_samples
 from dynid.information.partial_results import Part
+from dynid.information.reduction import REPRESENTATIVE
 from dynid.kernels import regressor
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
@@ -298,10 +299,6 @@ def cut_blocks(run: Experiment, blocks: int) -> NDArray[np.int64]:
     return np.cumsum(change) - 1
 
 
-EQUATION_SAMPLES = 2048
-"""Number of samples whose equations are in memory at a time (convention: some megabytes)."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleBlock:
     """The equations of consecutive samples: ``effort = matrix @ parameters``."""
@@ -323,7 +320,7 @@ class SampleBlock:
         return np.where(self.valid, self.run.effort[self.rows], 0.0)
 
 
-def sample_blocks(equations: Samples, size: int = EQUATION_SAMPLES) -> Iterator[SampleBlock]:
+def sample_blocks(equations: Samples, size: int = REPRESENTATIVE) -> Iterator[SampleBlock]:
     """Iterate over the equations of all experiments in blocks of samples; no block spans a gap.
 
     Args:

@@ -65,8 +65,8 @@ class Estimate:
     standard: Floats | None = None
     """(p,) standard parameters; None from estimators of base parameters only."""
     least_norm: Floats | None = None
-    """(p,) all standard parameters by an estimator that finds them together, near the smallest norm and seldom those of
-    possible bodies (Table 4 of Atkeson's paper); None by others."""
+    """(p,) all standard parameters by an estimator that finds them together, near the smallest norm or with zeros, and
+    seldom those of possible bodies (Table 4 of Atkeson's paper); None by others."""
     findings: tuple[Finding, ...] = ()
     """What a person should know: undetermined parameters, fallbacks, chosen weights, doubts."""
     at_bound: tuple[str, ...] = ()
@@ -179,11 +179,6 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
 
     Raises:
         ArgumentError: The sets do not determine one another, or the estimate is of other parameters.
-
-    Example:
-        >>> wanted = dynid.base_parameters(robot, "numeric")
-        >>> dynid.estimation.convert_estimate(fit.estimate, fit.base, wanted).names == wanted.names
-        True
     """
     if given is wanted:
         return estimate

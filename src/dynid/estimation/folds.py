@@ -15,19 +15,16 @@ from scipy.optimize import nnls
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors
+from dynid.estimation.equations import TIME_BLOCKS, Factors
 from dynid.estimation.physical.passivity import own_terms
 from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.terms.base import Term
-
-FOLDS = 10
-"""Number of folds (convention)."""
 
 
 class Folds:
     """Cross products of all columns, fold by fold, and the fits that leave one fold out."""
 
-    def __init__(self, equations: Factors, weights: Floats, count: int = FOLDS) -> None:
+    def __init__(self, equations: Factors, weights: Floats, count: int = TIME_BLOCKS) -> None:
         """Group the blocks of time of the equations into folds.
 
         Args:

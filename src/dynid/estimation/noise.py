@@ -15,12 +15,10 @@ from dynid.decompositions import eigh
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.information import Information
+from dynid.information.information import RESOLUTION
 
 RESOLVED = 1e-10
 """Eigenvalues of a joint's scaled equations below this share of the largest one are left out (convention)."""
-ROUNDING = 1e-11
-"""Residuals below this share of a joint's torque, and columns below this share of the largest, are rounding
-(convention: the resolution of the factors)."""
 QUIETEST = 1e-20
 """Smallest variance of a joint relative to the largest (convention: ten digits of torque)."""
 
@@ -62,7 +60,7 @@ def joint_variances(equations: Factors, beta: Floats, segments: Mapping[int, flo
     # a joint without residuals, or with rounding as residuals, must not get an infinite or a huge weight
     floor = QUIETEST * max(float(variances.max(initial=0.0)), 1e-280)
     torque = np.array([np.sum(equations.information.factor(j)[:, -1] ** 2) for j in range(equations.information.dof)])
-    return np.maximum(variances, np.maximum(floor, ROUNDING**2 * torque / np.maximum(counts, 1)))
+    return np.maximum(variances, np.maximum(floor, RESOLUTION**2 * torque / np.maximum(counts, 1)))
 
 
 def _residual_squares(information: Information, beta: Floats, segments: Mapping[int, float] | None) -> Floats:
@@ -119,7 +117,7 @@ def _group_parts(blocks: Blocks) -> tuple[float, int, float]:
     products, all_scores = np.array([product for product, _ in blocks]), np.array([score for _, score in blocks])
     total = products.sum(axis=0)
     scale = np.sqrt(np.diagonal(total))
-    seen = scale > ROUNDING * scale.max(initial=0.0)  # a column of rounding must not become a direction of its own
+    seen = scale > RESOLUTION * scale.max(initial=0.0)  # a column of rounding must not become a direction of its own
     inverse = np.where(seen, 1.0 / np.where(seen, scale, 1.0), 0.0)
     values, vectors = eigh(total * np.outer(inverse, inverse))
     good = values > RESOLVED * max(float(values[-1]) if values.size else 0.0, 1e-300)

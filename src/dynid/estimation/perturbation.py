@@ -25,10 +25,7 @@ from dynid.decompositions import lstsq, svd
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
-from dynid.information import Factor
-
-ORDERS = (1, 2, np.inf)
-"""Norms that are offered: those that NumPy computes for matrices as well as for vectors."""
+from dynid.information.factor import Factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +66,17 @@ class PerturbationBounds:
         """Bound (12) over what happened, ``Cond(W) |dY| |X| / (|Y| |dX|)``: last column of Tables 3 and 8."""
         return None if not self.relative_change else self.target_bound / self.relative_change
 
+    @property
+    def sentence(self) -> str:
+        """The bound for errors of the torques in words, or why there is none."""
+        size = f"Worst case: torque errors of {100.0 * self.target_error:.3g} % could change the parameters "
+        if not np.isfinite(self.bound):
+            return size + "without bound: the motion leaves some of them open"
+        return (
+            f"{size}by up to {100.0 * self.bound:.3g} %, each weighed by the torque that it causes; their intervals "
+            "state the usual change"
+        )
+
 
 def perturbation_bounds(
     W: ArrayLike, Y: ArrayLike, *, dY: ArrayLike | None = None, dW: ArrayLike | None = None, order: float = 2
@@ -89,16 +97,19 @@ def perturbation_bounds(
         >>> type(dynid.estimation.perturbation_bounds(np.eye(2), np.ones(2), dY=np.full(2, 0.1))).__name__
         'PerturbationBounds'
     """
-    if order not in ORDERS:
+    if order not in (1, 2, np.inf):
         raise ArgumentError(f"order is {order!r}", remedy="Choose the norm 1, 2 or numpy.inf.")
     matrix, right = np.asarray(W, dtype=float), np.asarray(Y, dtype=float)
-    if matrix.ndim != 2 or matrix.shape[0] < matrix.shape[1] or matrix.shape[1] == 0:
-        raise ArgumentError(f"W has shape {matrix.shape}", remedy="Give at least as many equations as unknowns.")
-    change = np.zeros_like(right) if dY is None else np.asarray(dY, dtype=float)
-    tilt = np.zeros_like(matrix) if dW is None else np.asarray(dW, dtype=float)
-    if right.shape != matrix.shape[:1] or change.shape != right.shape or tilt.shape != matrix.shape:
-        shapes = f"Y {right.shape}, dY {change.shape}, dW {tilt.shape}"
-        raise ArgumentError(f"the shapes {shapes} do not fit W {matrix.shape}", remedy="Give one row per equation.")
+    change, tilt = (np.asarray(0.0 if error is None else error, dtype=float) for error in (dY, dW))
+    try:
+        change, tilt = np.broadcast_to(change, right.shape), np.broadcast_to(tilt, matrix.shape)
+        is_fit = matrix.shape[0] >= matrix.shape[1] > 0 and right.shape == matrix.shape[:1]
+    except (IndexError, ValueError):
+        is_fit = False
+    if not is_fit:
+        shapes = f"W {matrix.shape}, Y {right.shape}, dY {change.shape}, dW {tilt.shape}"
+        remedy = "Give at least as many equations as unknowns, and one row of every array per equation."
+        raise ArgumentError(f"the shapes do not fit: {shapes}", remedy=remedy)
     if not all(np.isfinite(part).all() for part in (matrix, right, change, tilt)):
         raise ArgumentError("W, Y, dY or dW holds numbers that are not finite", remedy="Leave those equations out.")
     X, moved = lstsq(matrix, right), lstsq(matrix + tilt, right + change)
@@ -123,35 +134,13 @@ def perturbation_bounds(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EstimateBounds:
-    """How far errors of the torques can move an estimate; columns of W are scaled to length one."""
-
-    overall: PerturbationBounds
-    """Of the scaled parameters: each counts by the torque that it causes."""
-    largest_changes: Floats
-    """(b,) largest change of each parameter by itself; infinite where it is not determined."""
-
-    @property
-    def sentence(self) -> str:
-        """The bound for the errors in words, or why there is none."""
-        if np.isinf(self.largest_changes).all():
-            return "Nothing is determined yet: the equations leave every parameter open, so nothing bounds its error"
-        size = f"Worst case: torque errors of {100.0 * self.overall.target_error:.3g} % could change the parameters "
-        if not np.isfinite(self.overall.bound):
-            return size + "without bound: the motion leaves some of them open"
-        return (
-            f"{size}by up to {100.0 * self.overall.bound:.3g} %, each weighed by the torque that it causes; their "
-            "intervals state the usual change"
-        )
-
-
 def estimate_bounds(
     equations: Factors | Factor, estimate: Estimate, *, target_error: float | None = None
-) -> EstimateBounds:
+) -> PerturbationBounds:
     """The bound (12) of [GautierKhalil1992] for any estimate: of the least-squares solution of its equations.
 
-    It holds for the worst errors of that size; random errors, which `Estimate.stderr` counts, move it far less.
+    Columns are scaled to length one, so that each parameter counts by the torque that it causes. It holds for the worst
+    errors of that size; random errors, which `Estimate.stderr` counts, move it far less.
 
     Args:
         equations: The equations that were solved; their joints count by the inverse of the estimate's noise. Or a
@@ -165,7 +154,7 @@ def estimate_bounds(
 
     Example:
         >>> type(dynid.estimation.estimate_bounds(fit.equations, fit.estimate)).__name__
-        'EstimateBounds'
+        'PerturbationBounds'
     """
     if target_error is not None:
         as_number("target_error", target_error, least=0.0)
@@ -175,23 +164,16 @@ def estimate_bounds(
             f"{len(factor.columns)} columns and {len(estimate.values)} estimated parameters",
             remedy="Give the equations that the estimate was made from.",
         )
-    scale = np.where(np.isfinite(factor.scale), factor.scale, 1.0)
-    _, s, Vt = svd(np.where(np.isfinite(factor.scale), factor.R / scale, 0.0))
-    is_shown = s > factor.resolution * s[0]
-    is_full = bool(is_shown.all()) and not estimate.undetermined.any()
-    Y = float(np.sqrt(factor.z @ factor.z + factor.residual))
+    is_full = factor.rank == len(factor.columns) and not estimate.undetermined.any()
+    smallest, Y = float(factor.singular_values[-1]), float(np.sqrt(factor.z @ factor.z + factor.residual))
     left = factor.z - factor.R @ estimate.values
     share = _ratio(float(np.sqrt(left @ left + factor.residual)), Y) if target_error is None else float(target_error)
-    inverse = Vt.T[:, is_shown] / s[is_shown]  # of W
-    return EstimateBounds(
-        overall=PerturbationBounds(
-            condition=float(s[0] / s[-1]) if is_full else np.inf,
-            target_error=share,
-            matrix_error=0.0,
-            # of what is open nothing is known, with or without errors
-            bound=_ratio(share * Y / float(s[-1]), _norm(estimate.values * scale, 2)) if is_full else np.inf,
-        ),
-        largest_changes=np.where(estimate.undetermined, np.inf, np.linalg.norm(inverse, axis=1) * share * Y / scale),
+    return PerturbationBounds(
+        condition=factor.condition if is_full else np.inf,
+        target_error=share,
+        matrix_error=0.0,
+        # of what is open nothing is known, with or without errors
+        bound=_ratio(share * Y / smallest, _norm(estimate.values * factor.scale, 2)) if is_full else np.inf,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 from dynid.errors import ArgumentError
 from dynid.estimation.estimate import Estimator
@@ -35,23 +34,6 @@ def estimator_class(name: str) -> type[Estimator]:
     module, _, kind = ESTIMATORS[name].partition(":")
     found: type[Estimator] = getattr(import_module(module), kind)
     return found
-
-
-def estimator(name: str, **settings: Any) -> Estimator:
-    """The estimator of a name.
-
-    Args:
-        name: A key of `ESTIMATORS`.
-        **settings: Settings of the estimator's class.
-
-    Raises:
-        ArgumentError: There is no estimator of that name, or a setting makes no sense.
-
-    Example:
-        >>> dynid.estimation.estimator("huber").name
-        'huber'
-    """
-    return estimator_class(name)(**settings)
 
 
 def estimators() -> tuple[type[Estimator], ...]:

@@ -25,7 +25,7 @@ from dynid.decompositions import lstsq, solve_upper, svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.score_sums import ScoreSums, wave_number
-from dynid.information import Factor
+from dynid.information.factor import Factor
 
 OPEN = 1e-6
 """Share of a parameter, columns scaled to length one, in a direction without equations that leaves it open."""

@@ -23,7 +23,8 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.noise import correlation_inflation, joint_variances
 from dynid.estimation.score_covariance import solution_root
-from dynid.information import Factor, Information
+from dynid.information import Information
+from dynid.information.factor import Factor
 from dynid.information.triangular import append_rows
 
 RESOLUTION = 1e-10

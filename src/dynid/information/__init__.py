@@ -5,7 +5,6 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "factor": ["Factor"],
     "information": ["Information"],
     "reduction": ["reduce_samples"],
 }

@@ -294,8 +294,7 @@ class Information:
         Raises:
             ExportError: if the file exists and ``force`` is False, or the system refuses.
         """
-        facts = {name: getattr(self, name) for name in ("robot", "fingerprint", "columns", "supports")}
-        storage.write(path, facts, self.parts, force=force)
+        storage.write(path, self, force=force)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Information:
@@ -304,14 +303,7 @@ class Information:
         Raises:
             DataError: if the file cannot be read, is not an information file, is cut short or damaged.
         """
-        facts, parts = storage.read(path)
-        return cls(
-            robot=facts.robot,
-            fingerprint=facts.fingerprint,
-            columns=facts.columns,
-            supports=facts.supports,
-            parts=parts,
-        )
+        return storage.read(path, cls)
 
 
 def _pick_columns(triangle: Floats, pick: list[int]) -> Floats:

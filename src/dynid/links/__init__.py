@@ -8,7 +8,7 @@ NAMES = {
     "identify": ["Identification"],
     "recipe": ["Recipe"],
     "rich.joint_friction": ["joint_friction"],
-    "significance": ["Significance", "significant_parameters"],
+    "significance": ["significant_parameters"],
     "validation": ["Validation", "cross_validate", "validate"],
 }
 """Module -> its public names, loaded at first use."""

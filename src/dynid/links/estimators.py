@@ -10,7 +10,7 @@ import numpy as np
 
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.registry import estimator, estimator_class, estimators
+from dynid.estimation.registry import estimator_class, estimators
 from dynid.logs.channel_map import ChannelMap, read_channel_map
 from dynid.logs.reading import read_stream
 from dynid.logs.recording import Recording
@@ -47,7 +47,7 @@ def make_estimator(
             f"estimator {name} works on single samples, and band_hz filters them",
             remedy=f"Identify without band_hz, or use one of: {able}.",
         )
-    made = estimator(name)
+    made = kind()
     if not made.simulates_loop:
         if recipe.law is not None:
             raise ArgumentError(

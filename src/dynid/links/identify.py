@@ -20,7 +20,7 @@ from dynid.engines.engine_names import make_engine, read_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples, build_equations, relative_errors
 from dynid.estimation.estimate import Estimate, Estimator, convert_estimate
-from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
+from dynid.estimation.perturbation import PerturbationBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_friction, check_inertia
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import lift_parameters
@@ -189,7 +189,7 @@ class Identification:
         return relative_errors(squares, total)
 
     @cached_property
-    def bounds(self) -> EstimateBounds:
+    def bounds(self) -> PerturbationBounds:
         """How far torque errors as large as the residual can move the estimate, [GautierKhalil1992] eq. (12)."""
         return estimate_bounds(self.equations, self.in_columns.estimate)
 
@@ -239,7 +239,7 @@ class Identification:
         if estimate.least_norm is not None:
             layout = self.base.layout
             rows = zip(layout.names, estimate.least_norm.tolist(), (entry.unit for entry in layout), strict=True)
-            lines += ["", "All standard parameters, near the smallest norm (Table 4 of Atkeson's paper):"]
+            lines += ["", "All standard parameters, seldom those of possible bodies (Table 4 of Atkeson's paper):"]
             lines.append(Table.of(["parameter", "value", "unit"], list(rows)).to_text())
         hidden = self.base.unidentifiable
         if hidden:

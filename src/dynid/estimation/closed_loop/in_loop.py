@@ -22,7 +22,7 @@ from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
-from dynid.estimation.closed_loop.law_test import NUDGE, follow_law
+from dynid.estimation.closed_loop.law_test import follow_law
 from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_runs import dry_joints
 from dynid.estimation.equations import Factors, Samples, build_equations
@@ -94,38 +94,23 @@ class SplinedMotion:
 
 
 def with_loop(
-    run: Experiment,
-    motion: TimeFunction | None = None,
-    *,
-    law: ControlLaw,
-    rate_hz: float | None = None,
-    settling_s: float = SETTLING_S,
+    run: Experiment, motion: TimeFunction | None = None, *, law: ControlLaw, rate_hz: float | None = None
 ) -> list[Experiment]:
     """The gap-free stretches of an experiment, each with the loop that made it.
 
     A stretch is simulated from its beginning: from its measured state, and with the memory of the law that explains the
-    first torques.
+    first torques. Its beginning is simulated but not kept: by then the loop has forgotten that it started from noisy
+    measurements.
 
     Args:
         run: The processed log.
         motion: The commanded motion: times (N,) in order -> (q, dq, ddq); the measured motion by default.
         law: The control law.
         rate_hz: Rate of the law [Hz]; by default the lowest multiple of the log's rate that is at least 1 kHz.
-        settling_s: Time at the beginning of every stretch that is simulated but not kept [s]: by then the loop has
-            forgotten that it started from noisy measurements.
 
     Raises:
         ArgumentError: The motion is not one of the log's joints, or a rate does not fit.
-
-    Example:
-        >>> looped = dynid.estimation.with_loop(run, motion, law=law, rate_hz=500.0)
-        >>> looped[0].loop.law is law
-        True
     """
-    check_law(law)
-    check_number("rate_hz", rate_hz, "a rate above zero [Hz], or None")
-    if not 0.0 <= settling_s < np.inf:
-        raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
     motion = SplinedMotion([(run.time, run.q)]) if motion is None else motion
     rate = run.rate_hz * _control_factor(run.rate_hz, rate_hz or GIVEN_LAW_HZ, exact=rate_hz is not None)
     edges = [0, *(np.flatnonzero(np.diff(run.segment)) + 1).tolist(), run.samples]
@@ -134,7 +119,7 @@ def with_loop(
     for start, stop in pairwise(edges):
         part = run.rows(slice(start, stop))
         # the simulation is low-passed as the log was, and its low-pass needs time to settle as well
-        kept = slice(int(np.ceil(max(settling_s, filter_s) * run.rate_hz - 1e-6)), None)
+        kept = slice(int(np.ceil(max(SETTLING_S, filter_s) * run.rate_hz - 1e-6)), None)
         if part.rows(kept).samples <= SETTLING_S * run.rate_hz:
             continue
         reference = _reference(motion, part, rate, filter_s)
@@ -196,7 +181,7 @@ def _starting_memory(part: Experiment, law: ControlLaw, reference: ReferenceMoti
     wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[: ticks[-1] + 1]
     held = follow_law(law, seen.q, seen.dq, ticks, wanted, np.zeros(m), 1.0 / reference.rate_hz)
     rest = np.where(seen.valid, np.nan_to_num(seen.effort) - held[0], 0.0)
-    response = ((held[1:] - held[0]) * seen.valid).reshape(m, -1).T / NUDGE
+    response = ((held[1:] - held[0]) * seen.valid).reshape(m, -1).T
     sizes = np.maximum(np.linalg.norm(response, axis=0), 1e-300)
     return np.where(sizes > 1e-290, lstsq(response / sizes, rest.reshape(-1), rcond=1e-6) / sizes, 0.0)
 

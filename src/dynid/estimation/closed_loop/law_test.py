@@ -37,8 +37,6 @@ SHARE = 0.01
 """Least share of a joint's torque that is reported: other approximations of the model are as large. Convention."""
 TURNING = 0.05
 """Share of the largest commanded speed below which a joint counts as reversing. Convention."""
-NUDGE = 1e-3
-"""Change of a memory by which its effect on the torques is computed. Convention."""
 
 
 def check_controller(
@@ -164,7 +162,7 @@ def follow_law(
         return held[None]
     between = np.arange(ticks[-1] + 1)
     states = np.stack([np.interp(between, ticks, x) for x in state.T], axis=1)
-    memories, torques = memory + NUDGE * np.eye(m + 1, m, -1), np.empty((len(between), m + 1, n))
+    memories, torques = memory + np.eye(m + 1, m, -1), np.empty((len(between), m + 1, n))
     for k in between:
         decided = control(np.repeat(states[k : k + 1], m + 1, axis=0), memories, wanted[k])
         torques[k], memories = decided["held"], decided["memory"]

@@ -55,11 +55,10 @@ from dynid.estimation.equations import Factors, LoopedRuns
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import check_data
 from dynid.findings import Finding
+from dynid.information.information import RESOLUTION
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 
-SINGULAR = 1e13
-"""Condition number of scaled equations from which on they are not solved (derivation: rounding)."""
 RESOLVED = 1e-9
 """Smallest relative change of the torques that is not taken for rounding. Convention."""
 
@@ -196,7 +195,7 @@ def solve_scaled(matrix: Floats, right: Floats) -> tuple[Floats, float]:
     scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diagonal(matrix)), 1e-300))
     scaled = matrix * np.outer(scale, scale)
     condition = float(condition_number(scaled)) if np.isfinite(scaled).all() else np.inf
-    if not condition < SINGULAR:
+    if not condition * RESOLUTION < 1.0:
         raise IdentifiabilityError(
             "the simulated motion does not determine all base parameters",
             remedy="Move every joint, check that the control law moves the simulated robot too, or identify a reduced "

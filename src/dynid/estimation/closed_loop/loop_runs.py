@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -30,8 +30,6 @@ ALIGNED = 1e-3
 """Largest distance of a sample from a control instant, in control periods. Convention."""
 WORSE = 2.0
 """Steps that raise the misfit by more than this factor are shortened. Convention."""
-ENOUGH = (0.02, 0.5, np.inf)
-"""Misfits below which a start is used before the next one is tried. Convention."""
 HALVINGS = 6
 """How often a step is halved before it is given up. Convention."""
 WINDOWS_S = (1.0, 2.0)
@@ -200,28 +198,21 @@ class LoopRuns:
             total += (np.where(run.run.valid, run.run.effort, 0.0) ** 2).sum(axis=0)
         return float((squares / np.maximum(total, 1e-300)).sum())
 
-    def starts(self) -> Iterator[Start]:
-        """Where to begin: with weighted least squares, if that robot's torques are near the measured ones.
+    def starts(self) -> list[Start]:
+        """Where to begin: of three robots that whose simulated torques are nearest to the measured ones comes first.
 
         Noise of differentiated positions makes least squares underrate inertia, at worst until the simulated robot
-        hardly moves as it should. The robot's own values, and a physically possible fit, are then tried too, and the
-        nearest to the measured torques comes first.
+        hardly moves as it should. So the robot's own values, and a physically possible fit, are tried too.
         """
-        equations = self.equations
-        tries: tuple[Callable[[], Floats], ...] = (
-            lambda: weighted_values(equations),
-            lambda: equations.base.project(equations.robot.parameter_vector),
-            lambda: FeasibleWLS(prior_weight=1.0).solve(equations).values,
-        )
-        waiting: list[tuple[float, Start]] = []
-        for values, enough in zip(tries, ENOUGH, strict=True):
-            beta = values()
+        equations, found = self.equations, list[Start]()
+        for beta in (
+            weighted_values(equations),
+            equations.base.project(equations.robot.parameter_vector),
+            FeasibleWLS(prior_weight=1.0).solve(equations).values,
+        ):
             motions = self.attempt(beta)
-            if motions is not None:
-                waiting.append((self.misfit(motions), Start(beta, motions)))
-                waiting.sort(key=lambda entry: entry[0])
-            while waiting and waiting[0][0] < enough:
-                yield waiting.pop(0)[1]
+            found += [] if motions is None else [Start(beta, motions)]
+        return sorted(found, key=lambda start: self.misfit(start.motions))
 
     def advance(self, beta: Floats, wanted: Floats, motions: Motions) -> tuple[Floats, Motions]:
         """The parameters on the way from beta to the wanted ones, as far as the robot still follows, and its motion.

@@ -19,13 +19,14 @@ from scipy.interpolate import make_interp_spline
 from dynid.arrays import Bools, Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.equations import EQUATION_SAMPLES, Factors, Samples, factors_of
+from dynid.estimation.equations import Factors, Samples, factors_of
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, nothing_known
 from dynid.estimation.linear.link_by_link import SPARE
 from dynid.estimation.noise import check_data
 from dynid.estimation.online.triangle import GrowingBlocks
 from dynid.estimation.rows import stretches, term_columns
+from dynid.information.reduction import REPRESENTATIVE
 from dynid.kernels import kernel, regressor
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
@@ -221,10 +222,10 @@ class Energy(Estimator):
 
 
 def _cut_intervals(equations: Samples, interval_s: float) -> Iterator[Intervals]:
-    """The intervals of every gap-free stretch, in portions of about EQUATION_SAMPLES samples."""
+    """The intervals of every gap-free stretch, in portions of about REPRESENTATIVE samples."""
     for run in equations.experiments:
         length = interval_steps(interval_s, run.rate_hz)
-        portion = max(1, EQUATION_SAMPLES // length) * length
+        portion = max(1, REPRESENTATIVE // length) * length
         for rows, motion in stretches(run):
             # over the whole stretch, as terms with memory need it
             further_terms = term_columns(equations.robot, equations.terms, motion)

@@ -11,20 +11,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate
-from dynid.estimation.linear.minimum_norm import joint_weights
 from dynid.estimation.noise import check_data
 from dynid.findings import Finding
-from dynid.information import Factor
+from dynid.information.factor import Factor
 from dynid.information.triangular import echelon
-
-DEPENDENT = 1e-9
-"""Part of a column's length that must remain after the columns before it are removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +34,27 @@ class ReducedSet(Estimator):
 
     zero: tuple[str, ...] = ()
     """Parameters that must be among the zeros; others then take their place."""
-    weighted: bool = False
-    """Whether joints count by the inverse of their residual variances; in the paper they count alike."""
 
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate; the base parameters are the combinations of the parameters that were kept."""
         check_data(equations, spare=1)
-        weights = joint_weights(equations, self.weighted)
+        weights = np.ones(equations.robot.dof)
         factor = equations.information.weight(weights)
         columns = self._columns(equations, factor)
-        psi = _fitted(equations, factor, columns)
+        psi = np.zeros(equations.grouping.shape[1])
+        K = factor.R @ equations.grouping[:, columns]
+        length = np.linalg.norm(K, axis=0)
+        psi[list(columns)] = lstsq(K / length, factor.z) / length
         plain = least_squares_estimate(equations, weights, "reduced-set least squares")
         names = (*equations.base.layout.names, *(term.name for term in equations.terms))
-        found = Finding(
-            code="method",
-            severity="note",
-            where="parameters",
-            message=f"{len(columns)} parameters are kept, the others are zero: {' '.join(names[c] for c in columns)}",
+        message = f"{len(columns)} parameters are kept, the others are zero: {' '.join(names[c] for c in columns)}"
+        found = Finding(code="method", severity="note", where="parameters", message=message)
+        return replace(
+            plain,
+            values=equations.grouping @ psi,
+            least_norm=psi[: len(equations.base.layout)],
+            findings=(*plain.findings, found),
         )
-        return replace(plain, values=equations.grouping @ psi, findings=(*plain.findings, found))
-
-    def parameters(self, equations: Factors) -> Floats:
-        """(p,) the standard parameters with their zeros: the same torques at less cost; seldom possible bodies."""
-        factor = equations.information.weight(joint_weights(equations, self.weighted))
-        return _fitted(equations, factor, self._columns(equations, factor))[: len(equations.base.layout)]
-
-    def kept(self, equations: Factors) -> tuple[str, ...]:
-        """Names of the standard parameters that are not set to zero."""
-        columns = self._columns(equations, equations.information.weight(joint_weights(equations, self.weighted)))
-        return tuple(equations.base.layout.names[c] for c in columns if c < len(equations.base.layout))
 
     def _columns(self, equations: Factors, factor: Factor) -> tuple[int, ...]:
         """Independent columns of K that explain all that K explains, the base's own before others."""
@@ -78,8 +65,8 @@ class ReducedSet(Estimator):
         K = np.zeros((len(order), len(order)))
         full = factor.R @ equations.grouping[:, order]
         K[: len(full)] = full[: len(K)] if len(full) <= len(K) else np.linalg.qr(full, mode="r")
-        length = np.linalg.norm(K, axis=0)
-        independent = np.diagonal(echelon(K / np.where(length > DEPENDENT * length.max(), length, np.inf), DEPENDENT))
+        length, least = np.linalg.norm(K, axis=0), factor.resolution
+        independent = np.diagonal(echelon(K / np.where(length > least * length.max(), length, np.inf), least))
         columns = tuple(sorted(c for c, pivot in zip(order, independent, strict=True) if pivot > 0.0))
         if len(columns) < factor.rank:
             raise ArgumentError(
@@ -87,11 +74,3 @@ class ReducedSet(Estimator):
                 remedy="Some of them act alone, or are all that is left of a combination: leave one of those out.",
             )
         return columns
-
-
-def _fitted(equations: Factors, factor: Factor, columns: tuple[int, ...]) -> Floats:
-    psi = np.zeros(equations.grouping.shape[1])
-    K = factor.R @ equations.grouping[:, columns]
-    length = np.linalg.norm(K, axis=0)
-    psi[list(columns)] = lstsq(K / length, factor.z) / length
-    return psi

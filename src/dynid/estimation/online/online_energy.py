@@ -14,7 +14,7 @@ from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.energy_differences import Energy, Intervals, energy_estimate, energy_rows, interval_steps
 from dynid.estimation.online.arriving_samples import ArrivingSamples, OnlineEstimator
 from dynid.estimation.online.triangle import GrowingBlocks
-from dynid.information import Factor
+from dynid.information.factor import Factor
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 

@@ -15,7 +15,7 @@ from dynid.estimation.linear.least_squares import nothing_known
 from dynid.estimation.online.arriving_samples import OnlineEstimator
 from dynid.estimation.online.triangle import RowTriangle
 from dynid.estimation.score_covariance import solution_root
-from dynid.information import Factor
+from dynid.information.factor import Factor
 from dynid.kernels import kernel
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot

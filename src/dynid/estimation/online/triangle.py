@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dtpqrt
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import solve_upper
 from dynid.estimation.equations import TIME_BLOCKS
-from dynid.information import Factor
+from dynid.information.factor import Factor
 from dynid.information.information import RESOLUTION
 from dynid.information.triangular import PANEL, REFLECTED
 

@@ -27,7 +27,7 @@ from dynid.estimation.physical.passivity import Passivity, all_terms
 from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.estimation.score_covariance import Draw, drawn_estimate
 from dynid.findings import Finding
-from dynid.information import Factor
+from dynid.information.factor import Factor
 
 HELD = 1e-3
 """Distance from a constraint, in units of the prior, at which it holds a parameter (convention)."""

@@ -89,9 +89,6 @@ def usual_sizes(equations: Factors) -> Floats:
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
-_UNITS = np.stack([unsvec(unit) for unit in np.eye(10)])
-
-
 def _parameters_of(pseudo: Floats) -> Floats:
     """(K, 10) ``XX XY XZ YY YZ ZZ MX MY MZ M`` of pseudo-inertias (K, 4, 4)."""
     xx, yy, zz, m = np.diagonal(pseudo, axis1=1, axis2=2).T
@@ -128,4 +125,7 @@ class WhitenedBody:
             pseudo = (vectors * np.maximum(values, smallest * values[-1])) @ vectors.T
         root = np.linalg.cholesky(pseudo)
         found = Finding(code="prior-replaced", severity="note", where=name, message=message)
-        return cls(_parameters_of(root @ _UNITS @ root.T).T, (found,) if message else ())
+        return cls(
+            _parameters_of(root @ np.stack([unsvec(unit) for unit in np.eye(10)]) @ root.T).T,
+            (found,) if message else (),
+        )
