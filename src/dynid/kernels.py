@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -95,7 +95,7 @@ def kernel(
     folded = _QUANTITIES[quantity].has_parameters and not symbolic_parameters
     values = robot.parameter_vector.tobytes() if folded else b""
     kept = None if columns is None else as_columns(columns, _column_count(robot, quantity))
-    return _cached_kernel(RobotKey(robot, _KernelChoice(quantity, values, kept, symbolic_parameters)))
+    return _cached_kernel(RobotKey(robot, (quantity, values, kept, symbolic_parameters)))
 
 
 def _column_count(robot: Robot, quantity: str) -> int:
@@ -104,23 +104,17 @@ def _column_count(robot: Robot, quantity: str) -> int:
     return robot.parameter_vector.size if quantity == "regressor" else 10 * robot.dof
 
 
-class _KernelChoice(NamedTuple):
-    """Which kernel of a robot."""
-
-    quantity: str
-    values: bytes
-    """The folded parameter values, empty where none are folded in."""
-    columns: tuple[int, ...] | None
-    is_symbolic: bool
+_Choice = tuple[str, bytes, tuple[int, ...] | None, bool]
+"""Which kernel of a robot: its quantity, the folded parameter values, the columns, whether parameters are an input."""
 
 
 @lru_cache(maxsize=256)
-def _cached_kernel(key: RobotKey[_KernelChoice]) -> Kernel:
-    choice = key.fields
-    tape = record_quantity(key.robot, choice.quantity, symbolic_parameters=choice.is_symbolic)
-    if choice.columns is not None:
-        tape = tape.select({"output": np.s_[..., list(choice.columns)]})
-    return Kernel(choice.quantity, tape)
+def _cached_kernel(key: RobotKey[_Choice]) -> Kernel:
+    quantity, _, columns, is_symbolic = key.fields
+    tape = record_quantity(key.robot, quantity, symbolic_parameters=is_symbolic)
+    if columns is not None:
+        tape = tape.select({"output": np.s_[..., list(columns)]})
+    return Kernel(quantity, tape)
 
 
 def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = False) -> Tape:
@@ -375,16 +369,6 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base")
     return _of_link(robot, link, axes)(q)
 
 
-class _Carrier(NamedTuple):
-    """The link that carries a sensor; fixed links are not part of a robot's fingerprint."""
-
-    link: str
-    body: int
-    pose: bytes
-    what: str
-    """A key of `_LINK_QUANTITIES`."""
-
-
 _LINK_QUANTITIES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "wrench": (sensor_wrench_regressor, ("q", "dq", "ddq")),
     "pose": (link_frame, ("q",)),
@@ -398,17 +382,17 @@ def _of_link(robot: Robot, link: str, what: str) -> Callable[..., Floats]:
     require_robot(robot)
     if (link, what) not in robot.compiled:
         index, T_body_link = robot.link_body(link)
-        key = RobotKey(robot, _Carrier(link, index, T_body_link.tobytes(), what))
+        key = RobotKey(robot, (what, link, index, T_body_link.tobytes()))  # fixed links are not in the fingerprint
         robot.compiled[link, what] = _link_kernel(key).single
     return robot.compiled[link, what]
 
 
 @lru_cache(maxsize=64)
-def _link_kernel(key: RobotKey[_Carrier]) -> Kernel:
-    robot, carrier = key.robot, key.fields
-    function, states = _LINK_QUANTITIES[carrier.what]
+def _link_kernel(key: RobotKey[tuple[str, str, int, bytes]]) -> Kernel:
+    robot, (what, link, *_) = key.robot, key.fields
+    function, states = _LINK_QUANTITIES[what]
     shapes = {state: (robot.dof,) for state in states}
-    return Kernel(carrier.what, record(lambda **given: function(robot, carrier.link, *given.values()), **shapes))
+    return Kernel(what, record(lambda **given: function(robot, link, *given.values()), **shapes))
 
 
 def function(robot: Robot, quantity: str) -> Callable[..., Floats]:

@@ -6,7 +6,8 @@ the same operations as in dynid's kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dynid.links.identify import Identification
 from dynid.robot.model import Robot
 from dynid.tape import Tape
 from dynid.tape.operations import Operation, is_binary
+from dynid.tape.record import evaluate
 
 
 def casadi_function(
@@ -58,30 +60,16 @@ def casadi_from_tape(tape: Tape, name: str) -> Any:
     values: dict[int, Any] = {~k: casadi.SX(float(value)) for k, value in enumerate(tape.constants)}
     elements = [symbol[row] for symbol, entry in zip(inputs, tape.inputs, strict=True) for row in range(entry.size)]
     values.update(enumerate(elements))
-    functions = _functions(casadi)
+    own = {Operation.NEG: operator.neg, Operation.ABS: casadi.fabs}
     for value, code, left, right in tape.steps():
-        operands = (values[left], values[right]) if is_binary(code) else (values[left],)
-        values[value] = functions[code](*operands)
+        if is_binary(code):
+            values[value] = evaluate(code, values[left], values[right])
+        else:
+            function = own.get(Operation(code)) or getattr(casadi, Operation(code).name.lower())
+            values[value] = function(values[left])
     outputs = [_matrix(casadi, output.elements, tape.sparsity(output.name), values) for output in tape.outputs]
     names = [output.name for output in tape.outputs]
     return casadi.Function(name, inputs, outputs, [entry.name for entry in tape.inputs], names)
-
-
-def _functions(casadi: Any) -> Mapping[int, Callable[..., Any]]:
-    return {
-        Operation.ADD: lambda a, b: a + b,
-        Operation.SUB: lambda a, b: a - b,
-        Operation.MUL: lambda a, b: a * b,
-        Operation.DIV: lambda a, b: a / b,
-        Operation.NEG: lambda a: -a,
-        Operation.SIN: casadi.sin,
-        Operation.COS: casadi.cos,
-        Operation.SQRT: casadi.sqrt,
-        Operation.TANH: casadi.tanh,
-        Operation.EXP: casadi.exp,
-        Operation.ABS: casadi.fabs,
-        Operation.SIGN: casadi.sign,
-    }
 
 
 def _matrix(casadi: Any, elements: Any, occupied: Any, values: Mapping[int, Any]) -> Any:

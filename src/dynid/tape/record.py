@@ -8,6 +8,7 @@ ones vanish while recording. Equal expressions become the same value.
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -129,16 +130,17 @@ class ScalarArray(np.ndarray[Any, np.dtype[np.object_]]):
         return _apply(ufunc, method, inputs, options)
 
 
-_FUNCTIONS: dict[np.ufunc, tuple[str, Callable[[float], float]]] = {
-    np.sin: ("sin", math.sin),
-    np.cos: ("cos", math.cos),
-    np.sqrt: ("sqrt", math.sqrt),
-    np.tanh: ("tanh", math.tanh),
-    np.exp: ("exp", math.exp),
-    np.sign: ("sign", lambda x: float(np.sign(x))),
-    np.absolute: ("__abs__", abs),
-    np.fabs: ("__abs__", abs),
+_FUNCTIONS: dict[np.ufunc, tuple[Operation, Callable[[float], float]]] = {
+    np.sin: (Operation.SIN, math.sin),
+    np.cos: (Operation.COS, math.cos),
+    np.sqrt: (Operation.SQRT, math.sqrt),
+    np.tanh: (Operation.TANH, math.tanh),
+    np.exp: (Operation.EXP, math.exp),
+    np.sign: (Operation.SIGN, lambda x: float(np.sign(x))),
+    np.fabs: (Operation.ABS, abs),
+    np.absolute: (Operation.ABS, abs),
 }
+"""Functions of NumPy: the operation that each records, and its value of a number."""
 
 
 def _apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -158,12 +160,12 @@ def _apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[
     return result.view(ScalarArray) if isinstance(result, np.ndarray) and result.dtype == object else result
 
 
-def _elementwise(name: str, numeric: Callable[[float], float], operand: Any) -> Any:
+def _elementwise(operation: Operation, numeric: Callable[[float], float], operand: Any) -> Any:
     if isinstance(operand, np.ndarray):
         result = np.empty(operand.shape, dtype=object).view(ScalarArray)
-        result.ravel()[:] = [_elementwise(name, numeric, element) for element in operand.ravel().tolist()]
+        result.ravel()[:] = [_elementwise(operation, numeric, element) for element in operand.ravel().tolist()]
         return result
-    return getattr(operand, name)() if type(operand) is Scalar else numeric(operand)
+    return operand.recorder.function(operation, operand) if type(operand) is Scalar else numeric(operand)
 
 
 def _plain(operand: Any) -> Any:
@@ -420,24 +422,16 @@ def replay(tape: Tape, recorder: Recorder, inputs: npt.NDArray[np.object_]) -> C
 
 def evaluate(code: int, left: Value, right: Value) -> Value:
     """One operation on scalars, floats or arrays."""
-    if code in _BINARY:
-        return _BINARY[code](left, right)
-    return _UNARY[code](left)
+    return _BINARY[code](left, right) if code in _BINARY else _UNARY[code](left)
 
 
 _BINARY: dict[int, Callable[[Any, Any], Any]] = {
-    Operation.ADD: lambda a, b: a + b,
-    Operation.SUB: lambda a, b: a - b,
-    Operation.MUL: lambda a, b: a * b,
-    Operation.DIV: lambda a, b: a / b,
+    Operation.ADD: operator.add,
+    Operation.SUB: operator.sub,
+    Operation.MUL: operator.mul,
+    Operation.DIV: operator.truediv,
 }
 _UNARY: dict[int, Callable[[Any], Any]] = {
-    Operation.NEG: lambda a: -a,
-    Operation.SIN: np.sin,
-    Operation.COS: np.cos,
-    Operation.SQRT: np.sqrt,
-    Operation.TANH: np.tanh,
-    Operation.EXP: np.exp,
-    Operation.ABS: np.abs,
-    Operation.SIGN: np.sign,
+    Operation.NEG: operator.neg,
+    **{operation: function for function, (operation, _) in _FUNCTIONS.items()},
 }
