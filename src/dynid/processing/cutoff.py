@@ -229,7 +229,10 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
     We assume the same density of the noise within the band of the motion as just above it. Dry friction contributes
     there too, with less than a tenth of its size, which does not matter where noise prevails.
     """
-    part = _known_stretches(experiment)
+    known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
+    borders = (np.diff(experiment.segment) != 0) | (known[1:] != known[:-1])
+    stretch = np.cumsum(np.concatenate([[0], borders])[: known.size])
+    part = replace(experiment, segment=stretch).rows(np.flatnonzero(known))
     part = part.rows(np.flatnonzero(part.segment == np.argmax(np.bincount(part.segment, minlength=1))))
     if part.samples < SHORTEST:
         return np.zeros(part.q.shape[1])
@@ -240,11 +243,3 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
     band = (frequency > min(ABOVE[0] * cutoff, HIGHEST_START * rate)) & (frequency < min(ABOVE[1] * cutoff, 0.5 * rate))
     level = np.median(density[band], axis=0) / np.log(2.0)  # a periodogram's values are exponentially distributed
     return np.asarray(np.sqrt(level * float(np.sum(gain(frequency) ** 2)) * frequency[1]))
-
-
-def _known_stretches(experiment: Experiment) -> Experiment:
-    """The samples at which all torques are known; the segments are their gap-free stretches."""
-    known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
-    borders = (np.diff(experiment.segment) != 0) | (known[1:] != known[:-1])
-    stretch = np.cumsum(np.concatenate([[0], borders])[: known.size])
-    return replace(experiment, segment=stretch).rows(np.flatnonzero(known))

@@ -28,7 +28,7 @@ def check_band(name: str, hz: float, rate_hz: float) -> None:
     """
     if not 0.0 < hz < 0.5 * rate_hz:
         raise ArgumentError(
-            f"{name} is {hz:g} Hz, which is not between 0 and {0.5 * rate_hz:g} Hz, half the sampling rate",
+            f"{name} is {hz:g} Hz, not between 0 and {0.5 * rate_hz:g} Hz, half the sampling rate of {rate_hz:g} Hz",
             remedy="Choose a lower one, or a recording with a higher rate.",
         )
 

@@ -11,7 +11,6 @@ were. The motion betrays the true clock: from row to row it advances by whole st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -85,7 +84,14 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
     rows = np.flatnonzero(np.isfinite(time))
     stamps = whole[rows]
     steps = np.diff(stamps)
-    _refuse_disorder(steps)
+    if not steps.size:
+        raise DataError("the log has one row", remedy="Record a motion: hundreds of rows in which the joints move.")
+    if not np.any(steps > 0.0):
+        raise DataError("the time stamps never increase", remedy="Check which column holds time.")
+    backward = int(np.count_nonzero(steps < 0.0))
+    if backward > UNORDERED_SHARE * steps.size:
+        reason = f"{backward} of {steps.size} time steps run backwards"
+        raise DataError(reason, remedy="Check which column is time, or sort the rows by it.")
     rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s
     gap = GAP_PERIODS * rough * (1 + 1e-9) if max_gap_s is None else max_gap_s
     jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1
@@ -96,56 +102,28 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
         distinct = np.r_[True, np.diff(stamps[order]) > REPEATED * rough]
         repeated += int(np.count_nonzero(~distinct))
         pieces.append(order[distinct])
-    pieces, late = _split_at_gaps(pieces, stamps, gap)
+    count = len(pieces)  # sorting may have opened gaps
+    pieces = [part for piece in pieces for part in np.split(piece, np.flatnonzero(np.diff(stamps[piece]) > gap) + 1)]
     faults = {
         "not-finite": int(len(time) - rows.size),
         "repeated-samples": repeated,
         "stamp-order": unordered,
         "backward-time": int(np.count_nonzero(steps < -gap)),
-        "gap": int(np.count_nonzero(steps > gap)) + late,
+        "gap": int(np.count_nonzero(steps > gap)) + len(pieces) - count,
     }
     chosen = np.concatenate(pieces)
-    period, jitter = _regularity([np.diff(stamps[p]) for p in pieces], rough)
+    ordinary = np.concatenate([np.diff(stamps[p]) for p in pieces])
+    ordinary = ordinary[np.abs(ordinary - rough) < 0.5 * rough]  # lost samples do not lengthen the period
+    ordinary = ordinary if ordinary.size else np.array([rough])
     ends = np.cumsum([p.size for p in pieces])
     return Clock(
         time=stamps[chosen],
         rows=rows[chosen],
         stretches=tuple(slice(int(e - p.size), int(e)) for e, p in zip(ends, pieces, strict=True)),
-        period_s=period if period_s is None else period_s,
-        jitter_s=jitter,
+        period_s=float(ordinary.mean()) if period_s is None else period_s,
+        jitter_s=float(ordinary.std()),
         faults={name: count for name, count in faults.items() if count},
     )
-
-
-def _refuse_disorder(steps: Floats) -> None:
-    if not steps.size:
-        raise DataError("the log has one row", remedy="Record a motion: hundreds of rows in which the joints move.")
-    if not np.any(steps > 0.0):
-        raise DataError("the time stamps never increase", remedy="Check which column holds time.")
-    backward = int(np.count_nonzero(steps < 0.0))
-    if backward > UNORDERED_SHARE * steps.size:
-        raise DataError(
-            f"{backward} of {steps.size} time steps run backwards",
-            remedy="Check which column is time, or sort the rows by it.",
-        )
-
-
-def _split_at_gaps(
-    pieces: Sequence[NDArray[np.int64]], stamps: Floats, gap: float
-) -> tuple[list[NDArray[np.int64]], int]:
-    """Cut again where sorting has opened a gap; also the number of new cuts."""
-    parts = [part for piece in pieces for part in np.split(piece, np.flatnonzero(np.diff(stamps[piece]) > gap) + 1)]
-    return parts, len(parts) - len(pieces)
-
-
-def _regularity(steps: Sequence[Floats], rough: float) -> tuple[float, float]:
-    """Mean period [s] and spread [s] of the ordinary steps; lost samples do not lengthen the period."""
-    ordinary = steps[0] if len(steps) == 1 else np.concatenate(steps)
-    usual = np.abs(ordinary - rough) < 0.5 * rough
-    ordinary = ordinary if usual.all() else ordinary[usual]
-    if ordinary.size == 0:
-        return rough, 0.0
-    return float(ordinary.mean()), float(ordinary.std())
 
 
 def uniform_grid(stamps: Floats, period_s: float, origin_s: float | None = None) -> Floats:
@@ -170,7 +148,8 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
         it is not, values are continued linearly, or constantly beyond the ends, so that a filter can pass over. Values
         that are on the grid already are returned unchanged.
     """
-    same = _same_instants(time, grid)
+    # within 1 % of a period the samples are the grid already: interpolation could only blur them
+    same = time.size == grid.size > 1 and bool(np.abs(time - grid).max() <= 0.01 * (grid[1] - grid[0]))
     if same and all_finite(values):
         return values, np.ones(values.shape, dtype=bool)
     finite = np.isfinite(values)
@@ -178,13 +157,6 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
         return _interpolate(time, values, grid, max_gap_s)
     columns = [_interpolate(time[ok], values[ok, k : k + 1], grid, max_gap_s) for k, ok in enumerate(finite.T)]
     return np.hstack([c[0] for c in columns]), np.hstack([c[1] for c in columns])
-
-
-def _same_instants(time: Floats, grid: Floats) -> bool:
-    """Whether the samples are the grid already, within 1 % of a period: interpolation could only blur them."""
-    if time.size != grid.size or time.size < 2:
-        return False
-    return bool(np.abs(time - grid).max() <= 0.01 * (grid[1] - grid[0]))
 
 
 def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -> tuple[Floats, NDArray[np.bool_]]:
@@ -246,10 +218,9 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
         time: (N,) time stamps of the log [s].
         q: (N, n) positions, as logged [rad or m].
     """
-    intervals = np.diff(time)
-    if len(q) < 2 * WINDOW or len(_repetitions(q)) < FEWEST or not np.all(intervals > 0.0) or not np.isfinite(q).all():
+    intervals, new = np.diff(time), np.concatenate([[True], (q[1:] != q[:-1]).any(axis=1)])
+    if new.all() or not np.all(intervals > 0.0) or not all_finite(q):
         return None
-    new = np.concatenate([[True], np.diff(q, axis=0).any(axis=1)])
     rows = np.flatnonzero(new)  # rows that repeat others belong to the step after them
     if rows.size < 2 * WINDOW:
         return None
@@ -284,14 +255,6 @@ def _counts(advance: Floats, periods: Floats, rows: NDArray[np.int64], repeated:
     known = np.isfinite(advance)
     count[rows[1:][known] - 1] = np.maximum(np.round(advance[known]), 1.0)
     return count
-
-
-def _repetitions(q: Floats) -> NDArray[np.int64]:
-    """Rows whose next row is the same; joint after joint, because most logs have none."""
-    rows = np.flatnonzero(q[1:, 0] == q[:-1, 0]) if q.size else np.zeros(0, dtype=np.int64)
-    for column in q.T[1:]:
-        rows = rows[column[rows + 1] == column[rows]]
-    return rows
 
 
 def _counted_advances(steps: Floats, intervals: Floats, standing: NDArray[np.bool_]) -> tuple[Floats, float]:

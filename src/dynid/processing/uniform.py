@@ -17,7 +17,6 @@ from dynid.processing.outliers import absurd_samples, longest_spike, saturated_s
 from dynid.processing.timing import (
     CLOCK_FAULTS,
     GAP_PERIODS,
-    Clock,
     on_source_clock,
     read_clock,
     resample,
@@ -107,8 +106,15 @@ def make_uniform(
     q, keep = _usable_positions(recording, cleaning, with_velocity, dropped, notes)
     rows = np.flatnonzero(keep)
     clock = read_clock(recording.time[rows], max_gap_s=cleaning.max_gap_s, period_s=period_s)
-    _check_rate(clock)
-    notes.append(_describe(clock))
+    if not 5.0 <= clock.rate_hz <= 1e5:
+        unit = "milliseconds or nanoseconds" if clock.rate_hz < 5.0 else "hours or minutes"
+        reason = f"the time stamps give a sampling rate of {clock.rate_hz:.3g} Hz"
+        raise DataError(reason, remedy=f"Is time in {unit}? Declare its unit.")
+    faults = "".join(f"; {CLOCK_FAULTS[code]}: {count}" for code, count in clock.faults.items())
+    notes.append(
+        f"clock: {clock.rate_hz:.6g} Hz, step scatter {100 * clock.jitter_s / clock.period_s:.2g} % of a period, "
+        f"{len(clock.stretches)} gap-free stretch{'es' if len(clock.stretches) > 1 else ''}{faults}"
+    )
     dropped.update({reason: joints * clock.faults.get(code, 0) for code, reason in _DROPPED_STAMPS.items()})
     effort = _usable_effort(recording, cleaning, dropped)
     wrench = recording.wrench
@@ -223,25 +229,6 @@ def _refuse_if_missing(recording: Recording, what: str, values: Floats, most: fl
             f"{100 * share[worst]:.1f} % of the {what} samples of {recording.joint_names[worst]} are not finite",
             remedy=f"At most {100 * most:g} % may be missing; check the channel, or cut the log.",
         )
-
-
-def _check_rate(clock: Clock) -> None:
-    if 5.0 <= clock.rate_hz <= 1e5:
-        return
-    slow = clock.rate_hz < 5.0
-    raise DataError(
-        f"the time stamps give a sampling rate of {clock.rate_hz:.3g} Hz",
-        remedy=f"Is time in {'milliseconds or nanoseconds' if slow else 'hours or minutes'}? Declare its unit.",
-    )
-
-
-def _describe(clock: Clock) -> str:
-    faults = "".join(f"; {CLOCK_FAULTS[code]}: {count}" for code, count in clock.faults.items())
-    jitter = 100 * clock.jitter_s / clock.period_s
-    return (
-        f"clock: {clock.rate_hz:.6g} Hz, step scatter {jitter:.2g} % of a period, "
-        f"{len(clock.stretches)} gap-free stretch{'es' if len(clock.stretches) > 1 else ''}{faults}"
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
