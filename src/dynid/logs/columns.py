@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.logs.channel_map import Signal
-from dynid.logs.readers.base import MAX_COLUMNS, Table
+from dynid.logs.readers.base import Table
 
 _NUMBER_RANGE = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
 
@@ -60,8 +60,12 @@ def pick(
         except DataError as error:
             errors[file] = error
     preferred = [candidate for candidate in candidates if candidate.table is prefer] or candidates
-    if not preferred:
-        raise _in_no_file(quantity, errors)
+    if not preferred and len(errors) == 1:
+        raise next(iter(errors.values()))
+    if not preferred:  # any of the files may be the intended one
+        reasons = "; ".join(f"{file}: {error.reason}" for file, error in errors.items())
+        remedy = " ".join(f"{file}: {error.remedy}" for file, error in errors.items() if error.remedy)
+        raise DataError(f"no file has the columns of {quantity} ({reasons})", place=f"[{quantity}]", remedy=remedy)
     if len(preferred) > 1:
         raise DataError(
             f"several files have the columns of {quantity}",
@@ -69,15 +73,6 @@ def pick(
             remedy='Say which: file = "..." with a key of [files].',
         )
     return preferred[0]
-
-
-def _in_no_file(quantity: str, errors: Mapping[str, DataError]) -> DataError:
-    """The error of the only file, or one that says what each file lacks: any of them may be the intended one."""
-    if len(errors) == 1:
-        return next(iter(errors.values()))
-    reasons = "; ".join(f"{file}: {error.reason}" for file, error in errors.items())
-    remedies = " ".join(f"{file}: {error.remedy}" for file, error in errors.items() if error.remedy)
-    return DataError(f"no file has the columns of {quantity} ({reasons})", place=f"[{quantity}]", remedy=remedies)
 
 
 def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, ...]) -> Picked:
@@ -97,8 +92,6 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
             names, joint_names = names + expanded, joints_here
         else:
             names += [_resolve(table, name, quantity) for name in expand_numbers(pattern, quantity)]
-        if len(names) > MAX_COLUMNS:
-            raise DataError(f"more than {MAX_COLUMNS} columns are named", place=f"[{quantity}] columns")
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(
@@ -106,38 +99,29 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
             place=f"[{quantity}] columns",
             remedy="Name one column per joint, each once.",
         )
-    return Picked(
-        table=table, names=tuple(names), arrays=tuple(_column(table, name) for name in names), joints=joint_names
-    )
-
-
-def _column(table: Table, name: str) -> Floats:
-    """The column of a name that was found in the table."""
-    column = table.column(name)
-    assert column is not None
-    return column
+    arrays = tuple(column for name in names if (column := table.column(name)) is not None)
+    return Picked(table=table, names=tuple(names), arrays=arrays, joints=joint_names)
 
 
 def expand_numbers(pattern: str, quantity: str) -> list[str]:
     """``q_{0..2}`` as q_0, q_1, q_2."""
-    ranges = list(_NUMBER_RANGE.finditer(pattern))
+    before, *ranges = _NUMBER_RANGE.split(pattern)  # the ends of a range stand between what is around it
     if not ranges:
         return [pattern]
-    if len(ranges) > 1:
+    first, last, behind, *more = ranges
+    if more:
         raise DataError(
             f"'{pattern}' has two ranges of numbers",
             place=f"[{quantity}] columns",
             remedy="Give one pattern for each number of the first range, each with the second range only.",
         )
-    match = ranges[0]
-    if int(match[1]) > int(match[2]):
+    if int(first) > int(last):
         raise DataError(
             f"'{pattern}' counts down",
             place=f"[{quantity}] columns",
             remedy="Write the smaller number first; give a list for another order.",
         )
-    numbers = range(int(match[1]), int(match[2]) + 1)
-    return [f"{pattern[: match.start()]}{number}{pattern[match.end() :]}" for number in numbers]
+    return [f"{before}{number}{behind}" for number in range(int(first), int(last) + 1)]
 
 
 MOST_WILD, LONGEST_NAME = 2, 300

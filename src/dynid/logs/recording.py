@@ -90,21 +90,16 @@ class Commands:
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
         time = freeze(self.time).reshape(-1)
-        position = as_signal("commands.position", self.position, time.size, None)
-        assert position is not None
         object.__setattr__(self, "time", time)
-        object.__setattr__(self, "position", position)
-        for name in ("velocity", "kp", "kd"):
-            value = as_signal(f"commands.{name}", getattr(self, name), time.size, position.shape[1])
+        joints = len(np.atleast_2d(np.transpose(self.position)))
+        for name, width in {
+            **dict.fromkeys(("position", "velocity", "enabled", "kp", "kd"), joints),
+            "supply": 1,
+        }.items():
+            value = as_signal(f"commands.{name}", getattr(self, name), time.size, width)
+            if value is not None and name in ("enabled", "supply"):
+                value = freeze(value > 0.0, bool) if name == "enabled" else value.reshape(-1)
             object.__setattr__(self, name, value)
-        if self.enabled is not None:
-            flags = as_signal("commands.enabled", self.enabled, time.size, position.shape[1])
-            assert flags is not None
-            object.__setattr__(self, "enabled", freeze(flags > 0.0, bool))
-        if self.supply is not None:
-            volts = as_signal("commands.supply", self.supply, time.size, 1)
-            assert volts is not None
-            object.__setattr__(self, "supply", volts.reshape(-1))
 
     def columns(self, order: NDArray[np.int64]) -> Commands:
         """The same commands with their joints in another order."""

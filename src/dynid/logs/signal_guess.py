@@ -33,8 +33,6 @@ _BEYOND = {("position", "rad"): (3.0 * math.pi, "deg"), ("position", "m"): (10.0
 gets hotter), and the unit of larger ones."""
 NEAR_REFERENCE = 0.3
 """Largest distance of commanded from measured positions, relative to their own spread (convention)."""
-PARTS = 200
-"""Number of parts of a log whose motion tells the unit of its velocities (convention: parts long beside noise)."""
 _STEPS = (("s", 0.25), ("ms", 100.0), ("us", 1e5))
 """Largest time between rows in each unit (convention: loggers write between 4 and 4000 rows a second)."""
 _DRIVES = ("enabled", "kp", "kd", "supply")
@@ -315,8 +313,7 @@ class Survey:
         q, dq, stamps = q[known], dq[known], self.stamps(self.time)[known]
         steps = np.diff(stamps)[:, None] * clock.factor
         travelled = np.cumsum(0.5 * (dq[1:] + dq[:-1]) * steps, axis=0)
-        every = max(len(q) // PARTS, 1)  # long steps, so that noise and coarse encoders do not count
-        moved, added = (np.diff(x[::every], axis=0).std(axis=0) for x in (q[1:], travelled))
+        moved, added = q[1:].std(axis=0), travelled.std(axis=0)
         columns = position.units * (q.shape[1] // len(position.units))
         units = list(columns)
         for unit in set(columns):

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.arrays import Floats
 from dynid.errors import LogReadError
 
-MAX_BYTES = 64 * 2**30
-"""Most bytes of numbers taken from one file; convention, beyond the memory of usual machines."""
 MAX_COLUMNS = 20_000
 """Most columns taken from one file; convention."""
 MAX_DEPTH = 16
@@ -117,7 +115,7 @@ def note_left_out(kind: str, names: list[str]) -> tuple[str, ...]:
 
 def refuse_bomb(what: str, unpacked: int, stored: int) -> None:
     """Refuse a declared size that is absurd, alone or against the bytes that are said to hold it."""
-    if unpacked > MAX_BYTES or (unpacked > BOMB_BYTES and unpacked > MAX_RATIO * max(stored, 1)):
+    if unpacked > max(BOMB_BYTES, MAX_RATIO * stored):
         raise LogReadError(
             f"{what} declares {unpacked} bytes out of {stored} stored",
             remedy="This looks like a decompression bomb. Save the log uncompressed if it is genuine.",
