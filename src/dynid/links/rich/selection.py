@@ -19,7 +19,7 @@ from dynid.links.rich.mechanisms import Mechanism
 from dynid.tables import Table
 from dynid.terms.base import Term
 
-GAIN = 0.01
+GAIN = 0.005
 """Smallest relative decrease of the error on left-out stretches that is worth a mechanism (effect)."""
 LEVEL = 0.2
 """Probability by which a mechanism that does nothing passes, by Wilcoxon's signed ranks over the stretches (level)."""
