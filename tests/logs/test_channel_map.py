@@ -197,12 +197,6 @@ def test_no_map_proposes_one(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not say") as caught:
         read_recording(make(tmp_path))
     assert "dynid inspect" in (caught.value.remedy or "")
-    path = tmp_path / "ur.csv"
-    names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd", "current") for j in range(6))]
-    np.savetxt(path, RNG.normal(size=(20, 19)), delimiter=",", header=",".join(names), comments="")
-    recording = read_recording(path, channel_map="ur_rtde")
-    assert recording.current is not None
-    assert recording.effort is None
 
 
 def test_a_map_changes_single_keys_of_its_profile(tmp_path: Path) -> None:
@@ -211,6 +205,7 @@ def test_a_map_changes_single_keys_of_its_profile(tmp_path: Path) -> None:
     values = RNG.normal(size=(20, 19))
     np.savetxt(path, values, delimiter=" ", header=" ".join(names), comments="", fmt="%.17g")
     changes = {"profile": "ur_rtde", "position": {"unit": "deg"}, "current": {"torque_constant": 10}}
+    assert read_recording(path, channel_map="ur_rtde").effort is None
     recording = read_recording(path, channel_map=changes)
     np.testing.assert_allclose(recording.q, np.radians(values[:, 1:7]), rtol=1e-14)
     np.testing.assert_allclose(recording.effort, 10 * values[:, 13:], rtol=1e-14)

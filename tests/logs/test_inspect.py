@@ -107,8 +107,6 @@ def test_the_map_leaves_places_for_torque_constants(tmp_path: Path) -> None:
     place = r"map\.toml: \[current\] torque_constant: fill in torque_constant \(N m/A\) of the 6 joints"
     with pytest.raises(DataError, match=place):
         read_recording(tmp_path / "ur.csv", channel_map=tmp_path / "map.toml")
-    filled = tomllib.loads(toml.replace('"?"', "10.0"))
-    np.testing.assert_allclose(read_recording(tmp_path / "ur.csv", channel_map=filled).effort, 10.0 * values[:, 13:])
     np.savetxt(tmp_path / "ur.csv", values[:, :-1], delimiter=",", header=",".join(names[:-1]), comments="")
     proposal = inspect_log(tmp_path / "ur.csv")  # one current is missing
     assert "[current] not mapped: actual_current_0" in proposal.explanation

@@ -10,7 +10,7 @@ import pytest
 from dynid.logs.recording import Recording
 from dynid.processing.cutoff import _spectrum, choose_common_cutoff
 from dynid.processing.filters import Butterworth, CentralDifferences, Smoothing
-from dynid.processing.outliers import absurd_samples, long_runs, longest_spike, saturated_samples, unwrap_angles
+from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.process import Processing, process
 from dynid.processing.streaming import process_stream
 
@@ -65,14 +65,6 @@ def test_whole_turns_are_undone_and_counted() -> None:
     np.testing.assert_array_equal(jumps, turns)
     wrapped[2000:, 2] += 2.0 * np.pi - 0.6  # no whole turn: the robot was moved
     np.testing.assert_array_equal(unwrap_angles(wrapped)[1], turns)
-
-
-def test_a_rest_is_slow_for_at_least_its_time() -> None:
-    dq = np.ones((400, 2))
-    dq[100:150, 0], dq[200:249, 0], dq[300:400, 1] = 0.009, 0.009, -0.02
-    found = long_runs(np.abs(dq) < 0.01, 50.0)
-    assert np.flatnonzero(found[:, 0]).tolist() == list(range(100, 150))
-    assert not found[:, 1].any()
 
 
 def test_noise_and_motion_have_their_power_in_the_spectrum() -> None:

@@ -155,17 +155,11 @@ def test_isolated_rows_are_taken_as_they_are():
     assert len(set(experiment.segment)) == 50
 
 
-def _chunks(log: Recording, rows: int):
-    for start in range(0, len(log.time), rows):
-        part = slice(start, start + rows)
-        yield replace(log, time=log.time[part], q=log.q[part], dq=log.dq[part], effort=log.effort[part])
-
-
 @pytest.mark.parametrize("rows", [900, 2500])
 def test_a_stream_gives_what_the_whole_log_gives(rows):
     log = make(duration_s=60.0)
     options = Processing(cutoff_hz=6.0)
-    blocks = list(process_stream(_chunks(log, rows), options))
+    blocks = list(process_stream((log.rows(slice(k, k + rows)) for k in range(0, len(log.time), rows)), options))
     whole = process(log, cutoff_hz=6.0)
     assert len(blocks) > 3
     time = np.concatenate([block.time for block in blocks])

@@ -166,19 +166,6 @@ def test_modified_dh_keeps_kinematics_and_torques(robot: Robot, seed: int) -> No
         np.testing.assert_allclose(mapped.inertia.in_frame(T).vector, body.inertia.vector, atol=1e-10)
 
 
-@settings(max_examples=15, deadline=None)
-@given(robot=serial_robots())
-def test_modified_dh_of_modified_dh_is_itself(robot: Robot) -> None:
-    table = modified_dh(robot)
-    again = modified_dh(table.robot)
-    np.testing.assert_allclose(again.T_base_0, np.eye(4), atol=1e-9)
-    for one, other in zip(table.rows, again.rows, strict=True):
-        for field in ("alpha", "theta"):
-            turn = getattr(one, field) - getattr(other, field)
-            assert abs(np.exp(1j * turn) - 1) < 1e-8
-        np.testing.assert_allclose([one.d, one.r, one.sigma], [other.d, other.r, other.sigma], atol=1e-8)
-
-
 def test_the_first_row_and_the_last_frame_are_free_of_offsets() -> None:
     rows = modified_dh(zoo.panda()).rows
     assert rows[0] == DH()

@@ -10,24 +10,12 @@ import pytest
 
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError, DescriptionError
-from dynid.robot import zoo
 from dynid.robot.formats import read_robot
 from dynid.robot.formats.dh import DH, StandardDH, from_dh
 from dynid.robot.model import Robot
-from dynid.terms.motors import RotorInertia
 
 ROWS = [(-90.0, 0.1, 20.0, 0.3, 0), (35.0, -0.2, 90.0, 0.15, 1), (90.0, 0.25, -60.0, 0.05, 0)]
 """alpha, a, theta [degrees, m], d and sigma of three joints."""
-PUMA260 = [
-    {"alpha": 90},
-    {"a": 0.2032},
-    {"alpha": -90, "d": 0.12624},
-    {"alpha": 90, "d": 0.2032, "parameters": [0.079781, 0, 0, 0, 0, 0.077761, 0, -0.38219, 0, 0]},
-    {"alpha": -90},
-    {"parameters": [0, 0, 0, 0, 0, 0, 0, 0, 0.014041, 2.768114]},
-]
-"""The listing of [Izaguirre1992], Appendix A."""
-ROTORS = [0.091631, 0.136312, 0.030843, 0.001781, 0.006759, 0.001262]
 SMALL = """convention = "modified"
 angles = "degrees"
 [[joint]]
@@ -62,16 +50,6 @@ def table(head: str, rows: list[dict[str, object]]) -> str:
 def read(folder: Path, text: str, name: str = "arm.toml", **options: object) -> Robot:
     (folder / name).write_text(text)
     return read_robot(folder / name, **options)  # type: ignore[arg-type]
-
-
-def test_the_printed_listing_is_the_puma_260(tmp_path: Path) -> None:
-    rows = [row | {"rotor_inertia": rotor} for row, rotor in zip(PUMA260, ROTORS, strict=True)]
-    robot = read(tmp_path, table('convention = "standard"\nangles = "degrees"', rows))
-    expected = zoo.puma260()
-    for joint in expected.moving_joints:
-        rotors = [term for term in joint.terms if isinstance(term, RotorInertia)]
-        expected = expected.with_terms(*rotors, joints=[joint.name])
-    np.testing.assert_allclose(torque(robot), torque(expected), rtol=1e-13)
 
 
 @pytest.mark.parametrize("convention", ["standard", "modified", "khalil"])

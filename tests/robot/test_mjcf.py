@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
 from dynid.robot.model import Robot
-from dynid.spatial import rotation_about, transform
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
@@ -37,22 +37,10 @@ def mujoco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return pytest.importorskip("mujoco")
 
 
-def link_poses(robot: Robot, q: np.ndarray) -> dict[str, np.ndarray]:
-    """Pose (4, 4) of every link in the root's frame."""
-    position = dict(zip(robot.joint_names, q, strict=True))
-    T = {robot.root: np.eye(4)}
-    for joint in robot.joints:
-        motion = np.eye(4)
-        if joint.kind == "prismatic":
-            motion = transform(np.eye(3), position[joint.name] * joint.axis)
-        elif joint.moves:
-            motion = transform(rotation_about(joint.axis, position[joint.name]), np.zeros(3))
-        T[joint.child] = T[joint.parent] @ joint.T_parent_joint @ motion
-    return T
-
-
 def assert_same_inertias(robot: Robot, mujoco: Any, model: Any) -> None:
     for index in range(1, model.nbody):
+        if not model.body_mass[index] > 1e-9:
+            continue
         inertia, R = robot.link(model.body(index).name).inertia, np.zeros(9)
         mujoco.mju_quat2Mat(R, model.body_iquat[index])
         tensor = R.reshape(3, 3) @ np.diag(model.body_inertia[index]) @ R.reshape(3, 3).T

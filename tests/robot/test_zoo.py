@@ -106,9 +106,3 @@ def test_panda_is_the_robot_of_its_model_file() -> None:
     for j in range(1, 8):
         published = urdf.link(f"panda_link{j}").inertia.vector
         np.testing.assert_allclose(zoo.panda().link(f"link{j}").inertia.vector, published, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["panda", "iiwa14", "tx40", "puma560"])
-def test_arms_are_in_modified_dh_frames(name: str) -> None:
-    robot = zoo.get(name)
-    assert_same_torque(robot, modified_dh(robot).robot)
