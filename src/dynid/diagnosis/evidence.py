@@ -22,7 +22,7 @@ from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
-from dynid.terms.memory import lag_signal
+from dynid.terms.memory import Hysteresis
 
 BLOCKS, FEWEST_BLOCKS = 20, 6
 """Blocks of time of all logs together, and fewest of each: values are judged by their scatter between them (convention:
@@ -34,9 +34,9 @@ WIDER = 3.0
 frequencies of the motion, and the columns of the links are not filtered)."""
 RATE = 3.0
 """Rate of the samples over this cutoff (derivation: the low-pass leaves next to nothing at half of it)."""
-SLOW, WIDE, LAG_S = 0.2, 0.5, 0.03
+SLOW, WIDE, TRAVEL = 0.2, 0.5, 0.01
 """Harmless friction: speed over a joint's rms speed below which it is that of a joint at rest, which no samples are
-taken of, and speed at which it saturates; its lag behind a reversal [s] (convention)."""
+taken of, and speed at which it saturates; its presliding over the joint's range of motion (convention)."""
 
 Column = dict[int, Floats]
 """Joint index -> (N,) torque per unit of a suspect's amount."""
@@ -54,8 +54,8 @@ class Excerpt:
     """(N, n) each: shapes of every joint's friction that no model need hold."""
 
 
-def take_excerpt(run: Experiment, delay_s: float = 0.0) -> Excerpt:
-    """Samples spread over a run, as many as its cutoff needs, their torques moved back by a delay [s]."""
+def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt:
+    """Samples spread over a robot's run, as many as its cutoff needs, their torques moved back by a delay [s]."""
     known = None if run.derivation is None else run.derivation.smoothing.cutoff_hz
     hz = min(WIDER * known if known else 0.1 * run.rate_hz, 0.4 * run.rate_hz)
     step = max(1, int(run.rate_hz / (RATE * hz)))
@@ -79,13 +79,18 @@ def take_excerpt(run: Experiment, delay_s: float = 0.0) -> Excerpt:
             run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), valid.astype(float)) > 0.9
         )
     speed = np.maximum(np.sqrt(np.mean(run.dq**2, axis=0)), 1e-12)
-    valid = valid & ~_near_reversals(run, hz) & (np.abs(run.dq) >= SLOW * np.sqrt(np.mean(run.dq**2, axis=0)))
+    valid = valid & ~_near_reversals(robot, run, hz) & (np.abs(run.dq) >= SLOW * np.sqrt(np.mean(run.dq**2, axis=0)))
     slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
     sign = np.sign(run.dq)
-    lagged = run.by_segment(lambda part: lag_signal(part, LAG_S, run.rate_hz), sign)
+    travel = TRAVEL * np.maximum(np.ptp(run.q, axis=0), 1e-12)
+
+    def slip(part: Floats) -> Floats:
+        """Presliding of every joint, from its positions (N, n) in units of the travel."""
+        return np.column_stack([Hysteresis(scale=1.0).along(x, x, x, run.rate_hz) for x in part.T])
+
     shapes = [
         sign,
-        lagged,
+        run.by_segment(slip, run.q / travel),
         *(np.tanh(run.dq / (width * speed)) for width in (SLOW, WIDE)),
         sign * np.sqrt(np.abs(run.dq)),
     ]
@@ -97,10 +102,17 @@ def take_excerpt(run: Experiment, delay_s: float = 0.0) -> Excerpt:
     return Excerpt(thin, run.rate_hz * slope[rows], tuple(np.ascontiguousarray(x[rows]) for x in harmless))
 
 
-def _near_reversals(run: Experiment, hz: float) -> Bools:
-    """(N, n) where a joint turns round within a period of the low-pass [Hz], which smears what friction does there."""
+def _near_reversals(robot: Robot, run: Experiment, hz: float) -> Bools:
+    """(N, n) where a joint turns round within a period of the low-pass [Hz], which smears what friction does there.
+
+    Where a drive moves several joints, all of them feel that it turns round.
+    """
+    own = np.eye(robot.dof)
+    drives = [[c.ratios.get(name, 0.0) for name in robot.joint_names] for c in robot.couplings]
     turns = np.zeros(run.q.shape, dtype=bool)
-    turns[1:] = (np.sign(run.dq[1:]) != np.sign(run.dq[:-1])) & (np.diff(run.segment) == 0)[:, None]
+    for ratios in np.vstack([own, *drives]):
+        back = np.diff(np.sign(run.dq @ ratios)) != 0.0
+        turns[1:, ratios != 0.0] |= (back & (np.diff(run.segment) == 0))[:, None]
     return np.asarray(maximum_filter1d(turns, 2 * max(1, round(run.rate_hz / hz)) + 1, axis=0))
 
 

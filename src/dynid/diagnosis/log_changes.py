@@ -164,7 +164,7 @@ class _Trial:
 
 def _thin(excerpt: Excerpt) -> Excerpt:
     rows = np.arange(0, excerpt.run.samples, max(1, excerpt.run.samples // ROWS))
-    harmless = tuple(np.ascontiguousarray(shape[rows]) for shape in excerpt.harmless[:-1])  # the load may be wrong
+    harmless = tuple(np.ascontiguousarray(shape[rows]) for shape in excerpt.harmless[:-2])  # the load may be wrong
     return Excerpt(excerpt.run.rows(rows), excerpt.slope[rows], harmless)
 
 

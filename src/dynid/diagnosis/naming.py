@@ -75,7 +75,7 @@ class Case:
             fit,
             (*placed, *channels(model.robot), Suspect("delay", None), *(Suspect("gain", j) for j in range(dof)),
              Suspect("load", None), Suspect("push", None)),
-            (*map(Tried, (*own, late, *gains)), Tried(load, windows), Tried(push, windows, general=True)),
+            (*map(Tried, (*own, late, *gains)), Tried(load, windows[windows.sum(axis=1) > 1]), Tried(push, windows, general=True)),
         )  # fmt: skip
 
     def matters(self, place: int, verdict: Verdict) -> bool:

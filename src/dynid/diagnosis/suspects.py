@@ -167,7 +167,7 @@ class Model:
         """Fit a robot to runs whose torques are late by a delay [s]."""
         model = add_terms(robot)
         base = choose_base(model)
-        excerpts = [take_excerpt(run, delay_s) for run in matched_runs(robot, runs)]
+        excerpts = [take_excerpt(model, run, delay_s) for run in matched_runs(robot, runs)]
         evidence = gather(model, base, excerpts)
         values = trusted_values(evidence, joint_weights(evidence), base, model)
         theta = model.parameter_vector.copy()
@@ -175,8 +175,8 @@ class Model:
         links = np.where(np.arange(theta.size) < 10 * model.dof, theta, 0.0)
         loaded = []
         for excerpt in excerpts:
-            load = np.abs(torque_along(model, links, excerpt.run)) * excerpt.harmless[0]
-            loaded.append(replace(excerpt, harmless=(*excerpt.harmless, load)))
+            load = [np.abs(torque_along(model, part, excerpt.run)) * excerpt.harmless[0] for part in (links, theta)]
+            loaded.append(replace(excerpt, harmless=(*excerpt.harmless, *load)))
         return cls(model, base, tuple(loaded), theta)
 
 
@@ -210,8 +210,8 @@ def trusted_values(evidence: Evidence, weights: Floats, base: BaseParameters, ro
     prior = np.zeros(evidence.harmless)
     prior[: base.rank] = base.grouping @ robot.parameter_vector
     products = X.T @ X
-    trust = TRUST * np.diagonal(products)
-    held = np.where(trust > 0.0, trust, 1.0)
+    size = np.diagonal(products)
+    held = TRUST * np.maximum(size, np.median(size))  # whatever hardly acts is not fitted to noise
     return np.asarray(np.linalg.solve(products + np.diag(held), X.T @ (evidence.torque * scale) + held * prior))
 
 
