@@ -67,6 +67,7 @@ class Case:
         late = evidence.suspects[:, len(placed) : len(placed) + dof].sum(axis=1, keepdims=True)
         gains = gain_columns(evidence, trusted_values(evidence, fit.weights, model.base, model.robot), dof)
         windows = _windows(evidence.runs)
+        held = windows[windows.sum(axis=1) > 1]  # a load must predict a block that is left out
         load = evidence.columns[:, : model.base.rank] @ model.base.grouping[:, 10 * dof - 4 : 10 * dof]
         terms = friction_columns(evidence, model.base, model.robot)
         push = np.stack([terms.get((j, Offset), np.zeros(len(load))) for j in range(dof)], axis=1)
@@ -75,7 +76,7 @@ class Case:
             fit,
             (*placed, *channels(model.robot), Suspect("delay", None), *(Suspect("gain", j) for j in range(dof)),
              Suspect("load", None), Suspect("push", None)),
-            (*map(Tried, (*own, late, *gains)), Tried(load, windows[windows.sum(axis=1) > 1]), Tried(push, windows, general=True)),
+            (*map(Tried, (*own, late, *gains)), Tried(load, held), Tried(push, windows, general=True)),
         )  # fmt: skip
 
     def matters(self, place: int, verdict: Verdict) -> bool:
