@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dynid.safe_text import html_text, markdown_text
 
 Cell = str | int | float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True, tag="Rows"):
     """A headed table; numbers are aligned right, missing cells stay empty."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    folded: str = ""
+    """Title of the lines that a report opens to show the table; shown at once if empty."""
     digits: int = 4
     """Significant digits of floats."""
 
     @classmethod
     def of(cls, header: Sequence[str], rows: Sequence[Sequence[Cell]], digits: int = 4) -> Table:
         """Build from any sequences; every row must be as long as the header."""
-        return cls(tuple(header), tuple(tuple(row) for row in rows), digits)
+        return cls(tuple(header), tuple(tuple(row) for row in rows), digits=digits)
 
     def __post_init__(self) -> None:
         """Refuse ragged rows."""

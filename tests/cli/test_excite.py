@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynid.cli import main
+from dynid.excitation.point_design import design_energy_points
 from dynid.excitation.search import SearchSettings
 from dynid.parameters.base import base_parameters
 from dynid.robot.formats.dh import DH, from_dh
@@ -221,7 +222,9 @@ def energy_matrix(robot: Robot, points: dict[str, list[list[float]]], folder: Pa
     return np.diff(np.array(rows), axis=0)[:, columns]
 
 
-def test_points_of_the_paper_s_robot(tmp_path: Path) -> None:
+def test_points_of_the_paper_s_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = functools.partial(design_energy_points, iterations=50)
+    monkeypatch.setattr("dynid.runs.plan_run.design_energy_points", short)
     words = ["gautier_khalil_3r", "--method", "energy-points", "--set", "points=15", "--acceleration", 10]
     words += ["--set", "velocity=2", "--set", "rate_hz=200", "--verbose", "--out"]
     text = good(*words, tmp_path / "plan")

@@ -10,7 +10,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,7 +145,7 @@ def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, v
     print_verdict(screen.verdict, good=screen.good)
     for table in screen.tables:
         if not (verbose or isinstance(table, str)):
-            table = replace(table, rows=table.rows[:MOST_ROWS])
+            table = type(table)(table.header, table.rows[:MOST_ROWS], digits=table.digits)
         echo(f"\n{table}")
     order = ("error", "warning", "note")
     known = [*told, *(finding for finding in screen.findings if finding not in told)]

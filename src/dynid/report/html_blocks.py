@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
@@ -60,15 +61,6 @@ class Notices(Struct, frozen=True, tag=True):
     """Findings in the order of their severity: (severity, code, sentence, commands to run next, one a line)."""
 
     items: tuple[tuple[str, str, str, str], ...]
-
-
-class Rows(Struct, frozen=True, tag=True):
-    """A table."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    folded: str = ""
-    """If not empty, the table is folded away behind this text."""
 
 
 class Curve(Struct, frozen=True):
@@ -144,7 +136,7 @@ class Drawing(Struct, frozen=True, tag=True):
     shapes: tuple[Shape, ...]
 
 
-Block = Text | Heading | Cards | Bullets | Code | Notices | Rows | Plot | Player | Drawing
+Block = Text | Heading | Cards | Bullets | Code | Notices | Table | Plot | Player | Drawing
 
 
 def pack(values: ArrayLike) -> str:
@@ -187,7 +179,7 @@ def block_html(block: Block) -> str:
             return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>" if items else ""
         case Notices(items):
             return f'<ul class="notices">{"".join(map(_notice_html, items))}</ul>' if items else ""
-        case Rows():
+        case Table():
             return _rows_html(block)
         case Plot():
             curves = [{"label": c.label, "y": c.y, "dashed": c.dashed, "half": c.half} for c in block.curves]
@@ -214,15 +206,16 @@ def _notice_html(item: tuple[str, str, str, str]) -> str:
     return f'<li class="{severity}"><b>{severity}</b><code>{code}</code> {sentence}{run}</li>'
 
 
-def _table(block: Rows) -> Table:
-    return Table.of(block.header, [[_finite(cell) for cell in row] for row in block.rows])
+def _table(block: Table) -> Table:
+    """A table whose numbers that are not finite are left out."""
+    return replace(block, rows=tuple(tuple(map(_finite, row)) for row in block.rows))
 
 
 def _finite(cell: Cell) -> Cell:
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
-def _rows_html(block: Rows) -> str:
+def _rows_html(block: Table) -> str:
     text = _table(block).to_html()
     text = f'<div class="scroll" tabindex="0" role="region" aria-label="table">{text}</div>'
     return f"<details><summary>{escape(block.folded)}</summary>{text}</details>" if block.folded else text
@@ -262,7 +255,7 @@ def block_markdown(block: Block) -> str:
                 lines.append(f"- **{markdown_text(severity)}** ({markdown_text(code)}): {markdown_text(sentence)}")
                 lines += ["", indent(command, 6 * " "), ""] if command else []
             return "\n".join(lines).rstrip()
-        case Rows():
+        case Table():
             return _table(block).to_markdown()
         case Plot(label) | Player(label) | Drawing(label):
             return f"*In the HTML report: {markdown_text(label)}.*"

@@ -15,11 +15,11 @@ from dynid.links.identify import Identification
 from dynid.links.rich.joint_friction import JointFriction, friction_table
 from dynid.links.validation import NOISE_SHARE, Validation, explain_failure
 from dynid.processing.experiment import Experiment
-from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Notices, Plot, Rows, Text
+from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Notices, Plot, Text
 from dynid.report.page import Chapter
 from dynid.report.sections.next_commands import NextCommands
 from dynid.report.series import FEWEST, JointTorque, autocorrelate, bin_residuals, mean_over_speed, thin
-from dynid.tables import Cell, plain_number
+from dynid.tables import Cell, Table, plain_number
 
 GOOD_CONDITION, POOR_CONDITION = 100.0, 1000.0
 """Condition numbers of the scaled regressor: excitation is called good below the first and poor beyond the second.
@@ -178,11 +178,11 @@ def _joint_errors(check: Validation, held_out: Sequence[Experiment], noise: Floa
             "residual comes from errors of the model."
         )
     title = Heading("Comparison with the prior model")
-    blocks: list[Block] = [title, Text(note, "hint"), Rows(header, tuple(rows))]
+    blocks: list[Block] = [title, Text(note, "hint"), Table(header, tuple(rows))]
     if len(check.by_log) < 2:
         return blocks
     table = check.log_table()
-    return [*blocks, Heading("Held-out logs"), Rows(table.header, table.rows)]
+    return [*blocks, Heading("Held-out logs"), table]
 
 
 def refusal_chapter(error: DynidError, findings: Sequence[Finding], commands: NextCommands) -> Chapter:
@@ -210,7 +210,7 @@ def files_chapter(files: Sequence[RobotFile]) -> Chapter:
     hint = "The files hold the plain model. Each was read back from disk and judged on the held-out data."
     rows = tuple((f.format, f.path.name, f.error, f.judged, "; ".join(f.lacks) or "nothing") for f in files)
     header = ("format", "file", "held-out error %", "whole model %", "what the format has no place for")
-    return Chapter("Written robot files", (Text(hint, "hint"), Rows(header, rows)) if rows else ())
+    return Chapter("Written robot files", (Text(hint, "hint"), Table(header, rows)) if rows else ())
 
 
 # --- torques and residuals --------------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def friction_chapter(joints: Sequence[JointFriction]) -> Chapter:
         for f in joints
     ]  # fmt: skip
     table = friction_table(joints)
-    blocks: list[Block] = [Text(text, "hint"), Rows(table.header, table.rows), *plots] if joints else []
+    blocks: list[Block] = [Text(text, "hint"), table, *plots] if joints else []
     return Chapter("Friction", tuple(blocks))
 
 
@@ -306,7 +306,7 @@ def excitation_chapter(fit: Identification, runs: Sequence[Experiment]) -> Chapt
     )
     blocks = (
         Text(text, "hint"),
-        Rows(header, tuple(_covered(fit, j, runs) for j in range(fit.robot.dof))),
+        Table(header, tuple(_covered(fit, j, runs) for j in range(fit.robot.dof))),
     )
     return Chapter("Excitation", blocks)
 

@@ -9,9 +9,10 @@ from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_files import payload_dialogs
 from dynid.load.load import NAMES, UNITS
 from dynid.load.load_study import LoadStudy
-from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Rows, Text
+from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Text
 from dynid.report.page import Chapter
 from dynid.robot.model import Robot
+from dynid.tables import Table
 
 
 def flange_pose(robot: Robot, frame: str, flange: str) -> Floats:
@@ -65,7 +66,7 @@ def load_chapter(study: LoadStudy, flange: str | None = None) -> Chapter:
         (name, None if free else float(value), None if free else float(std), unit, "not determined" if free else "")
         for name, value, std, unit, free in zip(NAMES, load.vector, load.stderr, UNITS, load.undetermined, strict=True)
     )
-    table = Rows(("parameter", "value", "standard deviation", "unit", ""), rows)
+    table = Table(("parameter", "value", "standard deviation", "unit", ""), rows)
     return Chapter("Load", (Text(text, role), Cards(cards), Bullets(remarks), table, *_dialogs(study, flange)))
 
 

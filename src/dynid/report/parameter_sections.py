@@ -11,10 +11,10 @@ from dynid.estimation.estimate import Source
 from dynid.links.identification_view import shared_friction
 from dynid.links.identify import Identification
 from dynid.links.significance import PruningCost
-from dynid.report.html_blocks import Block, Bullets, Heading, Rows, Text
+from dynid.report.html_blocks import Block, Bullets, Heading, Text
 from dynid.report.page import Chapter
 from dynid.robot.term_names import term_words
-from dynid.tables import Cell
+from dynid.tables import Cell, Table
 
 WEAK_PERCENT = 30.0
 """Relative standard deviation from which a value is called weakly known [%]; a convention."""
@@ -138,14 +138,14 @@ def _base_tables(fit: Identification, marks: Sequence[str]) -> list[Block]:
     blocks: list[Block] = []
     for source, (heading, note) in SOURCES.items():
         if rows[source]:
-            blocks += [Heading(heading), Text(note, "hint"), Rows(header, tuple(rows[source]))]
+            blocks += [Heading(heading), Text(note, "hint"), Table(header, tuple(rows[source]))]
     if parts := rows["shared"]:
         folded = f"{len(parts)} coefficients of friction that several terms share: each is only a part of it"
-        blocks.append(Rows(header, tuple(parts), folded))
+        blocks.append(Table(header, tuple(parts), folded))
     sums = [(name, text) for name, text in zip(estimate.names, base.expressions, strict=False) if name != text]
     if sums:
         folded = f"Expressions of the {len(sums)} base parameters that are sums"
-        blocks.append(Rows(("base parameter", "expression"), tuple(sums), folded))
+        blocks.append(Table(("base parameter", "expression"), tuple(sums), folded))
     return blocks
 
 
@@ -157,14 +157,14 @@ def _bodies(fit: Identification) -> list[Block]:
         rows.append((after.joint.child, after.inertia.mass, before.inertia.mass, com, moments))
     header = ("body", "mass [kg]", "prior mass [kg]", "centre of mass [mm]", "principal moments [kg m^2]")
     note = "These bodies are physically possible; where the data allow several, they are nearest to the prior model."
-    return [Heading("Bodies"), Text(note, "hint"), Rows(header, tuple(rows))]
+    return [Heading("Bodies"), Text(note, "hint"), Table(header, tuple(rows))]
 
 
-def _standard(fit: Identification) -> Rows:
+def _standard(fit: Identification) -> Table:
     columns = (fit.standard.tolist(), fit.robot.parameter_vector.tolist(), fit.standard_stderr.tolist())
     rows = tuple(zip(fit.base.layout.names, *columns, standard_marks(fit), strict=True))
     header = ("standard parameter", "value", "prior", "standard deviation", "mark")
-    return Rows(header, rows, f"All {len(rows)} standard parameters")
+    return Table(header, rows, f"All {len(rows)} standard parameters")
 
 
 def significance_chapter(fit: Identification, cost: PruningCost) -> Chapter:
@@ -184,5 +184,5 @@ def significance_chapter(fit: Identification, cost: PruningCost) -> Chapter:
     )
     header = ("parameter", "contribution %", "significant", "refitted value", "unit")
     folded = f"Contributions of all {len(rows)} parameters"
-    blocks = (Text(text, "hint"), Rows(table.header, table.rows), Rows(header, rows, folded))
+    blocks = (Text(text, "hint"), table, Table(header, rows, folded))
     return Chapter("Significant parameters", blocks)

@@ -8,12 +8,12 @@ from dynid.excitation.base import Margin
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.trajectories.trajectory import Samples
 from dynid.kernels import inverse_dynamics
-from dynid.report.html_blocks import Block, Cards, Heading, Plot, Rows, Text
+from dynid.report.html_blocks import Block, Cards, Heading, Plot, Text
 from dynid.report.page import Chapter
 from dynid.report.replay import play_motion
 from dynid.report.series import MOST_POINTS
 from dynid.robot.model import Robot
-from dynid.tables import plain_number
+from dynid.tables import Table, plain_number
 
 NEAREST = 12
 """Limits listed as the nearest ones; a convention."""
@@ -94,11 +94,11 @@ def _tables(plan: Excitation) -> list[Block]:
     deviations = tuple((name, float(deviation), unit) for name, deviation, unit in found)
     return [
         Heading("Nearest limits"),
-        Rows(("limit", "nearest at", "margin", "unit", "margin as share of the limit %"), margins),
+        Table(("limit", "nearest at", "margin", "unit", "margin as share of the limit %"), margins),
         Heading("Predicted accuracy"),
         Text(f"The standard deviations hold for {plan.assumed}.", "hint"),
-        Rows(accuracy.header, accuracy.rows),
-        Rows(("parameter", "predicted standard deviation", "unit"), deviations, folded="All parameters"),
+        accuracy,
+        Table(("parameter", "predicted standard deviation", "unit"), deviations, folded="All parameters"),
     ]
 
 

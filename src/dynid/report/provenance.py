@@ -7,8 +7,9 @@ from typing import Any
 
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Dropped
-from dynid.report.html_blocks import Block, Bullets, Code, Heading, Rows, Text
+from dynid.report.html_blocks import Block, Bullets, Code, Heading, Text
 from dynid.report.page import Chapter
+from dynid.tables import Table
 
 PAPERS = {
     "Atkeson1986": "C. G. Atkeson, C. H. An, J. M. Hollerbach, Estimation of Inertial Parameters of Manipulator Loads "
@@ -56,7 +57,7 @@ def provenance_chapter(fit: Identification, data: Sequence[Mapping[str, Any]]) -
     )
     how = f"Base parameters were found by the method {fit.base.method}, their values by {estimate.method}."
     papers = Bullets(citations([*fit.base.references, *estimate.references]))
-    blocks = [Text(how), Text(note, "hint"), Rows(header, joints), *(block for run in data for block in _run(run))]
+    blocks = [Text(how), Text(note, "hint"), Table(header, joints), *(block for run in data for block in _run(run))]
     return Chapter("Data and methods", (*blocks, Heading("Papers to cite"), papers))
 
 
@@ -89,11 +90,11 @@ def settings_chapter(
     """The command that made the page: options, inputs with their SHA-256, versions of the software."""
     blocks = (
         Code(command),
-        Rows(("option", "value"), tuple(options.items())),
+        Table(("option", "value"), tuple(options.items())),
         Heading("Inputs"),
-        Rows(("file", "SHA-256"), tuple(inputs)),
+        Table(("file", "SHA-256"), tuple(inputs)),
         Heading("Versions"),
-        Rows(("package", "version"), tuple(versions.items())),
+        Table(("package", "version"), tuple(versions.items())),
     )
     return Chapter("Settings", blocks, SETTINGS)
 

@@ -212,7 +212,7 @@ def actuate(run: ActuatorRun) -> Screen:
     return Screen(
         verdict=run.verdict,
         good=good,
-        tables=[Table.of(rows.header, rows.rows)],
+        tables=[rows],
         findings=[*run.findings, *(Finding(code="open-parameters", severity="warning", where="values", message=line)
                                    for line in is_open)],
         commands=[*([better] if is_open or not good else []), *([] if out or not good else [keep])],

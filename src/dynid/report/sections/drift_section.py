@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dynid.report.html_blocks import Block, Heading, Rows, Text
+from dynid.report.html_blocks import Block, Heading, Text
 from dynid.report.page import Chapter, Page
+from dynid.tables import Table
 
 
 def drift_page(drift: Any, extra: Sequence[Chapter] = ()) -> Page:
@@ -34,7 +35,7 @@ def _moved(drift: Any) -> Chapter:
             (one.joint, one.name, one.before, one.after, one.after - one.before, one.sigmas, one.unit)
             for one in later.moved
         )
-        blocks += [Heading(f"{later.name} of {later.date}"), Rows(header, rows) if rows else Text("Nothing.")]
+        blocks += [Heading(f"{later.name} of {later.date}"), Table(header, rows) if rows else Text("Nothing.")]
     return Chapter("What moved", tuple(blocks))
 
 
@@ -46,8 +47,8 @@ def _contests(drift: Any) -> Chapter:
         if contest.checks is not None:
             columns = [[*check.per_joint.tolist(), check.relative_error] for check in contest.checks]
             joints = zip([*contest.checks[0].joint_names, "all"], *columns, strict=True)
-            blocks.append(Rows(("joint", *(f"{name}: held-out error %" for name in contest.names)), tuple(joints)))
-        blocks.append(Rows(("setting", *contest.names), contest.options, folded="Settings that differ"))
+            blocks.append(Table(("joint", *(f"{name}: held-out error %" for name in contest.names)), tuple(joints)))
+        blocks.append(Table(("setting", *contest.names), contest.options, folded="Settings that differ"))
     return Chapter("Which run predicts better", tuple(blocks))
 
 
@@ -67,4 +68,4 @@ def _friction_over_time(drift: Any) -> Chapter:
         for one, friction in pairs
     )  # fmt: skip
     header = ("joint", "date", "occasion", "temperature [°C]", "dry", "unit", "viscous", "unit")
-    return Chapter("Friction over time", (Rows(header, rows),) if rows else ())
+    return Chapter("Friction over time", (Table(header, rows),) if rows else ())

@@ -9,9 +9,10 @@ import numpy as np
 from dynid.fleet.differences import FEWEST_ARMS
 from dynid.fleet.fleet import Arm, Fleet
 from dynid.fleet.history import DAY_S, date_of
-from dynid.report.html_blocks import Block, Cards, Notices, Plot, Rows, Text
+from dynid.report.html_blocks import Block, Cards, Notices, Plot, Text
 from dynid.report.page import Chapter, Page
 from dynid.robot.term_names import term_words
+from dynid.tables import Table
 
 MOST_CURVES = 5
 """Largest number of arms drawn in one plot (convention: more cannot be told apart)."""
@@ -33,7 +34,7 @@ def fleet_page(fleet: Fleet, further: Sequence[Chapter] = ()) -> Page:
         Chapter("In the course of time", tuple(_course(fleet, ordered))),
         Chapter("Friction and temperature", tuple(_warmth(fleet))),
         Chapter("Shared parameters", (_shared(fleet),)),
-        Chapter("Logs left out", (Rows(("arm", "log", "reason"), lost),) if lost else ()),
+        Chapter("Logs left out", (Table(("arm", "log", "reason"), lost),) if lost else ()),
     ]
     return Page.of(fleet.title, [*chapters, *further])
 
@@ -83,7 +84,7 @@ def _own_parameters(fleet: Fleet, ordered: Sequence[Arm]) -> list[Block]:
         f"{', '.join(f'{name}: {words}' for name, words in kinds.items())}; the number is the joint's. Bands are two "
     )
     hint += "standard deviations wide on either side. Empty cells: the arm's logs do not tell."
-    return [Rows(header, rows), Text(hint, "hint"), *plots]
+    return [Table(header, rows), Text(hint, "hint"), *plots]
 
 
 def _course(fleet: Fleet, ordered: Sequence[Arm]) -> list[Block]:
@@ -120,7 +121,7 @@ def _warmth(fleet: Fleet) -> list[Block]:
     header = ("parameter", "mean value", "unit", "change per K", "± (95 %)", "% per K", "arms", "")
     hint = "At constant age: time and temperature are fitted together, arm by arm. One temperature counts per log."
     plots = (_warmth_plot(fleet, effect.name) for effect in fleet.warmth if effect.is_sure)
-    return [Text(hint, "hint"), Rows(header, rows), *plots] if rows else []
+    return [Text(hint, "hint"), Table(header, rows), *plots] if rows else []
 
 
 def _warmth_plot(fleet: Fleet, name: str) -> Plot:
@@ -134,10 +135,10 @@ def _warmth_plot(fleet: Fleet, name: str) -> Plot:
                    half=2.0 * std[order], small=True)  # fmt: skip
 
 
-def _shared(fleet: Fleet) -> Rows:
+def _shared(fleet: Fleet) -> Table:
     """Base parameters of the links, common to all arms, with their standard deviations."""
     pairs = zip(fleet.pool.shared.tolist(), fleet.pool.std.tolist(), strict=True)
     rows = tuple(
         (name, *pair, unit) for name, pair, unit in zip(fleet.shared_names, pairs, fleet.shared_units, strict=True)
     )
-    return Rows(("parameter", "value", "standard deviation", "unit"), rows)
+    return Table(("parameter", "value", "standard deviation", "unit"), rows)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dynid.report.html_blocks import Code, Rows
+from dynid.report.html_blocks import Code
 from dynid.report.page import Chapter
+from dynid.tables import Table
 
 FLAGS = frozenset({"--force", "--json", "--check", "--no-check"})
 """Options of ``dynid identify`` without a value."""
@@ -43,7 +44,7 @@ class NextCommands:
         """Read the ``dynid identify`` command of a page's settings; anything else gives placeholders."""
         command, table = settings.blocks[:2]
         assert isinstance(command, Code)
-        assert isinstance(table, Rows)
+        assert isinstance(table, Table)
         known = {str(key): str(value) for key, value in table.rows}
         words = shlex.split(command.text) if command.text.startswith("dynid identify ") else []
         given, options, out, k = [], [], "result", 2

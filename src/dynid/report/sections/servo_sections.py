@@ -12,8 +12,9 @@ from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.actuators.servo_knowledge import OpenDirection
 from dynid.arrays import Floats
 from dynid.findings import Finding
-from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
+from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Text
 from dynid.report.page import Chapter, Page
+from dynid.tables import Table
 
 MOST_JOINTS = 12
 """Joints of which curves are drawn. Convention: a page of a few hundred kilobytes."""
@@ -36,7 +37,7 @@ def open_sentences(directions: Sequence[OpenDirection]) -> list[str]:
     return [*(f"{direction}." for direction in others), *sentences]
 
 
-def servo_table(found: ActuatorEstimate) -> Rows:
+def servo_table(found: ActuatorEstimate) -> Table:
     """One row per entry: value, standard deviation, interval, and what is to be said about it."""
     rows = []
     opened = {name: direction.at_least for direction in found.open_directions for name in direction.names}
@@ -54,7 +55,7 @@ def servo_table(found: ActuatorEstimate) -> Rows:
         )
         shown = float(f"{std:.2g}") if known else None  # a standard deviation is hardly known to more digits
         rows.append((entry.name, float(found.values[k]), shown, low, high, entry.unit, remark))
-    return Rows(("parameter", "value", "standard deviation", "95 % from", "to", "unit", ""), tuple(rows))
+    return Table(("parameter", "value", "standard deviation", "95 % from", "to", "unit", ""), tuple(rows))
 
 
 def _values(found: ActuatorEstimate, findings: Sequence[Finding]) -> Chapter:
@@ -116,7 +117,7 @@ def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion]) -> Chapt
     )
     if " or " in unit:
         hint += " Errors of turning and sliding joints are summed as they are, radians and metres alike."
-    blocks: list[Block] = [Rows(header, rows), Text(hint, "hint")]
+    blocks: list[Block] = [Table(header, rows), Text(hint, "hint")]
     units = found.model.robot.position_units
     for motion in shown:
         simulated = found.simulate(motion)
@@ -131,7 +132,7 @@ def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion]) -> Chapt
     return Chapter("Simulated and measured", tuple(blocks))
 
 
-def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[str]) -> Rows:
+def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[str]) -> Table:
     """One row per joint: how far the simulated position is from the measured one."""
     counted = np.ones(motion.position.shape, dtype=bool) if motion.counted is None else motion.counted
     error = np.ma.masked_array(1e3 * (simulated - motion.position), ~counted)
@@ -140,7 +141,7 @@ def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[st
          1e3 * float(np.ptp(motion.position[:, j])), milli(units[j]))
         for j, name in enumerate(motion.joint_names)
     )  # fmt: skip
-    return Rows(("joint", "error, rms", "largest", "mean", "range of the motion", "unit"), rows)
+    return Table(("joint", "error, rms", "largest", "mean", "range of the motion", "unit"), rows)
 
 
 def servo_page(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dynid.findings import Finding
 from dynid.monitor.alarms import Watch
 from dynid.monitor.calibration import Sight
-from dynid.report.html_blocks import Block, Plot, Rows, Text
+from dynid.report.html_blocks import Block, Plot, Text
 from dynid.report.page import Chapter, Page
 from dynid.report.series import MOST_POINTS
 
@@ -37,7 +37,7 @@ def watch_page(
 def _alarms(found: Watch) -> Chapter:
     table = found.table()
     verdict = Text(found.verdict, "verdict bad" if found.alarms else "verdict good")
-    return Chapter(f"Alarms: {found.source}", (verdict, *([Rows(table.header, table.rows)] if table.rows else [])))
+    return Chapter(f"Alarms: {found.source}", (verdict, *([table] if table.rows else [])))
 
 
 def _traces(found: Watch) -> Chapter:
