@@ -6,7 +6,7 @@ terms and masks are accounted for by construction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.equations import Factors
-from dynid.information import Information
-from dynid.information.information import RESOLUTION
+from dynid.information.factor import RESOLUTION
 
 RESOLVED = 1e-10
 """Eigenvalues of a joint's scaled equations below this share of the largest one are left out (convention)."""
@@ -44,32 +43,23 @@ def check_data(equations: Factors, *, spare: int = 0) -> None:
         )
 
 
-def joint_variances(equations: Factors, beta: Floats, segments: Mapping[int, float] | None = None) -> Floats:
+def joint_variances(equations: Factors, beta: Floats) -> Floats:
     """(n,) variance of each joint's residual torque, corrected for the parameters that were fitted.
 
     Args:
         equations: The equations.
         beta: (b + k,) parameters.
-        segments: Weights of the squared residuals of some segments; the variance is that of a segment of weight one.
     """
-    squares = _residual_squares(equations.information, beta, segments)
-    counts = equations.counts
+    information, counts = equations.information, equations.counts
+    vectors = [np.append(beta[list(support)], -1.0) for support in information.supports]
+    squares = np.array([np.sum((information.factor(joint) @ vector) ** 2) for joint, vector in enumerate(vectors)])
     share = 1.0 - beta.size / max(int(counts.sum()), beta.size + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(counts > 0, squares / np.maximum(counts * share, 1.0), 0.0)
     # a joint without residuals, or with rounding as residuals, must not get an infinite or a huge weight
     floor = QUIETEST * max(float(variances.max(initial=0.0)), 1e-280)
-    torque = np.array([np.sum(equations.information.factor(j)[:, -1] ** 2) for j in range(equations.information.dof)])
+    torque = np.array([np.sum(information.factor(j)[:, -1] ** 2) for j in range(information.dof)])
     return np.maximum(variances, np.maximum(floor, RESOLUTION**2 * torque / np.maximum(counts, 1)))
-
-
-def _residual_squares(information: Information, beta: Floats, segments: Mapping[int, float] | None) -> Floats:
-    """(n,) weighted sums of the joints' squared residuals."""
-    if segments is None:  # the factors of all segments together exist already
-        vectors = [np.append(beta[list(support)], -1.0) for support in information.supports]
-        return np.array([np.sum((information.factor(joint) @ vector) ** 2) for joint, vector in enumerate(vectors)])
-    counting = np.array([segments.get(segment, 1.0) for segment in information.segments])
-    return np.asarray(counting @ information.per_joint_residual(beta))
 
 
 def correlation_inflation(equations: Factors, beta: Floats) -> Floats:
@@ -80,41 +70,31 @@ def correlation_inflation(equations: Factors, beta: Floats) -> Floats:
     its expected value, over all blocks and all directions that the joint's equations resolve (the block version of a
     sandwich estimator).
     """
-    information = equations.information
-    groups = []
+    information, variances = equations.information, joint_variances(equations, beta)
+    parts = []
     for joint, support in enumerate(information.supports):
         factors = [information.rows(joint, segment) for segment in information.segments]
         vector = np.append(beta[list(support)], -1.0)
-        groups.append([(R[:, :-1].T @ R[:, :-1], -R[:, :-1].T @ (R @ vector)) for R in factors])
-    return block_inflation(groups, joint_variances(equations, beta), beta.size)
-
-
-Blocks = Sequence[tuple[Floats, Floats]]
-"""For each block of time the products ``W_s^T W_s`` (k, k) and the score ``W_s^T e_s`` (k,)."""
-
-
-def block_inflation(groups: Sequence[Blocks], variances: Floats, unknowns: int) -> Floats:
-    """(g,) autocorrelation factor of groups of equations, such as those of one joint; see `correlation_inflation`.
-
-    Args:
-        groups: The blocks of time of each group.
-        variances: (g,) variance of the residuals of each group.
-        unknowns: Number of parameters that were fitted to all groups together.
-    """
-    parts = [_group_parts(blocks) for blocks in groups]
+        parts.append(whitened_scores([R[:, :-1] for R in factors], [-(R @ vector) for R in factors]))
     directions = sum(rank for _, rank, _ in parts)
-    share = min(1.0, unknowns / max(directions, 1))  # share of a group's directions that the fit has adapted to
-    found = np.ones(len(groups))
-    for place, (scores, rank, overlap) in enumerate(parts):
-        expected = variances[place] * (rank - share * overlap)
+    share = min(1.0, beta.size / max(directions, 1))  # share of a joint's directions that the fit has adapted to
+    found = np.ones(len(parts))
+    for joint, (scores, rank, overlap) in enumerate(parts):
+        expected = variances[joint] * (rank - share * overlap)
         if expected > 0.0 and rank > overlap * share:
-            found[place] = max(1.0, scores / expected)
+            found[joint] = max(1.0, scores / expected)
     return found
 
 
-def _group_parts(blocks: Blocks) -> tuple[float, int, float]:
-    """For one group: sum of whitened squared scores, number of resolved directions, their concentration in blocks."""
-    products, all_scores = np.array([product for product, _ in blocks]), np.array([score for _, score in blocks])
+def whitened_scores(rows: Sequence[Floats], residuals: Sequence[Floats]) -> tuple[float, int, float]:
+    """Of blocks of time: sum of whitened squared scores, number of resolved directions, their concentration in blocks.
+
+    Args:
+        rows: For each block the equations W_s (m, k).
+        residuals: For each block the residuals e_s (m,).
+    """
+    products = np.array([W.T @ W for W in rows])
+    all_scores = np.array([W.T @ e for W, e in zip(rows, residuals, strict=True)])
     total = products.sum(axis=0)
     scale = np.sqrt(np.diagonal(total))
     seen = scale > RESOLUTION * scale.max(initial=0.0)  # a column of rounding must not become a direction of its own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,9 @@ from dynid.arrays import Floats
 from dynid.decompositions import is_regular_triangle, lstsq, singular_values, solve_upper
 from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import NOISE, echelon
+
+RESOLUTION = 1e-11
+"""Relative size below which a column is rounding noise (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,8 +30,14 @@ class Factor:
     """Weighted sum of squares that no parameters can explain."""
     samples: int
     """Number of equations."""
-    resolution: float
+    resolution: float = RESOLUTION
     """Singular values (columns scaled to length one) below this part of the largest are rounding noise."""
+
+    @classmethod
+    def of(cls, columns: Sequence[int], triangle: Floats, samples: int) -> Factor:
+        """The problem of a triangle (p + 1, p + 1) whose last column is the right side."""
+        R, z = triangle[:-1, :-1].copy(), triangle[:-1, -1].copy()
+        return cls(columns=tuple(columns), R=R, z=z, residual=float(triangle[-1, -1] ** 2), samples=samples)
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import chain
 from os import PathLike
 
 import numpy as np
@@ -19,9 +18,6 @@ from dynid.information.factor import Factor
 from dynid.information.partial_results import Forest, Part
 from dynid.information.triangular import append_many_rows, join_triangles, told_rows, triangle_of
 from dynid.lazy import cached_property
-
-RESOLUTION = 1e-11
-"""Relative size below which a column is rounding noise (convention)."""
 
 
 def _frozen(matrix: Floats) -> Floats:
@@ -220,50 +216,24 @@ class Information:
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
-    def weight(self, joints: ArrayLike | None = None, segments: Mapping[int, float] | None = None) -> Factor:
+    def weight(self, joints: ArrayLike | None = None) -> Factor:
         """All equations as one least-squares problem.
 
         Args:
             joints: (n,) weight of each joint's squared residuals, for example the inverse of its torque variance; 1 by
                 default. A weight of zero leaves the joint out.
-            segments: Weight of some segments' squared residuals; 1 for those not named.
         """
-        by_joint = self._checked_weights(joints)
-        self._check_segments(segments or ())
-        by_segment = np.array([(segments or {}).get(segment, 1.0) for segment in self.segments])
-        if np.any(by_segment < 0.0) or not np.all(np.isfinite(by_segment)):
-            raise ArgumentError("weights of segments are finite and not negative")
-        weights = np.outer(by_segment, by_joint)
-        rows = (
-            [(by_joint, self._joint_totals)]
-            if segments is None
-            else zip(weights, self._segment_totals.values(), strict=True)
-        )
-        blocks = chain.from_iterable(zip(*row, self.supports, strict=True) for row in rows)
-        return self._reduce_blocks((b for b in blocks if b[0] > 0.0), int(np.sum(self.samples[weights > 0.0])))
-
-    def _checked_weights(self, joints: ArrayLike | None) -> Floats:
         weights = np.ones(self.dof) if joints is None else np.asarray(joints, dtype=float)
         if weights.shape != (self.dof,) or not np.all(np.isfinite(weights)) or np.any(weights < 0.0):
             raise ArgumentError(f"expected {self.dof} finite, non-negative weights of joints, got {weights}")
-        return weights
-
-    def _reduce_blocks(self, blocks: Iterable[tuple[float, Floats, tuple[int, ...]]], samples: int) -> Factor:
-        """One triangle from weighted matrices of single joints."""
         p = len(self.columns)
         rows = [np.zeros((0, p + 1))]
-        for weight, matrix, support in blocks:
-            rows.append(np.zeros((len(matrix), p + 1)))
-            rows[-1][:, [*support, p]] = np.sqrt(weight) * matrix
+        for weight, matrix, support in zip(weights, self._joint_totals, self.supports, strict=True):
+            if weight > 0.0:
+                rows.append(np.zeros((len(matrix), p + 1)))
+                rows[-1][:, [*support, p]] = np.sqrt(weight) * matrix
         R = append_many_rows(np.zeros((p + 1, p + 1)), np.concatenate(rows))
-        return Factor(
-            columns=self.columns,
-            R=R[:p, :p].copy(),
-            z=R[:p, p].copy(),
-            residual=float(R[p, p] ** 2),
-            samples=samples,
-            resolution=RESOLUTION,
-        )
+        return Factor.of(self.columns, R, int(np.sum(self.samples[:, weights > 0.0])))
 
     def per_joint_residual(self, beta: ArrayLike) -> Floats:
         """(S, n) sum of squared residuals of each segment and joint at any parameters.

@@ -18,7 +18,7 @@ from dynid.diagnosis.refinement import refine_geometry
 from dynid.diagnosis.runs import diagnose_runs
 from dynid.engines.engine_names import make_engine, read_engine
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors, Samples, build_equations, relative_errors
+from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator, convert_estimate
 from dynid.estimation.perturbation import PerturbationBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_friction, check_inertia
@@ -30,6 +30,7 @@ from dynid.links.estimators import make_estimator
 from dynid.links.given_data import list_data
 from dynid.links.identification_view import identification_card, identification_line, parameter_tables
 from dynid.links.leaves import fix_cutoff, reduce_logs
+from dynid.links.log_errors import Comparison
 from dynid.links.log_reader import Log, LogReader, read_in_pieces, refuse_in_pieces
 from dynid.links.recipe import Recipe
 from dynid.links.rich.joint_friction import friction_figures, joint_friction
@@ -181,12 +182,7 @@ class Identification:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
         if not isinstance(self.equations, Samples):
             return self.equations.relative_errors(self.in_columns.estimate.values)
-        squares, total = np.zeros((2, self.robot.dof))
-        for run in self.equations.experiments:
-            measured = np.where(run.valid, run.effort, 0.0)
-            squares += ((measured - np.where(run.valid, self.torque(run), 0.0)) ** 2).sum(axis=0)
-            total += (measured**2).sum(axis=0)
-        return relative_errors(squares, total)
+        return Comparison().error(self.equations.experiments, self.torque).errors
 
     @cached_property
     def bounds(self) -> PerturbationBounds:
@@ -445,12 +441,12 @@ def identify_experiments(
     build = partial(build_equations, robot, terms=stated, band_hz=recipe.band_hz, threads=threads)
     equations = build(runs, base=base)
     if settled := settle_runs(equations, recipe.per_run):
-        equations = build(settled.runs, base=equations.base)
+        equations = build(settled[0], base=equations.base)
     if recipe.friction == "rich" and isinstance(estimator, FeasibleWLS):
         fit = fit_rich(equations, estimator)
     else:
         fit = identify_equations(equations, estimator)
-    added = (*(freed.findings if freed else ()), *(settled.findings if settled else ()), *_note_gains(runs))
+    added = (*(freed.findings if freed else ()), *(settled[1] if settled else ()), *_note_gains(runs))
     return replace(fit, estimate=replace(fit.estimate, findings=(*added, *fit.estimate.findings)))
 
 

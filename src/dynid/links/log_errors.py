@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.estimation.equations import relative_errors
+from dynid.estimation.rows import WIDEST_BAND, stretches
 from dynid.processing.experiment import Experiment
+from dynid.processing.filters import Butterworth, filter_there_and_back
 
 Mask = NDArray[np.bool_]
 
@@ -28,9 +30,14 @@ class LogError:
     """(n,) sum of the squares of each joint's measured torques."""
 
     @property
+    def errors(self) -> Floats:
+        """(n + 1,) relative error of each joint and of all together [%]."""
+        return relative_errors(self.squares, self.total)
+
+    @property
     def per_joint(self) -> Floats:
         """(n,) relative error of each joint [%]."""
-        return relative_errors(self.squares, self.total)[:-1]
+        return self.errors[:-1]
 
     def error(self, joints: Mask | None = None) -> float:
         """Relative error over some joints together, or over all [%]; NaN where nothing was measured."""
@@ -66,3 +73,63 @@ def name_worst(logs: Sequence[LogError], joint_names: Sequence[str], joints: Mas
     if joints is not None and not joints.all():
         return f"; of these {name} is worst in {worst.name} ({error:.3g} %)"
     return f"; the worst log is {worst.name} ({worst.error():.3g} %), there {name} ({error:.3g} %)"
+
+
+SETTLED = 1e-2
+"""Relative accuracy to which the filter must have settled at the ends of a compared stretch (convention)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How measured and predicted torques are compared."""
+
+    band_hz: float | None = None
+    """Band to which the torques are low-passed [Hz]; None for no filter."""
+    trim_s: float | None = None
+    """Time left out at both ends of a low-passed stretch [s]; None for the settling time of the filter."""
+
+    def torques(self, run: Experiment, *torques: Floats) -> tuple[tuple[Floats, ...], Mask]:
+        """Torques (N, n) as they are compared, zero where a sample does not count, and the mask of those that count.
+
+        With a band they are low-passed wherever they were measured, also at rest and in slow rows that do not count.
+        The filter is the usual one, a Butterworth filter of order 4 run forwards and backwards with odd extension of
+        the ends. Samples near the ends, where the filter has not settled, are left out.
+        """
+        if self.band_hz is None or self.band_hz >= WIDEST_BAND * run.rate_hz:
+            return tuple(np.where(run.valid, torque, 0.0) for torque in torques), run.valid
+        smooth, counts = np.zeros((len(torques), *run.effort.shape)), np.zeros_like(run.valid)
+        trim = Butterworth().settling_s(self.band_hz, SETTLED) if self.trim_s is None else self.trim_s
+        margin = int(np.ceil(trim * run.rate_hz - 1e-9))
+        for rows, joint in _measured_stretches(run, margin):
+            known = np.isfinite(run.effort[rows, joint])
+            whole = np.column_stack([_bridge_holes(torque[rows, joint], known) for torque in torques])
+            table = filter_there_and_back(whole, self.band_hz / run.rate_hz)
+            inner = slice(rows.start + margin, rows.stop - margin)
+            smooth[:, inner, joint] = table[margin : len(table) - margin].T
+            counts[inner, joint] = run.valid[inner, joint]
+        return tuple(np.where(counts, smooth, 0.0)), counts
+
+    def error(self, runs: Sequence[Experiment], predict: Callable[[Experiment], Floats], name: str = "") -> LogError:
+        """The errors of predicted torques over some runs together."""
+        squares, total = [], []
+        for run in runs:
+            (measured, residual), _ = self.torques(run, run.effort, run.effort - predict(run))
+            squares.append((residual**2).sum(axis=0))
+            total.append((measured**2).sum(axis=0))
+        return LogError(name, np.sum(squares, axis=0), np.sum(total, axis=0))
+
+
+def _measured_stretches(run: Experiment, margin: int) -> Iterator[tuple[slice, int]]:
+    """Rows and joint of every stretch whose torques were measured without a hole longer than the margin."""
+    for rows, _ in stretches(run):
+        for joint in range(run.q.shape[1]):
+            known = rows.start + np.flatnonzero(np.isfinite(run.effort[rows, joint]))
+            for part in np.split(known, np.flatnonzero(np.diff(known) > margin) + 1):
+                if part.size and part[-1] - part[0] > 2 * margin:
+                    yield slice(int(part[0]), int(part[-1]) + 1), joint
+
+
+def _bridge_holes(torque: Floats, known: Mask) -> Floats:
+    """(N,) torques, interpolated linearly where they are not known."""
+    rows = np.arange(torque.size)
+    return np.interp(rows, rows[known], torque[known])

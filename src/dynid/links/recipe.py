@@ -14,7 +14,7 @@ from dynid.diagnosis.refinement import check_freedoms
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.links.log_part import HoldOut, read_hold_out
-from dynid.links.run_differences import check_differences
+from dynid.links.run_differences import DIFFERENCES
 from dynid.processing.process import check_delay
 from dynid.robot.model import Robot
 from dynid.robot.term_names import USUAL_TERMS, known_terms
@@ -74,7 +74,7 @@ class Recipe(TomlSettings):
         _check_names("terms", self.terms, known_terms())
         _check_names("estimator", (self.estimator,), ESTIMATORS)
         check_delay("delay_s", self.delay_s)
-        check_differences(self.per_run)
+        _check_names("per_run", self.per_run, DIFFERENCES)
         check_freedoms(self.free)
         if self.hold_out is not None:
             read_hold_out(self.hold_out)

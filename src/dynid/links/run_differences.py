@@ -16,12 +16,12 @@ their torques, so the verdict contains what differs between runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples, cut_blocks, merge_information, next_segment
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.rows import reduce_rows
@@ -35,27 +35,14 @@ _SHAPES: dict[str, Callable[[Experiment, int], Floats]] = {
     "FC": lambda run, joint: np.sign(run.dq[:, joint]),
 }
 """Torque per unit of a parameter along a run, for one joint."""
-_KINDS = {
+DIFFERENCES = {
     "offset": (("OFF",), False), "friction": (("FV", "FC"), False),
     "trend": (("OFF",), True), "warming": (("FV", "FC"), True),
 }  # fmt: skip
 """Name -> shapes, and whether they change linearly within a run instead of from run to run."""
-DIFFERENCES = tuple(_KINDS)
-"""Names of what may differ between runs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RunDifferences:
-    """Runs without what is special about each of them."""
-
-    runs: tuple[Experiment, ...]
-    """The runs; what is special is taken off their torques."""
-    findings: tuple[Finding, ...]
-    """What differs, and how other runs are predicted."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(NamedTuple):
     """One nuisance parameter: it acts in one run, against the last one or by itself."""
 
     joint: int
@@ -63,83 +50,61 @@ class _Column:
     run: int
     is_trend: bool
 
-    def along(self, run: Experiment, number: int, last: int) -> Floats:
-        """(N,) torque per unit along a run."""
-        sign = 1.0 if number == self.run else -1.0 if number == last and not self.is_trend else 0.0
-        if not sign:
-            return np.zeros(run.samples)
-        torque = sign * _SHAPES[self.shape](run, self.joint)
-        return torque * _elapsed(run, self.joint) if self.is_trend else torque
 
-
-def _elapsed(run: Experiment, joint: int) -> Floats:
-    """(N,) time over half of the duration of the run, zero on average over the samples that count."""
-    half = max(0.5 * float(np.ptp(run.time)), 1e-300)
-    counted = run.valid[:, joint]
-    middle = float(run.time[counted].mean()) if counted.any() else float(run.time.mean())
-    return np.asarray((run.time - middle) / half)
-
-
-def check_differences(names: Sequence[str]) -> None:
-    """Refuse names of differences that do not exist.
-
-    Raises:
-        ArgumentError: There is no such difference.
-    """
-    for name in names:
-        if name not in DIFFERENCES:
-            raise ArgumentError(f"per_run: there is no '{name}'", remedy=f"Known names: {', '.join(DIFFERENCES)}.")
-
-
-def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | None:
+def settle_runs(equations: Samples, names: Sequence[str]) -> tuple[tuple[Experiment, ...], tuple[Finding, ...]] | None:
     """Take what differs between runs off their torques.
 
     Args:
         equations: The equations of the runs.
-        names: Members of `DIFFERENCES`.
+        names: Keys of `DIFFERENCES`.
 
     Returns:
-        The runs without it; None where nothing is to be taken off.
+        The runs without it, and what differs; None where nothing is to be taken off.
     """
-    dof, count = equations.robot.dof, len(equations.experiments)
-    kinds = [(name, *_KINDS[name]) for name in names if count > 1 or _KINDS[name][1]]
-    columns = tuple(
-        _Column(joint, shape, run, is_trend)
-        for _, shapes, is_trend in kinds
-        for joint in range(dof)
+    runs = equations.experiments
+    last, joints = len(runs) - 1, range(equations.robot.dof)
+    columns = [
+        _Column(joint, shape, number, is_trend)
+        for shapes, is_trend in map(DIFFERENCES.__getitem__, names)
+        for joint in joints
         for shape in shapes
-        for run in range(count if is_trend else count - 1)
-    )
+        for number in range(len(runs) if is_trend else last)
+    ]
     if not columns:
         return None
-    values = _solve(equations, columns)
-    runs = tuple(
-        replace(run, effort=run.effort - _torque(columns, values, run, number, count - 1))
-        for number, run in enumerate(equations.experiments)
-    )
-    what = ", ".join(name for name, _, _ in kinds)
+    tables = [[_along(column, run, number, last) for column in columns] for number, run in enumerate(runs)]
+    values, settled = _solve(equations, columns, tables), []
+    for run, table in zip(runs, tables, strict=True):
+        effort = run.effort.copy()
+        for column, value, torque in zip(columns, values.tolist(), table, strict=True):
+            effort[:, column.joint] -= value * torque
+        settled.append(replace(run, effort=effort))
+    what = ", ".join(name for name in names if last or DIFFERENCES[name][1])
     message = f"each run has its own {what}; other runs, held-out ones too, are predicted with the mean"
-    return RunDifferences(
-        runs=runs, findings=(Finding(code="per-run", severity="note", where="runs", message=message),)
-    )
+    return tuple(settled), (Finding(code="per-run", severity="note", where="runs", message=message),)
 
 
-def _solve(equations: Samples, columns: Sequence[_Column]) -> Floats:
+def _along(column: _Column, run: Experiment, number: int, last: int) -> Floats:
+    """(N,) torque per unit of a nuisance parameter along a run."""
+    joint = column.joint
+    sign = 1.0 if number == column.run else -1.0 if number == last and not column.is_trend else 0.0
+    torque = sign * _SHAPES[column.shape](run, joint)
+    if not column.is_trend:
+        return torque
+    # time over half of the duration of the run, zero on average over the samples that count
+    half, counted = max(0.5 * float(np.ptp(run.time)), 1e-300), run.valid[:, joint]
+    middle = float(run.time[counted].mean()) if counted.any() else float(run.time.mean())
+    return np.asarray(torque * (run.time - middle) / half)
+
+
+def _solve(equations: Samples, columns: Sequence[_Column], tables: Sequence[Sequence[Floats]]) -> Floats:
     """(k,) the nuisance parameters, from a weighted fit of all parameters together."""
-    last, parts = len(equations.experiments) - 1, list[Information]()
-    for number, run in enumerate(equations.experiments):
-        further = [{column.joint: column.along(run, number, last)} for column in columns]
+    parts = list[Information]()
+    for run, table in zip(equations.experiments, tables, strict=True):
+        further = [{column.joint: torque} for column, torque in zip(columns, table, strict=True)]
         part = reduce_rows(
             equations.robot, equations.base, equations.terms, run, cut_blocks(run, 1), equations.band_hz, further
         )
         parts.append(part.renumber(next_segment(parts)))
     beta = weighted_values(replace(equations, information=merge_information(parts)))
     return np.asarray(beta[len(beta) - len(columns) :])
-
-
-def _torque(columns: Sequence[_Column], values: Floats, run: Experiment, number: int, last: int) -> Floats:
-    """(N, n) torque of the nuisance parameters along a run."""
-    torque = np.zeros_like(run.effort)
-    for column, value in zip(columns, values.tolist(), strict=True):
-        torque[:, column.joint] += value * column.along(run, number, last)
-    return torque

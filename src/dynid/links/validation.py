@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, compress
 from typing import Any, NamedTuple, Protocol
@@ -16,25 +16,23 @@ from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.runs import explain_residuals
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, relative_errors
-from dynid.estimation.rows import WIDEST_BAND, stretches, torque_along, torque_of_terms
+from dynid.estimation.rows import torque_along, torque_of_terms
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics
 from dynid.links.given_data import list_data, shares_samples
 from dynid.links.identify import Data, Identification, identify
-from dynid.links.log_errors import LogError, name_logs, name_worst
+from dynid.links.log_errors import Comparison, LogError, name_logs, name_worst
 from dynid.links.log_reader import LogReader, common_cutoff
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.processing.cutoff import noise_through
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.processing.filters import Butterworth, filter_there_and_back
+from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
 from dynid.terms.base import Term
 
 Mask = NDArray[np.bool_]
-SETTLED = 1e-2
-"""Relative accuracy to which the filter must have settled at the ends of a compared stretch (convention)."""
 ALIKE = 1.01
 """Ratio up to which the errors of two models count as equal (convention: 1 %, where chance decides which is larger)."""
 NOISE_SHARE = 50.0
@@ -356,7 +354,7 @@ def validate(
             remedy="Hold out one run, or a part of one.",
         )
     simple = fit.plain if isinstance(fit, Identification) else fit
-    comparison = _Comparison(band, trim_s)
+    comparison = Comparison(band, trim_s)
     residuals, logs = [], []
     prior, plain, counts = np.zeros((3, fit.robot.dof))
     for run, name in zip(runs, name_logs(runs), strict=True):
@@ -381,7 +379,7 @@ def validate(
             plain_error=float(plain_errors[-1]),
             prior_per_joint=prior_errors[:-1],
             prior_error=float(prior_errors[-1]),
-            training_error=_training_error(fit, comparison),
+            training_error=training_error_in_band(fit, comparison),
             rms=rms,
             whiteness=np.sum([(r[1:] * r[:-1]).sum(axis=0) for r in residuals], axis=0) / squares,
             samples=int(counts.sum()),
@@ -443,11 +441,10 @@ def robot_error(
         band_hz: Band of the comparison, as for `validate`; all frequencies by default.
         trim_s: As for `validate`.
     """
-    comparison = _Comparison(band_hz, trim_s)
-    squares, total = np.zeros((2, robot.dof))
     # gravity is a part of the program: of a tilted base it is new in any case, and quicker to compile with the values
     is_tilted = np.count_nonzero(robot.gravity) > 1
-    for run in matched_runs(robot, experiments):
+
+    def predict(run: Experiment) -> Floats:
         torque = (
             inverse_dynamics(robot, run.q, run.dq, run.ddq)
             if is_tilted
@@ -455,11 +452,11 @@ def robot_error(
         )
         if terms:
             torque = torque + torque_of_terms(robot, terms, np.array([term.value for term in terms]), run)
-        (measured, residual), _ = comparison.torques(run, run.effort, run.effort - gains * torque)
-        squares += (residual**2).sum(axis=0)
-        total += (measured**2).sum(axis=0)
-    whole = float(relative_errors(squares, total)[-1]) if total.any() else float("nan")
-    return RobotError(whole, {kind.name: kind.error for kind in _errors_by_kind(robot, squares, squares, total)})
+        return np.asarray(gains * torque)
+
+    found = Comparison(band_hz, trim_s).error(matched_runs(robot, experiments), predict)
+    kinds = _errors_by_kind(robot, found.squares, found.squares, found.total)
+    return RobotError(found.error() if found.total.any() else np.nan, {kind.name: kind.error for kind in kinds})
 
 
 @one_blas_thread()
@@ -525,65 +522,9 @@ def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
     return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
 
 
-def training_error_in_band(fit: Fitted) -> float:
-    """Relative error on the data of the identification in the band of its equations [%]; NaN without their samples."""
-    return _training_error(fit, _Comparison(fit.equations.band_hz, None))
-
-
-def _training_error(fit: Fitted, comparison: _Comparison) -> float:
-    """Relative error on the data of the identification [%], in the same band as the held-out data."""
-    if comparison.band_hz is None:
+def training_error_in_band(fit: Fitted, comparison: Comparison | None = None) -> float:
+    """Relative error on the data of the identification in a band, or that of its equations [%]; NaN without samples."""
+    compared = comparison or Comparison(fit.equations.band_hz)
+    if compared.band_hz is None:
         return float(fit.training_error[-1])
-    squares, total = np.zeros((2, fit.robot.dof))
-    for run in fit.equations.excerpts:
-        (measured, residual), _ = comparison.torques(run, run.effort, run.effort - fit.torque(run))
-        squares += (residual**2).sum(axis=0)
-        total += (measured**2).sum(axis=0)
-    return float(relative_errors(squares, total)[-1])
-
-
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    """How measured and predicted torques are compared."""
-
-    band_hz: float | None
-    """Band to which the torques are low-passed [Hz]; None for no filter."""
-    trim_s: float | None
-    """Time left out at both ends of a low-passed stretch [s]; None for the settling time of the filter."""
-
-    def torques(self, run: Experiment, *torques: Floats) -> tuple[tuple[Floats, ...], Mask]:
-        """Torques (N, n) as they are compared, zero where a sample does not count, and the mask of those that count.
-
-        With a band they are low-passed wherever they were measured, also at rest and in slow rows that do not count.
-        The filter is the usual one, a Butterworth filter of order 4 run forwards and backwards with odd extension of
-        the ends. Samples near the ends, where the filter has not settled, are left out.
-        """
-        if self.band_hz is None or self.band_hz >= WIDEST_BAND * run.rate_hz:
-            return tuple(np.where(run.valid, torque, 0.0) for torque in torques), run.valid
-        smooth, counts = np.zeros((len(torques), *run.effort.shape)), np.zeros_like(run.valid)
-        trim = Butterworth().settling_s(self.band_hz, SETTLED) if self.trim_s is None else self.trim_s
-        margin = int(np.ceil(trim * run.rate_hz - 1e-9))
-        for rows, joint in _measured_stretches(run, margin):
-            known = np.isfinite(run.effort[rows, joint])
-            whole = np.column_stack([_bridge_holes(torque[rows, joint], known) for torque in torques])
-            table = filter_there_and_back(whole, self.band_hz / run.rate_hz)
-            inner = slice(rows.start + margin, rows.stop - margin)
-            smooth[:, inner, joint] = table[margin : len(table) - margin].T
-            counts[inner, joint] = run.valid[inner, joint]
-        return tuple(np.where(counts, smooth, 0.0)), counts
-
-
-def _measured_stretches(run: Experiment, margin: int) -> Iterator[tuple[slice, int]]:
-    """Rows and joint of every stretch whose torques were measured without a hole longer than the margin."""
-    for rows, _ in stretches(run):
-        for joint in range(run.q.shape[1]):
-            known = rows.start + np.flatnonzero(np.isfinite(run.effort[rows, joint]))
-            for part in np.split(known, np.flatnonzero(np.diff(known) > margin) + 1):
-                if part.size and part[-1] - part[0] > 2 * margin:
-                    yield slice(int(part[0]), int(part[-1]) + 1), joint
-
-
-def _bridge_holes(torque: Floats, known: Mask) -> Floats:
-    """(N,) torques, interpolated linearly where they are not known."""
-    rows = np.arange(torque.size)
-    return np.interp(rows, rows[known], torque[known])
+    return compared.error(fit.equations.excerpts, fit.torque).error() if fit.equations.excerpts else np.nan

@@ -467,5 +467,5 @@ def _without_offsets(fit: Identification, runs: Sequence[Experiment], joints: ND
     assert settled is not None  # runs that differ are several
     return [
         replace(run, effort=np.where(joints, own.effort, run.effort))
-        for run, own in zip(equations.experiments, settled.runs, strict=True)
+        for run, own in zip(equations.experiments, settled[0], strict=True)
     ]

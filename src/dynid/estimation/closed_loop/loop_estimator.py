@@ -55,7 +55,7 @@ from dynid.estimation.equations import Factors, LoopedRuns
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import check_data
 from dynid.findings import Finding
-from dynid.information.information import RESOLUTION
+from dynid.information.factor import RESOLUTION
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 

@@ -33,7 +33,7 @@ from dynid.estimation.linear.link_by_link import (
 from dynid.estimation.online.arriving_samples import OnlineEstimator
 from dynid.estimation.online.triangle import GrowingBlocks, RowTriangle
 from dynid.information import reduce_samples
-from dynid.information.information import RESOLUTION
+from dynid.information.factor import RESOLUTION
 from dynid.information.joint_equations import equations as joint_equations
 from dynid.kernels import regressor
 from dynid.parameters.base_set import BaseParameters, conversion_matrix

@@ -17,7 +17,6 @@ from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import solve_upper
 from dynid.estimation.equations import TIME_BLOCKS
 from dynid.information.factor import Factor
-from dynid.information.information import RESOLUTION
 from dynid.information.triangular import PANEL, REFLECTED
 
 
@@ -58,15 +57,7 @@ class RowTriangle:
 
     def factor(self, columns: Sequence[int], rows: int) -> Factor:
         """The equations so far, of so many rows, as a `dynid.information.Factor`."""
-        R = self.R
-        return Factor(
-            columns=tuple(columns),
-            R=R[:-1, :-1].copy(),
-            z=R[:-1, -1].copy(),
-            residual=float(R[-1, -1] ** 2),
-            samples=rows,
-            resolution=RESOLUTION,
-        )
+        return Factor.of(columns, self.R, rows)
 
 
 class GrowingBlocks:
