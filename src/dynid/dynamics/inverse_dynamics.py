@@ -25,12 +25,9 @@ def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) ->
     return rigid_body_torque(robot, theta, q, dq, ddq) + term_torque(robot, theta, q, dq, ddq)
 
 
-def rigid_body_torque(
-    robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array, gravity: Array | None = None
-) -> Array:
-    """Torque of the links alone (n,); ``gravity`` (3,) replaces the robot's."""
-    motions = body_motions(robot, q, dq, ddq, gravity)
-    return backward_pass(robot, theta, q, motions)
+def rigid_body_torque(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """Torque of the links alone (n,)."""
+    return backward_pass(robot, theta, q, body_motions(robot, q, dq, ddq))
 
 
 def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion]) -> Array:

@@ -78,7 +78,7 @@ def spin(w: Array, dw: Array) -> Array:
     )
 
 
-def body_motions(robot: Robot, q: Array, dq: Array, ddq: Array, gravity: Array | None = None) -> list[BodyMotion]:
+def body_motions(robot: Robot, q: Array, dq: Array, ddq: Array) -> list[BodyMotion]:
     """Velocities and accelerations of all bodies for one state.
 
     Args:
@@ -86,11 +86,8 @@ def body_motions(robot: Robot, q: Array, dq: Array, ddq: Array, gravity: Array |
         q: (n,) joint positions [rad or m].
         dq: (n,) joint velocities.
         ddq: (n,) joint accelerations.
-        gravity: (3,) in place of the robot's gravity, root frame [m/s^2].
     """
-    base = BodyMotion(
-        np.eye(3), np.zeros(3), np.zeros(3), -(robot.gravity if gravity is None else gravity), np.zeros((3, 3))
-    )
+    base = BodyMotion(np.eye(3), np.zeros(3), np.zeros(3), -robot.gravity, np.zeros((3, 3)))
     motions: list[BodyMotion] = []
     for j, body in enumerate(robot.bodies):
         before = motions[body.parent] if body.parent >= 0 else base

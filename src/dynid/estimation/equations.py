@@ -320,12 +320,8 @@ class SampleBlock:
         return np.where(self.valid, self.run.effort[self.rows], 0.0)
 
 
-def sample_blocks(equations: Samples, size: int = REPRESENTATIVE) -> Iterator[SampleBlock]:
+def sample_blocks(equations: Samples) -> Iterator[SampleBlock]:
     """Iterate over the equations of all experiments in blocks of samples; no block spans a gap.
-
-    Args:
-        equations: The equations.
-        size: Largest number of samples of a block.
 
     Raises:
         ArgumentError: The equations are low-passed, so that they are no longer those of single samples.
@@ -338,8 +334,8 @@ def sample_blocks(equations: Samples, size: int = REPRESENTATIVE) -> Iterator[Sa
     for run in equations.experiments:
         for rows, motion in stretches(run):
             extra = term_columns(equations.robot, equations.terms, motion)
-            for start in range(0, len(motion.q), size):
-                here = slice(start, start + size)
+            for start in range(0, len(motion.q), REPRESENTATIVE):
+                here = slice(start, start + REPRESENTATIVE)
                 states = (motion.q[here], motion.dq[here], motion.ddq[here])
                 matrix = regressor(equations.robot, *states, columns=equations.base.columns)
                 if extra:

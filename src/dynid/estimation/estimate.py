@@ -119,9 +119,9 @@ class Estimate:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(100.0 * self.stderr / np.abs(self.values))
 
-    def interval(self, sigmas: float = TWO_SIDED_95) -> Floats:
-        """(b, 2) confidence interval of each value; 95 % by default."""
-        half = sigmas * self.stderr
+    def interval(self) -> Floats:
+        """(b, 2) 95 % confidence interval of each value."""
+        half = TWO_SIDED_95 * self.stderr
         return np.stack([self.values - half, self.values + half], axis=1)
 
     def __repr__(self) -> str:

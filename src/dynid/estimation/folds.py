@@ -24,17 +24,18 @@ from dynid.terms.base import Term
 class Folds:
     """Cross products of all columns, fold by fold, and the fits that leave one fold out."""
 
-    def __init__(self, equations: Factors, weights: Floats, count: int = TIME_BLOCKS) -> None:
+    def __init__(self, equations: Factors, weights: Floats) -> None:
         """Group the blocks of time of the equations into folds.
 
         Args:
             equations: The equations, with the terms of all models.
             weights: (n,) weight of each joint's squared residuals in the fits.
-            count: Number of folds.
         """
         information, rank = equations.information, equations.base.rank
         fold_of = {
-            segment: place * count // max(len(run), 1) for run in equations.blocks for place, segment in enumerate(run)
+            segment: place * TIME_BLOCKS // max(len(run), 1)
+            for run in equations.blocks
+            for place, segment in enumerate(run)
         }
         used = [s for s, row in zip(information.segments, information.samples, strict=True) if row.any()]
         numbers = sorted({fold_of[segment] for segment in used})

@@ -151,10 +151,10 @@ class Information:
         numbers = {segment: int(first) + place for place, segment in enumerate(self.segments)}
         return replace(self, parts=tuple(replace(part, segment=numbers[part.segment]) for part in self.parts))
 
-    def as_one(self, segment: int = 0) -> Information:
-        """The same with all segments as one, of that number; it can be merged no further with parts of this log."""
+    def as_one(self) -> Information:
+        """The same with all segments as one, number 0; it can be merged no further with parts of this log."""
         counts = tuple(int(count) for count in self.samples.sum(axis=0))
-        return replace(self, parts=(Part(segment, 0, 0, self._joint_totals, counts),))
+        return replace(self, parts=(Part(0, 0, 0, self._joint_totals, counts),))
 
     def only(self, *segments: int) -> Information:
         """The same with some segments only; nothing is subtracted, these are taken anew."""

@@ -22,7 +22,7 @@ from dynid.arrays import Floats
 from dynid.decompositions import condition_number, eigvalsh
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Samples, sample_blocks
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import WLS, refined_weights
 from dynid.estimation.noise import check_data
 from dynid.kernels import inertia_matrix
@@ -286,15 +286,12 @@ class Significance:
         return self.summary()
 
 
-def significant_parameters(
-    equations: Samples, *, threshold: float = 0.01, estimator: Estimator | None = None
-) -> Significance:
+def significant_parameters(equations: Samples, *, threshold: float = 0.01) -> Significance:
     """Keep the parameters whose torque matters ([Izaguirre1992] section 7), and fit them again.
 
     Args:
         equations: The equations of several experiments, the trajectories.
         threshold: Part of a joint's largest measured torque that a parameter must reach somewhere; that of the paper.
-        estimator: How to fit; weighted least squares, as in the paper, by default.
 
     Raises:
         ArgumentError: The threshold is not a part.
@@ -308,8 +305,7 @@ def significant_parameters(
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"the threshold is {threshold}", remedy="Give a part of the largest torque, such as 0.01.")
     check_data(equations, spare=1)
-    method = estimator or WLS()
-    whole = method.solve(equations)
+    whole = WLS().solve(equations)
     share = contributions(equations, whole.values)
     keep = share >= 100.0 * threshold
     if not keep.any():
@@ -320,13 +316,13 @@ def significant_parameters(
         threshold=threshold,
         contribution=share,
         significant=keep,
-        every=trajectory_statistics(equations, method),
-        reduced=trajectory_statistics(part, method),
+        every=trajectory_statistics(equations),
+        reduced=trajectory_statistics(part),
         condition=_condition(equations, weights),
         reduced_condition=_condition(part, weights),
         error=float(equations.relative_errors(whole.values)[-1]),
         equations=part,
-        estimate=method.solve(part),
+        estimate=WLS().solve(part),
     )
 
 
@@ -342,12 +338,12 @@ def contributions(equations: Samples, beta: Floats) -> Floats:
     return np.asarray(100.0 * share.max(axis=0))
 
 
-def trajectory_statistics(equations: Samples, estimator: Estimator) -> TrajectoryStatistics:
+def trajectory_statistics(equations: Samples) -> TrajectoryStatistics:
     """Fit every experiment by itself."""
     values = []
     for run, blocks in zip(equations.experiments, equations.blocks, strict=True):
         part = equations.information.only(*blocks)
-        estimate = estimator.solve(replace(equations, excerpts=(run,), information=part, blocks=(blocks,)))
+        estimate = WLS().solve(replace(equations, excerpts=(run,), information=part, blocks=(blocks,)))
         values.append(np.where(estimate.undetermined, np.nan, estimate.values))
     return TrajectoryStatistics(names=equations.names, units=equations.units, values=np.array(values))
 

@@ -16,7 +16,7 @@ from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.runs import explain_residuals
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, relative_errors
-from dynid.estimation.rows import torque_along, torque_of_terms
+from dynid.estimation.rows import torque_along
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics
 from dynid.links.given_data import list_data, shares_samples
@@ -30,7 +30,6 @@ from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
-from dynid.terms.base import Term
 
 Mask = NDArray[np.bool_]
 ALIKE = 1.01
@@ -426,8 +425,6 @@ def robot_error(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
     *,
-    terms: Sequence[Term] = (),
-    gains: Floats | float = 1.0,
     band_hz: float | None = None,
     trim_s: float | None = None,
 ) -> RobotError:
@@ -436,8 +433,6 @@ def robot_error(
     Args:
         robot: The robot with its terms.
         experiments: The measured motion and torques.
-        terms: Further terms with their values, such as friction with memory.
-        gains: (n,) torque that the log states over that of the robot and the terms, for drives whose gain is known.
         band_hz: Band of the comparison, as for `validate`; all frequencies by default.
         trim_s: As for `validate`.
     """
@@ -445,14 +440,9 @@ def robot_error(
     is_tilted = np.count_nonzero(robot.gravity) > 1
 
     def predict(run: Experiment) -> Floats:
-        torque = (
-            inverse_dynamics(robot, run.q, run.dq, run.ddq)
-            if is_tilted
-            else torque_along(robot, robot.parameter_vector, run)
-        )
-        if terms:
-            torque = torque + torque_of_terms(robot, terms, np.array([term.value for term in terms]), run)
-        return np.asarray(gains * torque)
+        if is_tilted:
+            return np.asarray(inverse_dynamics(robot, run.q, run.dq, run.ddq))
+        return torque_along(robot, robot.parameter_vector, run)
 
     found = Comparison(band_hz, trim_s).error(matched_runs(robot, experiments), predict)
     kinds = _errors_by_kind(robot, found.squares, found.squares, found.total)

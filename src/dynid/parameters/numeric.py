@@ -19,7 +19,7 @@ from dynid.kernels import record_quantity
 from dynid.parameters.row_space import RowSpace, row_space
 from dynid.robot.model import Robot
 from dynid.robot.parts import SMALLEST_LINK_M
-from dynid.spatial import EXACT, SAME, TINY
+from dynid.spatial import EXACT, TINY
 from dynid.tape import compile_tape
 from dynid.terms.base import Dependence, ScaledTerm
 
@@ -111,8 +111,6 @@ def numeric_row_space(
     unmoved: Mapping[int, float] | None = None,
     static: bool = False,
     states: States | None = None,
-    tolerance: float = SAME,
-    seed: int = 0,
 ) -> RowSpace:
     """The combinations of parameters on which the torques of the free joints depend, from regressors at states.
 
@@ -121,18 +119,16 @@ def numeric_row_space(
         unmoved: Joint number (from 0) -> position at which it is held; its torque is not measured.
         static: Whether the robot only stands still.
         states: The motion that was made, in place of random states.
-        tolerance: Scaled singular values below this fraction of the largest count as zero.
-        seed: Seed of the random states.
     """
     if states is None:
         count = robot.parameter_vector.size // 2 + SPARE_STATES
-        states = random_states(robot, count, unmoved=unmoved, static=static, seed=seed)
+        states = random_states(robot, count, unmoved=unmoved, static=static)
     free = [j for j in range(robot.dof) if j not in (unmoved or {})]
     Y = sample_regressor(robot, states)[:, free, :]  # [Izaguirre1992] eqs. (25), (26)
-    return row_space(Y.reshape(-1, Y.shape[2]), tolerance)
+    return row_space(Y.reshape(-1, Y.shape[2]))
 
 
-def explains_torques(robot: Robot, space: RowSpace, tolerance: float = EXPLAINED) -> bool:
+def explains_torques(robot: Robot, space: RowSpace) -> bool:
     """Whether a row space holds the regressor of a random state, within the rounding of a robot's axes."""
     state = random_states(robot, 1)
     Y = torque_regressor(robot, state.q[0], state.dq[0], state.ddq[0])  # plain: quicker than compiling for one state
@@ -143,7 +139,7 @@ def explains_torques(robot: Robot, space: RowSpace, tolerance: float = EXPLAINED
     rows = space.rows / scale
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
     Q = np.linalg.qr(rows.T)[0]
-    return bool(np.linalg.norm(scaled - scaled @ Q @ Q.T) <= tolerance * max(1.0, float(np.linalg.norm(scaled))))
+    return bool(np.linalg.norm(scaled - scaled @ Q @ Q.T) <= EXPLAINED * max(1.0, float(np.linalg.norm(scaled))))
 
 
 def keep_order(robot: Robot) -> list[int]:

@@ -56,12 +56,11 @@ class RowSpace:
         return self.basis * self.scale
 
 
-def row_space(matrix: Floats, tolerance: float = SAME, rounding: float = 0.0) -> RowSpace:
+def row_space(matrix: Floats, rounding: float = 0.0) -> RowSpace:
     """The row space of a matrix (m, p), found after scaling its columns to equal length.
 
     Args:
         matrix: The measurements.
-        tolerance: Scaled singular values below this fraction of the largest count as zero.
         rounding: Columns no longer than this are taken for zero, besides those far shorter than the longest.
     """
     norms = np.linalg.norm(matrix, axis=0)
@@ -71,7 +70,7 @@ def row_space(matrix: Floats, tolerance: float = SAME, rounding: float = 0.0) ->
     if len(scaled) > scaled.shape[1]:
         scaled = np.asarray(np.linalg.qr(scaled, mode="r"))
     _, values, Vt = svd(scaled, full_matrices=False)
-    rank = int(np.count_nonzero(values > tolerance * max(float(values.max(initial=0.0)), TINY)))
+    rank = int(np.count_nonzero(values > SAME * max(float(values.max(initial=0.0)), TINY)))
     padded = np.zeros(matrix.shape[1])
     padded[: len(values)] = values
     return RowSpace(basis=Vt[:rank], scale=scale, singular_values=padded)

@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator, Unknowns
 from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
@@ -45,21 +44,13 @@ class WLS(Estimator):
     use: ClassVar[str] = "joints are differently noisy and the motion excites all base parameters"
     references: ClassVar[tuple[str, ...]] = ("Izaguirre1992",)
 
-    rounds: int = 3
-    """How often the weights are refined."""
-
-    def __post_init__(self) -> None:
-        """Refuse to iterate less than once."""
-        if self.rounds < 1:
-            raise ArgumentError(f"WLS needs one round or more, not {self.rounds}")
-
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate with weights from the residuals of the round before."""
-        return least_squares_estimate(equations, refined_weights(equations, self.rounds), "weighted least squares")
+        return least_squares_estimate(equations, refined_weights(equations), "weighted least squares")
 
 
-_WEIGHTS: WeakKeyDictionary[Factors, dict[int, Floats]] = WeakKeyDictionary()
-"""Equations -> number of rounds -> refined weights."""
+_WEIGHTS: WeakKeyDictionary[Factors, Floats] = WeakKeyDictionary()
+"""Equations -> refined weights."""
 _SOLUTIONS: WeakKeyDictionary[Factors, dict[bytes, Estimate]] = WeakKeyDictionary()
 """Equations -> weights -> estimate. Selection, estimators, robot files and reports ask for the same, and equations do
 not change."""
@@ -67,15 +58,14 @@ not change."""
 
 def refined_weights(equations: Factors, rounds: int = 3) -> Floats:
     """(n,) inverse residual variance of each joint, from repeated weighted fits."""
-    known = _WEIGHTS.setdefault(equations, {})
-    if rounds not in known:
+    if equations not in _WEIGHTS:
         check_data(equations)
         weights = np.ones(equations.robot.dof)
         for _ in range(rounds):
             beta = equations.information.weight(weights).solve(minimum_norm=True)
             weights = 1.0 / joint_variances(equations, beta)
-        known[rounds] = weights
-    return known[rounds].copy()
+        _WEIGHTS[equations] = weights
+    return _WEIGHTS[equations].copy()
 
 
 def weighted_values(equations: Factors) -> Floats:

@@ -139,9 +139,9 @@ def estimate_links(equations: Factors, matrix_errors: Sequence[Floats] | None = 
     )
 
 
-def link_steps(equations: Factors, matrix_errors: Sequence[Floats] | None = None) -> tuple[LinkStep, ...]:
+def link_steps(equations: Factors) -> tuple[LinkStep, ...]:
     """The steps of any number of equations, last joint first; see `estimate_links`."""
-    return tuple(_Chain(equations, matrix_errors).steps)
+    return tuple(_Chain(equations).steps)
 
 
 class _Chain:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import median_abs_deviation
 
 from dynid.arrays import Floats
-from dynid.checks import as_whole, check_number
+from dynid.checks import check_number
 from dynid.estimation.equations import TIME_BLOCKS, Factors, Samples, cut_blocks, factors_of, sample_blocks
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import weighted_values
@@ -28,6 +28,8 @@ CONVERGED = 1e-3
 """Largest change of the parameters between two rounds, in their standard deviations, that is none."""
 EXACT = 1e-8
 """Residuals below this part of a joint's torque are rounding, not noise."""
+MOST_ROUNDS = 100
+"""Rounds after which to stop, settled or not (convention)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +48,16 @@ class Huber(Estimator):
     tuning: float = 1.345
     """Where a residual stops to count in full, in standard deviations; by default 95 % as efficient as least squares
     under normal noise."""
-    rounds: int = 100
-    """After how many rounds to stop, converged or not."""
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
         check_number("tuning", self.tuning, "a number above zero")
-        as_whole("rounds", self.rounds, least=1)
 
     def estimate(self, equations: Samples) -> Estimate:
         """Estimate with weights of samples and scales of joints in balance."""
         check_data(equations, spare=1)
         beta, findings = weighted_values(equations), tuple[Finding, ...]()
-        for _ in range(self.rounds):
+        for _ in range(MOST_ROUNDS):
             whole = RowTriangle(beta.size + 1)
             for triangle, _ in self._blocks(equations, beta, _scales(equations, beta)):
                 whole.update(triangle.R)
@@ -68,7 +67,7 @@ class Huber(Estimator):
             if np.linalg.norm(factor.R @ step) <= CONVERGED:
                 break
         else:
-            message = f"the weights still changed after {self.rounds} rounds"
+            message = f"the weights still changed after {MOST_ROUNDS} rounds"
             findings = (Finding(code="not-converged", severity="warning", where="estimate", message=message),)
         scales, blocks = _scales(equations, beta), self._blocks(equations, beta, _scales(equations, beta))
         inside = np.zeros(equations.robot.dof)

@@ -47,10 +47,6 @@ class FeasibleWLS(Estimator):
     margin: float = 1e-4
     """Smallest eigenvalue of a body's pseudo-inertia relative to its prior's."""
     bounds: Bounds = field(default_factory=Bounds)
-    signs: bool = True
-    """Whether rotors and friction must be possible; see `dynid.estimation.physical.passivity`."""
-    rounds: int = 3
-    """How often the joints' weights are refined."""
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
@@ -61,7 +57,7 @@ class FeasibleWLS(Estimator):
 
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate all standard parameters; the base parameters are their combinations."""
-        data = least_squares_estimate(equations, refined_weights(equations, self.rounds), self.title)
+        data = least_squares_estimate(equations, refined_weights(equations), self.title)
         factor = noise_factor(equations, data)
         solution = feasible_parameters(equations, factor, self)
         return replace(
@@ -100,7 +96,7 @@ def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWL
     Args:
         equations: The equations.
         factor: Their weighted triangle.
-        settings: Weight, margin, bounds and signs.
+        settings: Weight, margin and bounds.
 
     Raises:
         EstimationError: No answer passes the check, or bounds contradict one another.
@@ -109,7 +105,7 @@ def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWL
     coordinates = PriorCoordinates.of(equations, factor.scale[equations.base.rank :])
     from_scaled, bodies = coordinates.from_scaled, robot.dof
     names = (*equations.base.layout.names, *(term.name for term in equations.terms))
-    passivity = Passivity.of(robot.joint_names, terms if settings.signs else ())
+    passivity = Passivity.of(robot.joint_names, terms)
     stated = settings.bounds.constraints(robot)
     given = [replace(bound, rows=bound.rows @ from_scaled[: bound.rows.shape[1]]) for bound in stated]
     smallest, minus = settings.margin * svec(np.eye(4)), -np.eye(len(from_scaled))
