@@ -17,8 +17,8 @@ from estimation.planted import planted_run
 ROBOT = zoo.scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.4), Offset(0.1))
 
 
-def fitted(robot, run, terms=(), estimator=FeasibleWLS()):
-    estimate = estimator.solve(build_equations(robot, run, terms=terms))
+def fitted(robot, run, terms=(), kind=FeasibleWLS):
+    estimate = kind().solve(build_equations(robot, run, terms=terms))
     return dict(zip(estimate.names, estimate.values.tolist(), strict=True))
 
 
@@ -28,7 +28,7 @@ def test_friction_never_drives(wrong: Coulomb | Viscous) -> None:
     theta = driven.parameter_vector.copy()
     theta[[10 * 4 + 3 * j + 1 for j in range(4)]] = wrong.value
     run = planted_run(driven.with_parameters(theta), noise=0.05, samples=600)
-    free = fitted(driven, run, estimator=WLS())
+    free = fitted(driven, run, kind=WLS)
     held = fitted(driven, run)
     names = [f"{wrong.symbol}{j}" for j in (1, 2, 3, 4)]
     assert all(free[name] < -0.3 for name in names), "the data ask for it"
