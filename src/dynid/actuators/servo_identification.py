@@ -3,93 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm
 
 from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.kinds import DELAY
-from dynid.actuators.motion import CommandedMotion, compared, stretches_of
+from dynid.actuators.motion import CommandedMotion, stretches_of
+from dynid.actuators.motion_errors import MotionError, fit_followers, motion_error
 from dynid.actuators.servo_equations import Search, ServoEquations, search_servos
-from dynid.actuators.servo_knowledge import SIGNED, Knowledge, OpenDirection, judge_knowledge
+from dynid.actuators.servo_knowledge import SIGNED, OpenDirection, judge_knowledge
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.arrays import Floats
 from dynid.checks import as_number
-from dynid.diagnosis.commands import STEP_S, USUAL_S
-from dynid.diagnosis.log_changes import HALF
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.robot.model import Robot
 
-USABLE = 0.5
-"""Share of the error of the commands themselves above which a simulated motion is of no use. Convention: half."""
-MANY_NOISES = 10.0
-"""Error of a simulated motion over the noise of its encoders from which on something is missing in the model.
-Convention: planted servos reach 1; the real logs of xl330 in docs/servos.md lie above it."""
 FOLDS = 3
 """Parts of a single motion, and groups of several, that are predicted from the others. Convention."""
-
-
-@dataclass(frozen=True, slots=True)
-class MotionError:
-    """How far a simulated motion is from the measured one."""
-
-    name: str
-    mean_absolute: float
-    """Mean of the absolute error over samples and joints [rad or m]."""
-    rms: float
-    """Root of the mean squared error over samples and joints [rad or m]."""
-    sum_of_squares: float
-    """Mean over time of the sum over joints of the squared error [rad^2 or m^2]."""
-    command_rms: float
-    """The same root for "the joint is where it was commanded" [rad or m]."""
-    follower_rms: float
-    """The same root for joints that merely follow: ``a + g u(t - lag)``, with the offset, gain and lag of each joint
-    that explain the motions of the fit best [rad or m]."""
-    trained: bool
-    """Whether the parameters were fitted to this motion."""
-    worst: str
-    """Joint with the largest error."""
-    noise: float
-    """Noise of the encoders, rms over joints: from the third differences of the readings and their steps [rad or m]."""
-    unit: str = "rad"
-    """Unit of the positions: rad, m, or "rad or m" where joints of both kinds are summed as they are."""
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether it is at most half as far away as the commands, and leaves at most half of the squares of followers.
-
-        A simulated motion that is as near to the encoders as their noise is usable, too.
-        """
-        follower = float(np.sqrt(HALF)) * self.follower_rms
-        return self.rms <= max(min(USABLE * self.command_rms, follower), 2.0 * self.noise)
-
-    @property
-    def finding(self) -> Finding | None:
-        """Why the law does not fit, if so."""
-        if self.is_usable and (self.noise == 0.0 or self.rms <= MANY_NOISES * self.noise):
-            return None
-        message = f"simulated motions are off by {self.rms:.3g} {self.unit} rms, "
-        if self.is_usable:
-            message += f"{self.rms / self.noise:.3g} times the noise"
-        elif self.rms > USABLE * self.command_rms:
-            message += f"the commands themselves by {self.command_rms:.3g} {self.unit}"
-        else:
-            message += f"joints that merely follow late and scaled by {self.follower_rms:.3g} {self.unit}"
-        return Finding(
-            code="law-misfit",
-            severity="warning" if self.is_usable else "error",
-            where=self.name,
-            message=f"{message}; most of all {self.worst}",
-            remedy="The law, its gains (per radian or metre) or its terms miss something; intervals may be too narrow."
-            if self.is_usable
-            else "Do not use the values: check the law, its gains (per radian or metre), which joint and axis each "
-            "column belongs to, and that commands and positions are not exchanged.",
-            evidence={"rms": self.rms, "commands' rms": self.command_rms, "noise of the encoders": self.noise},
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -117,6 +51,8 @@ class ActuatorEstimate:
     """Correlation of errors from sample to sample that was filtered out before squares were summed."""
     errors: tuple[MotionError, ...]
     """Errors of the simulated motions, trained ones first."""
+    followers: Floats
+    """(3, n) offset, gain and lag of joints that merely follow, see `motion_errors.fit_followers`."""
     reach: Floats
     """(n, 2) smallest and largest measured positions of all motions, in the description's coordinates [rad or m]."""
     iterations: int
@@ -139,12 +75,7 @@ class ActuatorEstimate:
     @property
     def error(self) -> MotionError:
         """The root mean square over the motions that were not fitted, or over all where there are none."""
-        judged = [error for error in self.errors if not error.trained] or self.errors
-        names = ("rms", "command_rms", "follower_rms", "noise")
-        means: dict[str, Any] = {
-            name: float(np.sqrt(np.mean([getattr(error, name) ** 2 for error in judged]))) for name in names
-        }
-        return replace(max(judged, key=lambda error: error.rms), **means)
+        return MotionError.mean([error for error in self.errors if not error.trained] or self.errors)
 
     @property
     def is_usable(self) -> bool:
@@ -282,14 +213,18 @@ def predict_parts(model: ServoModel, motions: Sequence[CommandedMotion]) -> tupl
     errors = []
     for fold in range(min(FOLDS, len(pieces))):
         equations, found = fit_values(model, [piece for k, piece in enumerate(pieces) if k % FOLDS != fold])
-        errors += _motion_errors(model, found.values, equations.motions, stretches_of(pieces[fold::FOLDS]))
-    return tuple(error for error in errors if not error.trained)
+        followers = fit_followers(equations.motions)
+        errors += [
+            motion_error(model, found.values, motion, followers, trained=False)
+            for motion in stretches_of(pieces[fold::FOLDS])
+        ]
+    return tuple(errors)
 
 
 def _judge(equations: ServoEquations, found: Search, held_out: Sequence[CommandedMotion]) -> ActuatorEstimate:
     """The estimate with its covariance, open directions and errors."""
     model, values = equations.model, found.values
-    known: Knowledge = judge_knowledge(equations, values)
+    known, followers = judge_knowledge(equations, values), fit_followers(equations.motions)
     covariance, std = known.covariance, known.std
     if not found.converged:  # where a search merely stopped, the curvature says nothing of the distance to the truth
         covariance, std = np.full_like(covariance, np.nan), np.full_like(std, np.inf)
@@ -304,7 +239,12 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
             for name, which in (("at_bound", known.at_bound), ("binding", known.binds), ("biased", known.biased))
         },
         correlation=equations.correlation,
-        errors=tuple(_motion_errors(model, values, equations.motions, held_out)),
+        errors=tuple(
+            motion_error(model, values, motion, followers, trained=trained)
+            for group, trained in ((equations.motions, True), (held_out, False))
+            for motion in group
+        ),
+        followers=followers,
         reach=_reach(model, values, (*equations.motions, *held_out)),
         iterations=found.iterations,
         converged=found.converged,
@@ -317,78 +257,6 @@ def _reach(model: ServoModel, values: Floats, motions: Sequence[CommandedMotion]
     highs = np.max([motion.position.max(axis=0) for motion in motions], axis=0)
     zeros = model.table(values).get("zero", np.zeros(model.dof))
     return np.stack([lows - zeros, highs - zeros], axis=1)
-
-
-def _motion_errors(
-    model: ServoModel, values: Floats, train: Sequence[CommandedMotion], held_out: Sequence[CommandedMotion]
-) -> list[MotionError]:
-    """How far simulated motions are from measured ones: those of the fit, then others.
-
-    Raises:
-        EstimationError: A simulated motion runs away.
-    """
-    followers = _fit_followers(train)
-    return [_motion_error(model, values, motion, followers, True) for motion in train] + [
-        _motion_error(model, values, motion, followers, False) for motion in held_out
-    ]
-
-
-def _motion_error(
-    model: ServoModel, values: Floats, motion: CommandedMotion, followers: Floats, trained: bool
-) -> MotionError:
-    offset, gain, lags = followers
-    error, lag, rest = (
-        compared(motion.position - other, motion.counted)
-        for other in (
-            simulate_servos(model, values, motion), motion.command, offset + gain * _late_command(motion, lags)
-        )
-    )  # fmt: skip
-    counts = np.maximum(1, motion.counts)
-    total = float(counts.sum())
-    return MotionError(
-        name=motion.name,
-        mean_absolute=float(np.abs(error).sum() / total),
-        rms=float(np.sqrt(np.sum(error**2) / total)),
-        sum_of_squares=float(np.sum(np.sum(error**2, axis=0) / counts)),
-        command_rms=float(np.sqrt(np.sum(lag**2) / total)),
-        follower_rms=float(np.sqrt(np.sum(rest**2) / total)),
-        trained=trained,
-        worst=motion.joint_names[int(np.argmax(np.sum(error**2, axis=0)))],
-        noise=float(np.sqrt(np.mean([_noise(column) ** 2 for column in motion.position.T]))),
-        unit=model.unit,
-    )
-
-
-def _fit_followers(motions: Sequence[CommandedMotion]) -> Floats:
-    """(3, n) offset [rad or m], gain and lag [s] with which each joint follows its commands: ``a + g u(t - lag)``."""
-    q = np.concatenate([motion.position for motion in motions])
-    weight = np.concatenate([compared(np.ones_like(motion.position), motion.counted) for motion in motions])
-    weight /= np.maximum(weight.sum(axis=0), 1.0)
-    least, found = np.full(q.shape[1], np.inf), np.zeros((3, q.shape[1]))
-    for lag in np.arange(USUAL_S[0], USUAL_S[1], STEP_S):
-        u = np.concatenate([_late_command(motion, np.full(q.shape[1], lag)) for motion in motions])
-        mean_u, mean_q = (weight * u).sum(axis=0), (weight * q).sum(axis=0)
-        along, size = ((weight * (u - mean_u) * x).sum(axis=0) for x in (q, u))
-        gain = np.maximum(along, 0.0) / np.maximum(size, 1e-300)
-        left = (weight * (q - mean_q - gain * (u - mean_u)) ** 2).sum(axis=0)
-        found = np.where(left < least, [mean_q - gain * mean_u, gain, np.full_like(gain, lag)], found)
-        least = np.minimum(least, left)
-    return found
-
-
-def _late_command(motion: CommandedMotion, lags: Floats) -> Floats:
-    """(N, n) the commands some time before, each joint's by its lag (n,)."""
-    rows = [np.searchsorted(motion.time, motion.time - lag, side="right") - 1 for lag in lags]
-    return np.take_along_axis(motion.command, np.maximum(np.stack(rows, axis=1), 0), axis=0)
-
-
-def _noise(position: Floats) -> float:
-    """Noise of one encoder: its third differences where the joint moves smoothly, and the size of its steps."""
-    if position.size < 4:
-        return 0.0
-    third = float(np.median(np.abs(np.diff(position, 3)))) / norm.ppf(0.75) / np.sqrt(20.0)
-    steps = np.diff(np.unique(position))
-    return float(np.hypot(third, steps.min(initial=np.inf) / np.sqrt(12.0) if steps.size else 0.0))
 
 
 def _same(one: CommandedMotion, other: CommandedMotion) -> bool:

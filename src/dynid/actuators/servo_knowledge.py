@@ -116,21 +116,19 @@ class Blocks:
         motion = np.repeat(np.arange(len(lengths)), counts)
         return cls(A, g, motion, float(squares.sum()) / max(1, freedom))
 
-    def covariance(self, kept: Bools) -> tuple[Floats, float]:
-        """(P, P) covariance of some entries, zero for the others, and the usual excess over independent errors."""
-        rows = np.ix_(kept, kept)
-        A, found = self.A.sum(axis=0)[rows], np.zeros(self.A.shape[1:])
-        found[rows] = self.variance * told_inverse(A)
-        own = np.diagonal(found)[kept]
-        most, groups = own, [np.arange(len(self.A)), self.motion]
-        for group in groups if self.motion[-1] + 1 >= FEWEST_MOTIONS else groups[:1]:
-            blocks = [self.A[group == b].sum(axis=0)[rows] for b in np.unique(group)]
-            scores = [self.g[group == b].sum(axis=0)[kept] for b in np.unique(group)]
-            most = np.maximum(most, left_out_variances(A, blocks, scores))
+    def covariance(self) -> tuple[Floats, float]:
+        """(P, P) covariance of the entries, and the usual excess of their variances over those of independent errors."""
+        found = self.variance * told_inverse(self.A.sum(axis=0))
+        own = np.diagonal(found)
+        most, some = own, own > 0.0
+        for group in (np.arange(len(self.A)), self.motion):
+            parts = [group == b for b in np.unique(group)]
+            if len(parts) >= FEWEST_MOTIONS:
+                sums = ([x[part].sum(axis=0) for part in parts] for x in (self.A, self.g))
+                most = np.maximum(most, left_out_variances(self.A.sum(axis=0), *sums))
         most = np.minimum(most, own / NO_SIGNAL)  # of what has no effect both are rounding errors
-        factor = np.sqrt(most / np.where(own > 0.0, own, np.inf), where=own > 0.0, out=np.ones(len(own)))
-        found[rows] *= np.outer(factor, factor)
-        return found, float(np.median(factor[own > 0.0] ** 2)) if (own > 0.0).any() else 1.0
+        factor = np.sqrt(np.divide(most, own, where=some, out=np.ones(len(own))))
+        return found * np.outer(factor, factor), float(np.median(factor[some] ** 2)) if some.any() else 1.0
 
 
 def left_out_variances(A: Floats, blocks: Sequence[Floats], scores: Sequence[Floats]) -> Floats:
@@ -142,8 +140,6 @@ def left_out_variances(A: Floats, blocks: Sequence[Floats], scores: Sequence[Flo
         scores: (P,) ``J' residuals`` of each at the solution.
     """
     B = len(blocks)
-    if B < FEWEST_MOTIONS:
-        return np.zeros(len(A))
     moves = np.array([-told_inverse(A - block) @ score for block, score in zip(blocks, scores, strict=True)])
     spread = (B - 1.0) / B * np.sum((moves - moves.mean(axis=0)) ** 2, axis=0)
     return np.asarray(spread * (t.ppf(0.975, B - 1) / norm.ppf(0.975)) ** 2)
@@ -186,22 +182,19 @@ def hidden_directions(entries: Sequence[Entry], A: Floats) -> list[OpenDirection
 def judge_knowledge(equations: ServoEquations, values: Floats) -> Knowledge:
     """What the motions tell of the entries at a solution (P,).
 
-    A value at a bound is no estimate: it counts as free where the others are judged. Zero, for what cannot be negative,
-    is knowledge as long as the data do not want it to be negative.
+    A value at a bound is no estimate: it counts as free where the others are judged, and the distance by which its
+    release would move them is added. So it is with zero, for what cannot be negative: a stated gain may be wrong.
     """
     entries, (lower, upper) = equations.model.entries, equations.model.bounds
     at_bound = (values <= lower) | (values >= upper)
     blocks = Blocks.of(equations, values)
-    A, pull = blocks.A.sum(axis=0), np.where(at_bound, blocks.g.sum(axis=0), 0.0)
-    move = told_inverse(A) @ pull
-    beyond = np.abs(move) > norm.ppf(0.975) * np.sqrt(np.diagonal(blocks.covariance(np.ones_like(at_bound))[0]))
-    negative = np.array([entry.kind in SIGNED for entry in entries])
-    kept = ~at_bound | (beyond | negative | (lower != 0.0) | (values > 0.0))
-    covariance, excess = blocks.covariance(kept)
-    move[kept] = told_inverse(A[np.ix_(kept, kept)]) @ pull[kept]
-    covariance += np.outer(move, move) * np.outer(kept, kept)
+    A, (covariance, excess) = blocks.A.sum(axis=0), blocks.covariance()
+    move = told_inverse(A) @ np.where(at_bound, blocks.g.sum(axis=0), 0.0)
     directions = hidden_directions(entries, A)
     named = {name for direction in directions for name in direction.names}
+    shown = np.array([entry.name not in named for entry in entries])
+    beyond = shown & (np.abs(move) > norm.ppf(0.975) * np.sqrt(np.diagonal(covariance)))
+    covariance = covariance + np.outer(move, move)
     size = np.where(at_bound, np.inf, _plausible_sizes(entries, values))
     vague = [
         k for k in np.flatnonzero(np.sqrt(np.diagonal(covariance)) > size).tolist() if entries[k].name not in named

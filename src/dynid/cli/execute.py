@@ -55,7 +55,7 @@ def execute(task: str, title: str, show: Callable[[Any], Screen], given: Mapping
 
     told: list[Finding] = []
     try:
-        made = make_task(resolve_name(task), given)
+        made = make_task(resolve_name(task).chosen(given), given)
         with progress(title) as advance:
             result = run(made, _request(given), progress=advance, notice=told.append)
     except DynidError:

@@ -1,9 +1,12 @@
-"""Identify servos from logs of commands and encoders, in a run folder or without one: what ``dynid actuate`` does."""
+"""Identify servos from logs of commands and encoders, and judge them on others.
+
+This is what ``dynid actuate`` does, and ``dynid validate`` with a folder that it wrote.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,28 +16,37 @@ import numpy as np
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
 from dynid.actuators.kinds import milli
 from dynid.actuators.motion import CommandedMotion, stretches_of
+from dynid.actuators.motion_errors import MotionError, motion_error
 from dynid.actuators.recorded_motion import commanded_motion, lost_samples
 from dynid.actuators.servo_files import read_servo_model
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos, predict_parts
+from dynid.actuators.servo_model import ServoModel, ServoParameter
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.signals import check_clock, check_limits
-from dynid.errors import ArgumentError, DataError, ExportError
+from dynid.errors import ArgumentError, DataError, DynidError, ExportError
 from dynid.export.servo_config import isaac_actuators
 from dynid.export.servo_robot import FileNotes, ServoFile, notes_text, write_servo_mjcf, write_servo_urdf
+from dynid.files.small_files import read_json
 from dynid.findings import Finding
 from dynid.links.given_data import check_copies
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
-from dynid.logs.joint_order import column_order
+from dynid.logs.joint_order import column_order, named_joints
 from dynid.logs.lerobot import is_lerobot, read_lerobot
-from dynid.logs.reading import read_recording
+from dynid.logs.reading import log_digest, read_recording
 from dynid.logs.recording import Recording
-from dynid.plain_data import json_values
+from dynid.plain_data import from_plain, json_values, to_plain
+from dynid.report.html_blocks import Bullets, Rows, Text
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.servo_sections import servo_page
+from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
+from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.runs.protocol import Desk, Task, pick
-from dynid.runs.run_folder import RunFolder
+from dynid.runs.run_folder import RunFolder, read_run
+from dynid.tables import Table
+from dynid.terms.coupling import Coupling
 
 SHORTEST = 200
 """Samples of a single recording from which on parts of it are predicted from the others (convention)."""
@@ -53,6 +65,8 @@ class ActuatorRun:
     """The motions that the model was judged by, in words."""
     shown: Sequence[CommandedMotion]
     """Stretches that the report draws."""
+    tried: Sequence[CommandedMotion]
+    """The motions that the model was judged by."""
 
     def to_json(self) -> dict[str, Any]:
         """Contents of ``servos.json``: None for what is not known."""
@@ -62,6 +76,8 @@ class ActuatorRun:
             "verdict": self.verdict,
             "usable": found.is_usable,
             "law": type(found.model.law).__name__,
+            "model": to_plain(replace(found.model, robot=replace(found.model.robot.with_terms(), source=None)), SAVED),
+            "followers": to_plain(found.followers, ()),
             "parameters": [
                 pick(e, "name", "kind", "unit", "lower", "upper")
                 | {"joints": [names[j] for j in e.joints], "value": float(value), "std": json_values(std),
@@ -80,15 +96,139 @@ class ActuatorRun:
     @property
     def verdict(self) -> str:
         """Whether the model is usable, as one sentence."""
-        mean, unit = self.found.error, milli(self.found.model.unit)
-        told = f"{self.judged} are predicted to {1e3 * mean.rms:.3g} {unit} rms"
-        told += f"; the commands themselves are off by {1e3 * mean.command_rms:.3g} {unit}"
-        return f"{'usable' if self.found.is_usable else 'NOT USABLE'}: {told}"
+        return _verdict(self.found.is_usable, self.judged, self.found.error)
+
+    @property
+    def scope(self) -> str:
+        """Of which motions the error is told."""
+        return scope_of(self.tried, self.found.model.unit)
 
     @property
     def exit_code(self) -> int:
         """0, or 1 where the values are of no use."""
         return int(not self.found.is_usable)
+
+
+def _verdict(usable: bool, judged: str, error: MotionError) -> str:
+    unit = milli(error.unit)
+    told = f"{judged} are predicted to {1e3 * error.rms:.3g} {unit} rms"
+    told += f"; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
+    return f"{'usable' if usable else 'NOT USABLE'}: {told}"
+
+
+def scope_of(motions: Sequence[CommandedMotion], unit: str) -> str:
+    """Of which motions an error is told, as a sentence: drives that are asked for more may saturate."""
+    step, behind = (
+        max(float(np.abs(x).max(initial=0.0)) for x in each)
+        for each in zip(*((np.diff(m.command, axis=0), m.command - m.position) for m in motions), strict=True)
+    )
+    return (f"Told for commands that change by at most {step:.3g} {unit} at once and are at most {behind:.3g} {unit} "
+            "ahead of the joints; larger steps may be predicted worse.")  # fmt: skip
+
+
+SAVED = (Robot, Link, Joint, JointLimits, Inertia, Coupling, ServoModel, ServoParameter, PositionLaw, MotorLaw)
+"""Types that ``servos.json`` may hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ServoCheck:
+    """Saved servos, judged on logs that they were not fitted to."""
+
+    model: ServoModel
+    errors: tuple[MotionError, ...]
+    findings: tuple[Finding, ...]
+    scope: str
+    """Of which motions the error is told."""
+
+    @property
+    def error(self) -> MotionError:
+        """The root mean square over the motions."""
+        return MotionError.mean(self.errors)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the model is usable, as one sentence."""
+        return _verdict(self.error.is_usable, "these logs", self.error)
+
+    def table(self) -> Table:
+        """The errors of every joint, rms: of the simulated motion, of the commands, of joints that merely follow."""
+        error, units = self.error, [milli(unit) for unit in self.model.robot.position_units]
+        rows = zip(error.joint_names, *(1e3 * error.joint_rms).tolist(), units, strict=True)
+        return Table.of(("joint", "predicted", "commands", "followers", "unit"), tuple(rows), digits=3)
+
+    def to_json(self) -> dict[str, Any]:
+        """Contents of ``validation.json``."""
+        motions = [pick(e, "name", "unit", "rms", "command_rms", "follower_rms") for e in self.errors]
+        findings = [finding.to_dict() for finding in self.findings]
+        usable = {"verdict": self.verdict, "usable": self.error.is_usable}
+        return {**usable, "joints": self.table().to_columns(), "motions": motions, "findings": findings}
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 where the model is of no use for these motions."""
+        return int(not self.error.is_usable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValidateServos(Task[ServoCheck]):
+    """Compare the motions that saved servos predict with those of logs that they were not fitted to."""
+
+    verb = "validate"
+    files = ("validation.json",)
+    reads = ("result", "logs", "channel_map")
+
+    result: str | Path
+    """A folder that `IdentifyServos` wrote, or its ``servos.json``."""
+    logs: Sequence[str | Path]
+    channel_map: ChannelMapSource | None = None
+
+    def check(self) -> None:
+        check_copies(self.logs)
+        folder = Path(self.result) if Path(self.result).is_dir() else Path(self.result).parent
+        used = {entry["sha256"]: entry["path"] for entry in read_run(folder)["inputs"]}
+        for log in self.logs:
+            if (digest := log_digest(log)) in used:
+                reason = f"{log} was used for the identification, as {used[digest]}"
+                raise ArgumentError(reason, remedy="Give a log that it has not seen.")
+
+    def compute(self, desk: Desk) -> ServoCheck:
+        model, followers = _read_servos(Path(self.result))
+        motions, told = _motions(self.logs, model.robot, self.channel_map)
+        errors = tuple(motion_error(model, model.start, m, followers, trained=False) for m in stretches_of(motions))
+        misfit = MotionError.mean(errors).finding
+        findings = (*told, *([] if misfit is None else [misfit]))
+        desk.findings.extend(findings)
+        return ServoCheck(model=model, errors=errors, findings=findings, scope=scope_of(motions, model.unit))
+
+    def page(self, result: ServoCheck, settings: Sequence[Chapter]) -> Page:
+        table = result.table()
+        rows = Rows(table.header, table.rows)
+        remarks = Bullets(tuple((f.severity.capitalize(), f"{f.where}: {f.sentence}") for f in result.findings))
+        chapter = Chapter("Servos on other logs", (Text(f"{result.verdict}. {result.scope}"), rows, remarks))
+        return Page.of(f"{result.model.robot.name}: servos on other logs", [chapter, *settings])
+
+
+def is_servo_run(path: str | Path) -> bool:
+    """Whether a path is a folder that ``dynid actuate`` wrote, or its ``servos.json``."""
+    return Path(path).name == "servos.json" or (Path(path) / "servos.json").is_file()
+
+
+def _read_servos(path: Path) -> tuple[ServoModel, Floats]:
+    """The model, with what was found as its first guess, and the followers (3, n).
+
+    Raises:
+        DataError: The file is damaged, or of an earlier version.
+    """
+    file, remedy = path / "servos.json" if path.is_dir() else path, "Run dynid actuate again."
+    content = read_json(file, remedy=remedy)
+    try:
+        model = from_plain(content["model"], SAVED, "model")
+        followers = np.asarray(from_plain(content["followers"], (), "followers"), dtype=float)
+        if not isinstance(model, ServoModel) or followers.shape != (3, model.dof) or not np.isfinite(followers).all():
+            raise DataError("it holds no model of servos")
+    except (DynidError, LookupError, TypeError, ValueError) as error:
+        raise DataError(f"these are no servos that can be read: {error}", path=file, remedy=remedy) from error
+    return model, followers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +281,8 @@ class IdentifyServos(Task[ActuatorRun]):
         findings = (*told, *more, *_massless(self.robot), *found.findings)
         desk.findings.extend(findings)
         shown = stretches_of(others or motions)[:3]
-        return ActuatorRun(found=found, findings=findings, motions=motions, judged=judged, shown=shown)
+        tried = others or motions
+        return ActuatorRun(found=found, findings=findings, motions=motions, judged=judged, shown=shown, tried=tried)
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
         written, stated = [], _with_gains(result.found, result.motions)
@@ -183,14 +324,39 @@ def _motions(
         checks = (check_clock(recording), _check_reach(recording, robot), check_commands(recording))
         found = [finding for check in checks for finding in check]
         doubts = [finding for finding in found if finding.severity == "warning" and finding.code != "gap"]
-        wrong = [finding for finding in found if finding.severity == "error"]
+        wrong = _by_message(finding for finding in found if finding.severity == "error")
         if wrong:
             reason = "; ".join(finding.sentence.removesuffix(".") for finding in wrong)
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
         motions.append(commanded_motion(recording, robot, name))
-        told += [replace(f, where=f"{name}, {f.where}") for f in (*recording.findings, *doubts)]
+        mine = (*recording.findings, *_pairing(recording, robot), *_by_message(doubts))
+        told += [replace(finding, where=f"{name}, {finding.where}") for finding in mine]
         told += lost_samples(motions[-1])
     return tuple(motions), tuple(told)
+
+
+def _by_message(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings of one code and place as one that names their joints, with the message of the first."""
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault((one.code, one.where, one.remedy), []).append(one)
+    return [
+        one if not more else
+        replace(one, joint=None, message=f"{', '.join(str(f.joint) for f in (one, *more))}: {one.message}")
+        for one, *more in groups.values()
+    ]  # fmt: skip
+
+
+def _pairing(recording: Recording, robot: Robot) -> Iterator[Finding]:
+    """How the joints of a log were paired with the robot's, where no name tells."""
+    names = recording.joint_names
+    if names == robot.joint_names or any(joint is not None for joint in named_joints(names, robot)):
+        return
+    pairs = ", ".join(f"{own} = {joint}" for own, joint in zip(names, robot.joint_names, strict=False))
+    yield Finding(
+        code="joint-order", severity="warning", where="joints", message=f"paired with the robot by order: {pairs}",
+        remedy="Check them: no name of the log is one of the robot's.",
+    )  # fmt: skip
 
 
 def _recordings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -63,6 +63,11 @@ class Task(ABC, Generic[Result]):
     """Names of the files that the run writes beside report and recipe; the first one holds the numbers."""
     reads: ClassVar[tuple[str, ...]] = ()
     """Fields whose files are listed with their digests. A task may have a field ``recipe``, its settings."""
+
+    @classmethod
+    def chosen(cls, given: Mapping[str, Any]) -> type[Task[Any]]:
+        """The task for the parameters of a command: usually this one."""
+        return cls
 
     def check(self) -> None:
         """Refuse arguments that exclude each other, before a folder is made."""

@@ -23,6 +23,7 @@ from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.report import identification_page
 from dynid.robot.model import Robot
+from dynid.runs.actuator_run import ValidateServos, is_servo_run
 from dynid.runs.protocol import Desk, Task
 from dynid.runs.run_folder import read_run
 
@@ -71,6 +72,16 @@ class Validate(Task[ValidationRun]):
     """As for `dynid.runs.Identify`."""
     time: str | None = None
     trim_s: float | None = None
+
+    @classmethod
+    def chosen(cls, given: Mapping[str, Any]) -> type[Task[Any]]:
+        """The task for a folder: servos are judged by their positions, without a recipe."""
+        if not is_servo_run(given["result"]):
+            return cls
+        names = ("rows", "time", "trim_s", "limit_percent", "recipe_file", "settings")
+        if odd := [name for name in names if given.get(name)]:
+            raise ArgumentError(f"{odd[0]} has no effect on servos", remedy="Leave it out.")
+        return ValidateServos
 
     def check(self) -> None:
         check_copies(self.logs)

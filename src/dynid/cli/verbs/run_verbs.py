@@ -37,7 +37,7 @@ from dynid.tables import Table
 
 if TYPE_CHECKING:
     from dynid.links.validation import Validation
-    from dynid.runs.actuator_run import ActuatorRun
+    from dynid.runs.actuator_run import ActuatorRun, ServoCheck
     from dynid.runs.drift_run import Drift
     from dynid.runs.fleet_run import FleetRun
     from dynid.runs.identification_run import IdentificationRun
@@ -121,15 +121,24 @@ def identify(run: IdentificationRun) -> Screen:
     examples=[
         "dynid validate result/ run9.csv --map map.toml",
         "dynid validate result/ run9.csv --map map.toml --limit 5 --out proof",
+        "dynid validate servos/ log9.csv --map map.toml",
     ],
 )  # fmt: skip
-def validate(run: ValidationRun) -> Screen:
+def validate(run: ValidationRun | ServoCheck) -> Screen:
     """Validate a saved result on held-out logs.
 
-    RESULT is a folder that dynid identify wrote, or its result.json. The exit code is 1 if the validation fails.
+    RESULT is a folder that dynid identify or dynid actuate wrote, or its result.json or servos.json. The exit code is 1
+    if the validation fails.
     """
-    verdict = run.verdict
+    from dynid.runs.actuator_run import ServoCheck
+
     (result, chart), (log, *_) = _given("result", "channel_map"), _given("logs")[0]
+    if isinstance(run, ServoCheck):
+        good = run.error.is_usable
+        commands = [] if good else [f"dynid inspect {log}"]
+        return Screen(verdict=run.verdict, good=good, tables=[run.table()], findings=run.findings, files=[run.scope],
+                      commands=commands)  # fmt: skip
+    verdict = run.verdict
     by_log = [verdict.log_table()] if len(verdict.by_log) > 1 else []
     return Screen(
         verdict=_verdict(verdict),
@@ -215,7 +224,9 @@ def actuate(run: ActuatorRun) -> Screen:
         tables=[rows],
         findings=[*run.findings, *(Finding(code="open-parameters", severity="warning", where="values", message=line)
                                    for line in is_open)],
-        commands=[*([better] if is_open or not good else []), *([] if out or not good else [keep])],
+        files=[run.scope],
+        commands=[better] if not good else [f"dynid validate {out} NEW_LOG{chart}" if out else keep,
+                                            *([better] if is_open else [])],
     )  # fmt: skip
 
 
