@@ -117,7 +117,7 @@ class Blocks:
         return cls(A, g, motion, float(squares.sum()) / max(1, freedom))
 
     def covariance(self) -> tuple[Floats, float]:
-        """(P, P) covariance of the entries, and the usual excess of their variances over those of independent errors."""
+        """(P, P) covariance of the entries, and by how much their variances usually exceed those of independent errors."""
         found = self.variance * told_inverse(self.A.sum(axis=0))
         own = np.diagonal(found)
         most, some = own, own > 0.0
