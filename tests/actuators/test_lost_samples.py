@@ -39,7 +39,7 @@ ALL = np.arange(len(MOTION.time))
 
 def test_a_gap_cuts_the_motion() -> None:
     errors, told = _fit(_recording(np.flatnonzero((MOTION.time < 1.5) | (MOTION.time > 3.2))))
-    assert told == ["None there are no rows from 1.495 to 3.205 s"]
+    assert told == ["None there are no rows, or no commands, from 1.495 to 3.205 s"]
     assert np.abs(errors).max() < 0.1
 
 
@@ -48,6 +48,16 @@ def test_a_missing_reading_counts_for_nothing_and_its_command_stays() -> None:
     q[200:300, 0] = np.nan
     errors, told = _fit(_recording(ALL, q))
     assert told == [f"{MODEL.robot.joint_names[0]} 100 readings are missing, between 1 and 1.495 s"]
+    assert np.abs(errors).max() < 0.05
+
+
+def test_rows_without_commands_cut_the_motion() -> None:
+    """One joint's commands are missing for half a second: what the drives did then is not simulated."""
+    sent = MOTION.command.copy()
+    sent[200:300, 1] = np.nan
+    recording = Recording(time=MOTION.time, q=MOTION.position, commands=Commands(time=MOTION.time, position=sent))
+    errors, told = _fit(recording)
+    assert told == ["None there are no rows, or no commands, from 0.995 to 1.5 s"]
     assert np.abs(errors).max() < 0.05
 
 

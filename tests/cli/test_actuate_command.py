@@ -92,6 +92,48 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
     assert (tmp_path / "again" / "servos.json").read_bytes() == (out / "servos.json").read_bytes()
 
 
+def test_a_folder_is_validated_on_another_log(folder: Path, tmp_path: Path) -> None:
+    """Errors by joint and a verdict; commands and positions exchanged, or joints crossed, fail."""
+    out, chart = tmp_path / "servos", str(folder / "map.toml")
+    code, output = _run(folder, "log1.csv", "--law", "law.toml", "--out", str(out))
+    assert code == 0, output
+
+    def validate(log: str, *more: str) -> tuple[int, str]:
+        done = CliRunner().invoke(main, ["validate", str(out), log, "--map", chart, *more])
+        return done.exit_code, done.output
+
+    code, output = validate(str(folder / "log2.csv"), "--json")
+    assert code == 0, output
+    content = json.loads(output)
+    assert content["joints"]["joint"] == ["first", "second"]
+    assert max(content["joints"]["predicted"]) < 0.4  # mrad
+    rows = (folder / "log2.csv").read_text().replace("first", "third").replace("second", "first")
+    (tmp_path / "crossed.csv").write_text(rows.replace("third", "second"))
+    code, output = validate(str(tmp_path / "crossed.csv"))
+    assert code == 1, output
+    assert "NOT USABLE: these logs" in output
+    assert validate(str(folder / "log1.csv"))[0] == 2
+    assert validate(str(folder / "log2.csv"), "--rows", "0:100")[0] == 2
+    content = json.loads((out / "servos.json").read_text())
+    content["model"]["law"]["kp"] = "much"
+    (out / "servos.json").write_text(json.dumps(content))
+    code, output = validate(str(folder / "log2.csv"))
+    assert (code, "no servos that can be read" in output) == (3, True), output
+
+
+def test_joints_without_a_known_name_are_paired_by_order(folder: Path, tmp_path: Path) -> None:
+    names = {"first": "m_pan", "second": "m_lift"}
+    log, chart = (folder / "log1.csv").read_text(), MAP
+    for name, other in names.items():
+        log, chart = log.replace(name, other), chart.replace(name, other)
+    (tmp_path / "log.csv").write_text(log)
+    (tmp_path / "map.toml").write_text(f"joints = {json.dumps(list(names.values()))}\n{chart}")
+    words = ["actuate", str(folder / "arm.urdf"), str(tmp_path / "log.csv"), "--law", str(folder / "law.toml")]
+    done = CliRunner().invoke(main, [*words, "--map", str(tmp_path / "map.toml"), "--json"])
+    told = [one["message"] for one in json.loads(done.stdout)["findings"] if one["code"] == "joint-order"]
+    assert told == ["paired with the robot by order: m_pan = first, m_lift = second"]
+
+
 def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "commands"
     words = ["excite", str(folder / "arm.urdf"), "--method", "commands", "--out", str(out)]

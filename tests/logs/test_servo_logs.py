@@ -152,6 +152,14 @@ def test_lerobot_actions_are_commands(tmp_path: Path) -> None:
     assert runs[1].commands is not None
     np.testing.assert_allclose(runs[1].commands.position, np.radians(rows[10:] + 1.0))
     np.testing.assert_allclose(runs[1].q, np.radians(rows[10:]))
+    feature["names"] = ["joint1.pos", "gripper.pos", "joint3.pos"]  # a gripper is a percentage, no angle
+    (tmp_path / "meta" / "info.json").write_text(json.dumps(info))
+    arm = read_lerobot(tmp_path, unit="deg")[0]
+    np.testing.assert_allclose(arm.q, np.radians(rows[:10, [0, 2]]))
+    assert (arm.joint_names, [finding.code for finding in arm.findings]) == (("joint1", "joint3"), ["unit"])
+    proposal = inspect_log(tmp_path)
+    assert 'columns = ["observation.state[0]", "observation.state[2]"]' in proposal.toml
+    assert any("percentage" in note for note in proposal.notes)
     info["features"]["action"] = {"dtype": "float32", "shape": [4], "names": None}  # type: ignore[index]
     (tmp_path / "meta" / "info.json").write_text(json.dumps(info))
     assert read_lerobot(tmp_path, unit="deg")[0].commands is None

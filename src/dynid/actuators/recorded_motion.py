@@ -28,7 +28,8 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
     """The commands and readings of a recording, in the order of the robot's joints.
 
     A missing reading counts for nothing; the commands of its row stay. A missing command is the one before it, or on
-    the straight line where such lines join the commands. `CommandedMotion.stretches` cuts the motion at long gaps.
+    the straight line where such lines join the commands; rows without commands for long are left out.
+    `CommandedMotion.stretches` cuts the motion at long gaps.
     Commands on a clock of their own are averaged over the time until the next reading, or interpolated where straight
     lines join them, so that a delay counts from the time of the command.
 
@@ -38,7 +39,7 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
         name: A name for reports; the recording's source by default.
 
     Raises:
-        DataError: The recording has no commands, misses them for long, or its gains change during the motion.
+        DataError: The recording has no commands, or its gains change during the motion.
 
     Example:
         >>> commands = dynid.logs.Commands(time=ticks, position=sent)
@@ -61,9 +62,11 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
     sent = commands.columns(order)
     q, dq, last = recording.q[:, order], recording.dq, _sent_rows(sent, recording.time)
     told = np.isfinite(sent.position[last])
-    _check_gaps(recording, np.asarray(told.all(axis=1)))
     usable = np.isfinite(recording.time) & (np.cumsum(told, axis=0) > 0).all(axis=1)
     usable &= np.concatenate([[True], np.diff(recording.time) > 0.0])
+    known = np.flatnonzero(usable & told.all(axis=1))
+    for k in np.flatnonzero((np.diff(known) > 1) & (np.diff(recording.time[known]) > LONGEST_S)):
+        usable[known[k] + 1 : known[k + 1]] = False
     usable &= np.cumsum(usable & np.isfinite(q).all(axis=1)) > 0  # the motion starts from a reading of every joint
     rows, time = last[usable], recording.time[usable]
     return CommandedMotion(
@@ -85,19 +88,6 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
 def _sent_rows(sent: Commands, time: Floats) -> NDArray[np.int64]:
     """(N,) the command that was the last at each time."""
     return np.clip(np.searchsorted(sent.time, time, side="right") - 1, 0, None)
-
-
-def _check_gaps(recording: Recording, told: NDArray[np.bool_]) -> None:
-    """Refuse a recording whose commands are missing for long between others: what the drives did then is not known."""
-    times = recording.time[told & np.isfinite(recording.time)]
-    silent = np.searchsorted(recording.time[~told], times)  # rows without a command before each row with one
-    lost = (np.diff(times) > LONGEST_S) & (np.diff(silent) > 0)
-    if lost.any():
-        at = int(np.argmax(lost))
-        raise DataError(
-            f"commands are missing from {times[at]:.4g} to {times[at + 1]:.4g} s of '{recording.source}'",
-            remedy="Cut the log there, into two files: a simulated motion cannot go on without commands.",
-        )
 
 
 def _column_at(own: Floats, column: Floats, time: Floats, held: bool) -> Floats:
@@ -128,7 +118,7 @@ def lost_samples(motion: CommandedMotion) -> Iterator[Finding]:
         shown += f" and {gaps.size - MOST_PLACES} more" if gaps.size > MOST_PLACES else ""
         yield Finding(
             code="gap", severity="warning", where=motion.name,
-            message=f"there are no rows from {shown}",
+            message=f"there are no rows, or no commands, from {shown}",
             remedy="Handled: the motion is cut there, and each stretch starts from a reading of its own.",
             evidence={"gaps": gaps.size, "time lost [s]": float(steps[gaps].sum())},
         )  # fmt: skip

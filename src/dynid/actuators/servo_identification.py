@@ -13,7 +13,7 @@ from dynid.actuators.kinds import DELAY
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.motion_errors import MotionError, fit_followers, motion_error
 from dynid.actuators.servo_equations import Search, ServoEquations, search_servos
-from dynid.actuators.servo_knowledge import SIGNED, OpenDirection, judge_knowledge
+from dynid.actuators.servo_knowledge import SIGNED, OpenDirection, judge_knowledge, open_sentences
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.arrays import Floats
@@ -97,12 +97,22 @@ class ActuatorEstimate:
                         "Check the law and its gains, or give other bounds ([lower], [upper])")
                 + "; intervals reach to the values without bounds.",
                 evidence={"values at bounds": len(self.binding)},
+                brief=f"the data want {_some(self.binding)} beyond the bounds; this biases {_some(self.biased)}",
             ))  # fmt: skip
         if still := [name for name in self.at_bound if name not in self.binding]:
             found.append(Finding(
                 code="at-bound", severity="warning", where="values",
                 message=f"these stand at their bounds and are no estimates: {self._standing(still)}",
                 remedy="Leave them out, or record motions that show them.", evidence={"values at bounds": len(still)},
+                brief=f"at their bounds, and no estimates: {_some(still)}",
+            ))  # fmt: skip
+        if self.open_directions:
+            opened = tuple(dict.fromkeys(name for direction in self.open_directions for name in direction.names))
+            found.append(Finding(
+                code="open-parameters", severity="warning", where="values",
+                message=" ".join(open_sentences(self.open_directions)), evidence={"open values": len(opened)},
+                remedy="Record motions at other gains, loads and postures, or state what you know ([fixed]).",
+                brief=f"{len(opened)} of {len(self.names)} values are open: {_some(opened)}",
             ))  # fmt: skip
         if beyond := self.beyond_limits:
             found.append(Finding(
@@ -137,6 +147,12 @@ class ActuatorEstimate:
     def simulate(self, motion: CommandedMotion) -> Floats:
         """(N, n) readings under a motion's commands [rad or m]."""
         return np.asarray(simulate_servos(self.model, self.values, motion))
+
+
+def _some(names: Sequence[str]) -> str:
+    """Up to three of some names, and how many there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}" if names else "no other value"
 
 
 def identify_actuators(

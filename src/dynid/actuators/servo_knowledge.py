@@ -117,7 +117,7 @@ class Blocks:
         return cls(A, g, motion, float(squares.sum()) / max(1, freedom))
 
     def covariance(self) -> tuple[Floats, float]:
-        """(P, P) covariance of the entries, and by how much their variances usually exceed those of independent errors."""
+        """(P, P) covariance of the entries, and how much larger variances usually are than of independent errors."""
         found = self.variance * told_inverse(self.A.sum(axis=0))
         own = np.diagonal(found)
         most, some = own, own > 0.0
@@ -287,3 +287,20 @@ def _excess_of_limit(
 
     free = cost(equations.model.entries[place].upper)
     return lambda limit: min((cost(limit) - free) / max(variance, 1e-300), FAR)
+
+
+def open_sentences(directions: Sequence[OpenDirection]) -> list[str]:
+    """One sentence for each thing that motions leave open; the same is said once of several parameters."""
+    groups: dict[str, list[str]] = {}
+    for direction in directions:
+        if len(direction.names) == 1 and direction.at_least is None:
+            groups.setdefault(direction.note, []).append(direction.names[0])
+    sentences = []
+    for note, names in groups.items():
+        several = len(names) > 1
+        shown = f"{', '.join(names[:-1])} and {names[-1]}" if several else names[0]
+        what = f"{'are' if several else 'is'} {note}" if note else (
+            f"{'have' if several else 'has'} no effect on these motions that stands above their noise")  # fmt: skip
+        sentences.append(f"{shown} {what}.")
+    others = [direction for direction in directions if len(direction.names) > 1 or direction.at_least is not None]
+    return [*(f"{direction}." for direction in others), *sentences]

@@ -63,14 +63,13 @@ def progress(task: str) -> Iterator[Advance]:
 
 
 def show_finding(finding: Finding, *, brief: bool = False) -> None:
-    """Print a finding on the error stream: whole, or as much of it as one line of the terminal holds (brief)."""
+    """Print a finding on the error stream: whole, or without what to do about it (brief)."""
     place = (finding.log or finding.where) if finding.joint is None else finding.joint
     message = finding.message if finding.severity == "note" else finding.sentence.removeprefix(f"{place}: ")
-    text = f"{finding.severity} [{finding.code}]: {place}: {message}"
-    width = shutil.get_terminal_size().columns
-    lines = textwrap.shorten(text, width, placeholder=" ...") if brief else wrap_lines(text)
+    message = (finding.brief or finding.message) if brief else message
     colour = {"error": "red", "warning": "yellow", "note": None}[finding.severity]
-    head, _, rest = visible_text(lines).partition(" ")
+    text = f"{finding.severity} [{finding.code}]: {place}: {message}"
+    head, _, rest = visible_text(wrap_lines(text, tables=False)).partition(" ")
     click.echo(f"{click.style(head, fg=colour, bold=colour is not None)} {rest}", err=True)
 
 
@@ -143,10 +142,13 @@ class Screen:
 def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, verbose: bool) -> None:
     """Print verdict, tables, findings, files and next commands; with ``verbose`` all findings and the details, too."""
     print_verdict(screen.verdict, good=screen.good)
+    rest = "--verbose or report.html" if out else "--verbose"
     for table in screen.tables:
-        if not (verbose or isinstance(table, str)):
-            table = type(table)(table.header, table.rows[:MOST_ROWS], digits=table.digits)
-        echo(f"\n{table}")
+        if verbose or isinstance(table, str) or len(table.rows) <= MOST_ROWS:
+            echo(f"\n{table}")
+        else:
+            echo(f"\n{type(table)(table.header, table.rows[:MOST_ROWS], digits=table.digits)}")
+            echo(f"{MOST_ROWS} of {len(table.rows)}; the rest: {rest}.")
     order = ("error", "warning", "note")
     known = [*told, *(finding for finding in screen.findings if finding not in told)]
     findings = sorted(known, key=lambda finding: order.index(finding.severity))
@@ -156,7 +158,7 @@ def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, v
     for finding in shown:
         show_finding(finding, brief=not verbose)
     if shown and not verbose:
-        echo(f"{len(findings)} finding{'s' * (len(findings) > 1)} in full: --verbose{' or the report' if out else ''}.")
+        echo(f"{len(findings)} finding{'s' * (len(findings) > 1)}, and what to do: {rest}.")
     if verbose and screen.details:
         echo(f"\n{wrap_lines(screen.details)}")
     page = "" if out is None or not (out / "report.html").exists() else f"; open {out / 'report.html'} in a browser"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.logs.column_names import JointNames, quantity_in, words_of
 from dynid.logs.joint_order import other_joints, shortened
-from dynid.logs.lerobot import is_lerobot
+from dynid.logs.lerobot import GRIPPER, columns_of_joints, is_lerobot, read_info, root_of
 from dynid.logs.readers import Table
 from dynid.logs.readers.ros import bag_files
 from dynid.logs.reading import Progress, folder_contents, read_tables
@@ -89,6 +89,9 @@ def inspect_log(
     files, others = _one_run(given)
     tables = read_tables({file.name: file for file in files}, progress)
     tables, more = _same_kind(tables)
+    root = root_of(files[0])
+    joints = {} if root is None else columns_of_joints(read_info(root)["features"])
+    tables = {name: _split_features(table, joints) for name, table in tables.items()}
     columns = tuple(_describe(name, values) for table in tables.values() for name, values in table.columns.items())
     notes = _notes(tables)
     if all(len(column) == 1 for table in tables.values() for column in table.columns.values()):
@@ -98,6 +101,15 @@ def inspect_log(
     is_bag = all(table.clocks for table in tables.values())
     toml, guesses = (_from_messages if is_bag else _from_names)(tables, robot)
     return Proposal(toml=toml, guesses=tuple(guesses), columns=columns, notes=tuple(notes))
+
+
+def _split_features(table: Table, joints: Mapping[str, Sequence[str]]) -> Table:
+    """The table of a LeRobot data set with a column for each joint, in the place of features with a gripper."""
+    if not joints.keys() & table.columns.keys():
+        return table
+    single = {one: table.column(one) for name, own in joints.items() if name in table.columns for one in own}
+    columns = {name: x for name, x in (table.columns | single).items() if name not in joints and x is not None}
+    return replace(table, columns=columns, notes=(*table.notes, GRIPPER))
 
 
 def _notes(tables: Mapping[str, Table]) -> list[str]:

@@ -146,6 +146,17 @@ def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Find
     )
 
 
+def paired_by_order(names: Sequence[str], robot: Robot | None) -> list[Finding]:
+    """The finding that a log's joints are taken in their order, where it names as many and none of the robot's."""
+    if robot is None or len(names) != robot.dof or any(joint is not None for joint in named_joints(names, robot)):
+        return []
+    pairs = ", ".join(f"{own} = {joint}" for own, joint in zip(names, robot.joint_names, strict=True))
+    return [Finding(
+        code="joint-order", severity="warning", where="joints", message=f"paired with the robot by order: {pairs}",
+        remedy="Check them: no name of the log is one of the robot's.",
+    )]  # fmt: skip
+
+
 def refuse_unnamed(named: str, others: Mapping[str, Sequence[str]], robot: Robot) -> None:
     """Refuse columns that do not say their joints beside others that do, in another order than the robot's.
 
@@ -224,7 +235,7 @@ def joint_findings(
     position = picked["position"]
     in_log = [name for name in position.table.names if name in position.names]
     own = named_joints(position.names, robot)
-    found = []
+    found = paired_by_order(declared or position.joints or names_in_columns(position.names), robot)
     if any(order is not None for order in orders.values()):
         words = position.joints or (declared if len(declared) == len(position.names) else position.names)
         found.append(order_finding(words, robot, declared=True))

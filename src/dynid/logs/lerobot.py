@@ -17,9 +17,10 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.errors import DataError, LogReadError
 from dynid.files.small_files import read_json
+from dynid.findings import Finding
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
-from dynid.logs.joint_order import match_joints
+from dynid.logs.joint_order import match_joints, paired_by_order
 from dynid.logs.readers import read_table
 from dynid.logs.readers.base import Table
 from dynid.logs.recording import Recording
@@ -33,6 +34,8 @@ FEATURES = {
 }
 """Quantity -> the usual feature that holds it; what was commanded is called the reference."""
 _SI = {"position": "rad", "velocity": "rad/s", "effort": "N m"}
+GRIPPER = "the gripper is a percentage of its opening in LeRobot data sets, not an angle, and is left out"
+"""What is said of a gripper's column."""
 _PER_SECOND = {"rad": "rad/s", "deg": "deg/s"}
 
 
@@ -61,6 +64,7 @@ def read_lerobot(
 
     Raises:
         LogReadError: The folder is no such data set, or holds no numbers of the positions.
+        DataError: It has the positions of more or fewer joints than the robot; grippers do not count, see `GRIPPER`.
 
     Example:
         >>> runs = dynid.logs.read_lerobot(folder / "lerobot", robot, unit="rad")
@@ -68,7 +72,7 @@ def read_lerobot(
         (1, (601, 3))
     """
     root = Path(folder)
-    info = _info(root)
+    info = read_info(root)
     held = {quantity: name for quantity, name in features.items() if name in info["features"]}
     if "position" not in held:
         listed = ", ".join(info["features"])
@@ -79,22 +83,47 @@ def read_lerobot(
     if "reference" in held and not _same_numbers(info["features"], held["position"], held["reference"]):
         del held["reference"]
     units = {**_SI, "position": unit, "reference": unit, "velocity": _PER_SECOND.get(unit, "rad/s")}
-    signals = {quantity: {"columns": name, "unit": units[quantity]} for quantity, name in held.items()}
+    kept = columns_of_joints(info["features"])
+    signals = {quantity: {"columns": kept.get(name, name), "unit": units[quantity]} for quantity, name in held.items()}
     chosen = read_channel_map({"time": {"column": "timestamp", "unit": "s"}, **signals})
-    names = _names(info["features"][held["position"]])
+    names = tuple(name for name in _names(info["features"][held["position"]]) if not _is_gripper(name))
     found = []
     for number, table in _episodes(root, episodes):
         fields = convert(chosen, {"episode": table}, robot)
         recording = Recording(**{**fields, "source": f"{root} episode {number}"})
+        if kept:
+            recording = replace(recording, findings=(*recording.findings, Finding(
+                code="unit", severity="warning", where="q", message=GRIPPER, remedy="Hold its joint (--hold JOINT).",
+            )))  # fmt: skip
         if len(names) == recording.q.shape[1]:
-            recording = match_joints(replace(recording, joint_names=names), robot)
+            findings = (*recording.findings, *paired_by_order(names, robot))
+            recording = match_joints(replace(recording, joint_names=names, findings=findings), robot)
         found.append(recording)
     if not found:
         raise LogReadError("it holds no episode that was asked for", path=root, remedy="Check the numbers of episodes.")
     return found
 
 
-def _info(root: Path) -> dict[str, Any]:
+def columns_of_joints(features: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Feature with a gripper -> the columns of its joints, as a channel map names them."""
+    found = {}
+    for name, feature in features.items():
+        names = _names(feature) if isinstance(feature, Mapping) else ()
+        if any(map(_is_gripper, names)):
+            found[name] = [f"{name}[{k}]" for k, own in enumerate(names) if not _is_gripper(own)]
+    return found
+
+
+def root_of(path: Path) -> Path | None:
+    """The folder of the LeRobot data set that a path is, or is a file of; None for others."""
+    return next((folder for folder in (path, *path.absolute().parents[:4]) if is_lerobot(folder)), None)
+
+
+def _is_gripper(name: str) -> bool:
+    return "gripper" in name.lower()
+
+
+def read_info(root: Path) -> dict[str, Any]:
     """The description of the data set."""
     try:
         info: dict[str, Any] = read_json(root / "meta" / "info.json")

@@ -32,7 +32,7 @@ from dynid.files.small_files import read_json
 from dynid.findings import Finding
 from dynid.links.given_data import check_copies
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
-from dynid.logs.joint_order import column_order, named_joints
+from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import is_lerobot, read_lerobot
 from dynid.logs.reading import log_digest, read_recording
 from dynid.logs.recording import Recording
@@ -224,9 +224,10 @@ def _read_servos(path: Path) -> tuple[ServoModel, Floats]:
     try:
         model = from_plain(content["model"], SAVED, "model")
         followers = np.asarray(from_plain(content["followers"], (), "followers"), dtype=float)
+        model.law.gains(model.dof)  # refuses what are no gains
         if not isinstance(model, ServoModel) or followers.shape != (3, model.dof) or not np.isfinite(followers).all():
             raise DataError("it holds no model of servos")
-    except (DynidError, LookupError, TypeError, ValueError) as error:
+    except (AttributeError, DynidError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"these are no servos that can be read: {error}", path=file, remedy=remedy) from error
     return model, followers
 
@@ -319,7 +320,7 @@ def _motions(
 ) -> tuple[tuple[CommandedMotion, ...], tuple[Finding, ...]]:
     """The logs as motions, and what they lack; a log whose commands do not fit its positions is refused."""
     motions: list[CommandedMotion] = []
-    told: list[Finding] = []
+    told, lost = dict[tuple[str | None, ...], tuple[Finding, list[str]]](), list[Finding]()
     for log, name, recording in _recordings(logs, robot, channel_map):
         checks = (check_clock(recording), _check_reach(recording, robot), check_commands(recording))
         found = [finding for check in checks for finding in check]
@@ -329,10 +330,13 @@ def _motions(
             reason = "; ".join(finding.sentence.removesuffix(".") for finding in wrong)
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
         motions.append(commanded_motion(recording, robot, name))
-        mine = (*recording.findings, *_pairing(recording, robot), *_by_message(doubts))
-        told += [replace(finding, where=f"{name}, {finding.where}") for finding in mine]
-        told += lost_samples(motions[-1])
-    return tuple(motions), tuple(told)
+        mine = [*recording.findings, *_by_message(doubts)]
+        for one in mine:
+            told.setdefault((one.code, one.where, one.joint, one.message), (one, []))[1].append(name)
+        lost += lost_samples(motions[-1])
+    return tuple(motions), (
+        *(replace(finding, where=f"{', '.join(names)}, {finding.where}") for finding, names in told.values()), *lost
+    )  # fmt: skip
 
 
 def _by_message(findings: Iterable[Finding]) -> list[Finding]:
@@ -345,18 +349,6 @@ def _by_message(findings: Iterable[Finding]) -> list[Finding]:
         replace(one, joint=None, message=f"{', '.join(str(f.joint) for f in (one, *more))}: {one.message}")
         for one, *more in groups.values()
     ]  # fmt: skip
-
-
-def _pairing(recording: Recording, robot: Robot) -> Iterator[Finding]:
-    """How the joints of a log were paired with the robot's, where no name tells."""
-    names = recording.joint_names
-    if names == robot.joint_names or any(joint is not None for joint in named_joints(names, robot)):
-        return
-    pairs = ", ".join(f"{own} = {joint}" for own, joint in zip(names, robot.joint_names, strict=False))
-    yield Finding(
-        code="joint-order", severity="warning", where="joints", message=f"paired with the robot by order: {pairs}",
-        remedy="Check them: no name of the log is one of the robot's.",
-    )  # fmt: skip
 
 
 def _recordings(

@@ -211,19 +211,17 @@ def actuate(run: ActuatorRun) -> Screen:
     exit code is 1 if the model is of no use: motions that it was not fitted to are off by more than half of what the
     commands are off by, or hardly less than joints that merely follow their commands late and scaled.
     """
-    from dynid.findings import Finding
-    from dynid.report.sections.servo_sections import open_sentences, servo_table
+    from dynid.report.sections.servo_sections import servo_table
 
     (robot, logs, law, chart, out), rows = _given("robot", "logs", "law", "channel_map", "out"), servo_table(run.found)
-    is_open, good = open_sentences(run.found.open_directions), run.found.is_usable
+    is_open, good = run.found.open_directions, run.found.is_usable
     better = f"dynid excite {robot} --method commands --out commands"
     keep = f"dynid actuate {robot} {' '.join(logs)} --law {law}{chart} --out servos"
     return Screen(
         verdict=run.verdict,
         good=good,
         tables=[rows],
-        findings=[*run.findings, *(Finding(code="open-parameters", severity="warning", where="values", message=line)
-                                   for line in is_open)],
+        findings=run.findings,
         files=[run.scope],
         commands=[better] if not good else [f"dynid validate {out} NEW_LOG{chart}" if out else keep,
                                             *([better] if is_open else [])],

@@ -9,7 +9,6 @@ import numpy as np
 from dynid.actuators.kinds import KINDS, milli, squared
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identification import ActuatorEstimate
-from dynid.actuators.servo_knowledge import OpenDirection
 from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Text
@@ -18,23 +17,6 @@ from dynid.tables import Table
 
 MOST_JOINTS = 12
 """Joints of which curves are drawn. Convention: a page of a few hundred kilobytes."""
-
-
-def open_sentences(directions: Sequence[OpenDirection]) -> list[str]:
-    """One sentence for each thing that motions leave open; the same is said once of several parameters."""
-    groups: dict[str, list[str]] = {}
-    for direction in directions:
-        if len(direction.names) == 1 and direction.at_least is None:
-            groups.setdefault(direction.note, []).append(direction.names[0])
-    sentences = []
-    for note, names in groups.items():
-        several = len(names) > 1
-        shown = f"{', '.join(names[:-1])} and {names[-1]}" if several else names[0]
-        what = f"{'are' if several else 'is'} {note}" if note else (
-            f"{'have' if several else 'has'} no effect on these motions that stands above their noise")  # fmt: skip
-        sentences.append(f"{shown} {what}.")
-    others = [direction for direction in directions if len(direction.names) > 1 or direction.at_least is not None]
-    return [*(f"{direction}." for direction in others), *sentences]
 
 
 def servo_table(found: ActuatorEstimate) -> Table:
@@ -69,7 +51,6 @@ def _values(found: ActuatorEstimate, findings: Sequence[Finding]) -> Chapter:
         ("of these left open", f"{len({name for direction in found.open_directions for name in direction.names})}"),
     )
     remarks = [(finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in findings]
-    remarks += [("Open", sentence) for sentence in open_sentences(found.open_directions)]
     remarks += [("Next", step) for step in next_steps(found)]
     kinds = dict.fromkeys(entry.kind for entry in found.model.entries)
     meaning = "; ".join(f"{kind}: {KINDS[kind].meaning}" for kind in kinds)
