@@ -107,8 +107,12 @@ def _split_features(table: Table, joints: Mapping[str, Sequence[str]]) -> Table:
     """The table of a LeRobot data set with a column for each joint, in the place of features with a gripper."""
     if not joints.keys() & table.columns.keys():
         return table
-    single = {one: table.column(one) for name, own in joints.items() if name in table.columns for one in own}
-    columns = {name: x for name, x in (table.columns | single).items() if name not in joints and x is not None}
+    columns = {
+        one: values
+        for name in table.columns
+        for one in joints.get(name, [name])
+        if (values := table.column(one)) is not None
+    }
     return replace(table, columns=columns, notes=(*table.notes, GRIPPER))
 
 
