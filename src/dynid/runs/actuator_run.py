@@ -37,7 +37,7 @@ from dynid.logs.lerobot import is_lerobot, read_lerobot
 from dynid.logs.reading import log_digest, read_recording
 from dynid.logs.recording import Recording
 from dynid.plain_data import from_plain, json_values, to_plain
-from dynid.report.html_blocks import Bullets, Rows, Text
+from dynid.report.html_blocks import Bullets, Text
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.servo_sections import servo_page
 from dynid.robot.inertia import Inertia
@@ -201,10 +201,8 @@ class ValidateServos(Task[ServoCheck]):
         return ServoCheck(model=model, errors=errors, findings=findings, scope=scope_of(motions, model.unit))
 
     def page(self, result: ServoCheck, settings: Sequence[Chapter]) -> Page:
-        table = result.table()
-        rows = Rows(table.header, table.rows)
         remarks = Bullets(tuple((f.severity.capitalize(), f"{f.where}: {f.sentence}") for f in result.findings))
-        chapter = Chapter("Servos on other logs", (Text(f"{result.verdict}. {result.scope}"), rows, remarks))
+        chapter = Chapter("Servos on other logs", (Text(f"{result.verdict}. {result.scope}"), result.table(), remarks))
         return Page.of(f"{result.model.robot.name}: servos on other logs", [chapter, *settings])
 
 
