@@ -14,12 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 import dynid
 from dynid.export.result_file import _digest, read_result
 from dynid.information import Information, reduce_samples
-from dynid.information.storage import _LENGTH, _PREFIX, MAGIC, VERSION
+from dynid.information.storage import MAGIC
 from dynid.links.recipe import Recipe
 from dynid.load.load import Load
 from dynid.load.recognition import read_library
@@ -266,12 +267,16 @@ def _make_information(folder: Path) -> None:
 
 
 def break_information(rng: random.Random, data: bytes) -> bytes:
-    """An information file with odd facts, signed again."""
-    start = len(MAGIC) + _PREFIX.size
-    (size,) = _LENGTH.unpack_from(data, start)
-    header = break_json(rng, data[start + 8 : start + 8 + size])
-    body = _LENGTH.pack(len(header)) + header + data[start + 8 + size :]
-    return MAGIC + _PREFIX.pack(VERSION, len(body), hashlib.sha256(body).digest()) + body
+    """An information file with odd values or bytes, signed again."""
+    start = len(MAGIC) + hashlib.sha256().digest_size
+    body = bytearray(data[start:])
+    content = msgspec.msgpack.decode(body)
+    _break_tree(rng, content)
+    try:
+        body = msgspec.msgpack.encode(content, enc_hook=str)
+    except OverflowError:  # MessagePack has no such number
+        body[rng.randrange(len(body))] = rng.randrange(256)
+    return MAGIC + hashlib.sha256(body).digest() + body
 
 
 KINDS: dict[str, Kind] = {
