@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from dynid.export.c.c_package import generate_c
-from dynid.kernels import gravity_torque, inertia_matrix
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from export.paper_listing import listing
 
 
 def cost(package, function):
@@ -83,16 +81,3 @@ def test_inverse_dynamics_of_all_base_parameters(name, most):
 
 def test_synchronous_task_costs_n_multiplications_and_n_plus_one_additions_per_joint():
     assert cost(generate_c(zoo.puma260(), ["gravity"]), "synchronous") == (36, 42)
-
-
-def test_the_papers_listing_where_it_is_right():
-    robot = zoo.puma260()
-    for q in np.random.default_rng(0).uniform(-np.pi, np.pi, (50, 6)):
-        M, G = inertia_matrix(robot, q), gravity_torque(robot, q)
-        D, D_gravity = listing(q, repaired=False)
-        wrong = np.zeros((6, 6), dtype=bool)
-        wrong[0, :3] = wrong[:3, 0] = True  # D11, D12, D13
-        np.testing.assert_allclose(D[~wrong], M[~wrong], atol=1e-12)
-        np.testing.assert_allclose(D_gravity, G, atol=1e-12)
-        assert np.abs(D - M).max() < 3e-3
-        np.testing.assert_allclose(listing(q, repaired=True)[0], M, atol=1e-12)

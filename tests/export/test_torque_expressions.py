@@ -129,36 +129,6 @@ def test_functions_other_than_sine_and_cosine_get_names() -> None:
         assert function in expressions.text()
 
 
-APPENDIX = {
-    ("tau1", "ZZ3"): "dq2*dq3*s2 - ddq3*c2 - 2*dq1*dq2*s2*c2 + ddq1*c2^2",
-    ("tau1", "XY3"): "2*dq1*dq3 - ddq2*s2 - dq2^2*c2 - 2*dq1*dq3*c2^2 - 2*ddq1*s3*c3 - 4*dq2*dq3*s2*s3*c3"
-    " - 4*dq1*dq2*s2*s3*c2*c3 + 2*ddq1*s3*c2^2*c3 - 4*dq1*dq3*c3^2 + 2*ddq2*s2*c3^2 + 2*dq2^2*c2*c3^2"
-    " + 4*dq1*dq3*c2^2*c3^2",
-    ("tau1", "XZ2"): "ddq2*s2 + dq2^2*c2",
-    ("tau1", "XY2"): "2*ddq1*s2*c2 - 2*dq1*dq2 + 4*dq1*dq2*c2^2",
-    ("tau2", "XY2"): "dq1^2 - 2*dq1^2*c2^2",
-    ("tau2", "XZ3"): "ddq3*s3 - ddq1*s3*c2 - dq1^2*c3 + dq3^2*c3 - 2*dq1*dq3*c2*c3 + 2*dq1^2*c2^2*c3",
-    ("tau2", "YZ3"): "dq1^2*s3 - dq3^2*s3 + 2*dq1*dq3*s3*c2 - 2*dq1^2*s3*c2^2 + ddq3*c3 - ddq1*c2*c3",
-    ("tau2", "ZZ3"): "dq1^2*s2*c2 - dq1*dq3*s2",
-    ("tau3", "XZ3"): "ddq2*s3 - dq1^2*s2*s3*c2 + ddq1*s2*c3 + 2*dq1*dq2*c2*c3",
-    ("tau3", "YZ3"): "ddq2*c3 - ddq1*s2*s3 - 2*dq1*dq2*s3*c2 - dq1^2*s2*c2*c3",
-    ("tau3", "ZZ3"): "ddq3 + dq1*dq2*s2 - ddq1*c2",
-}
-"""Coefficients of fully identifiable parameters as the paper prints them, with theta as q and damaged terms mended."""
-
-
-@pytest.mark.parametrize(("torque", "parameter"), APPENDIX)
-def test_appendix_one_term_by_term(torque: str, parameter: str) -> None:
-    robot = dynid.robots.ddarm()
-    joint = robot.joint_names[int(torque[-1]) - 1]
-    ours = torque_expressions(robot).coefficient(joint, parameter)
-    assert terms(ours) == terms(APPENDIX[torque, parameter])
-
-
-def terms(text: str) -> set[str]:
-    return set(re.findall(r"[+-]\S+", ("+" + text.replace("+ ", "+").replace("- ", "-")).replace("+-", "-")))
-
-
 def test_an_expanded_tape_is_the_tape() -> None:
     robot = dynid.robots.scara()
     tape = record_quantity(robot, "inertia_matrix")

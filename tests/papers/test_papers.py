@@ -164,6 +164,18 @@ def test_the_sixteen_extrema_of_table_2_have_rows(rows: dict[tuple[str, str], Ro
     assert sum("of ten random sequences" in what for _, what in rows) == 16
 
 
+@pytest.mark.parametrize(("place", "shift"), [(1, 0.037), (2, -0.043), (3, -0.021), (4, 0.018)])
+def test_loads_of_table_1(rows: dict[tuple[str, str], Row], place: int, shift: float) -> None:
+    for form, most in (("static", (0.010, 1e-3)), ("dynamic", (0.040, 2e-3))):
+        row = rows["atkeson1986", f"place {place}, {form}: mass [kg], change of c_y [m]"]
+        away = np.abs(np.array([float(word) for word in row.ours.split(", ")]) - (1.106, shift))
+        assert np.all(away < most), row
+
+
+def test_special_motions_of_table_2_improve_the_inertia(rows: dict[tuple[str, str], Row]) -> None:
+    assert rows["atkeson1986", "special motions and the faster arm give smaller errors"].ours == "both smaller"
+
+
 def test_a_table_is_judged_as_a_whole() -> None:
     rng = np.random.default_rng(0)
     ours = rng.normal(size=1000)
