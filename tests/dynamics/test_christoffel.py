@@ -23,7 +23,6 @@ from dynid.kernels import (
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from support.pinocchio_oracle import pinocchio_model
 from support.random_robots import random_robot, random_states
 
 STEP = 1e-5  # [rad or m]: central differences err by STEP^2, rounding by 1e-16 / STEP
@@ -47,17 +46,6 @@ def test_they_are_the_christoffel_symbols_of_the_inertia_matrix(seed: int) -> No
     np.testing.assert_array_equal(D, D.transpose(0, 2, 1))
     torque = velocity_torque(robot, q, dq)
     np.testing.assert_allclose(np.einsum("ijk,j,k", D, dq, dq), torque, rtol=0, atol=1e-11 * size * (dq @ dq))
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_pinocchios_coriolis_matrix(seed: int) -> None:
-    pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle here")
-    robot = random_robot(seed, tree=bool(seed % 2))
-    model = pinocchio_model(robot)
-    q, dq, _ = random_states(robot, 5, seed)
-    ours = np.einsum("nijk,nk->nij", christoffel_coefficients(robot, q), dq)
-    theirs = np.array([pin.computeCoriolisMatrix(model, model.createData(), *state).copy() for state in zip(q, dq)])
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10 * max(1.0, np.abs(theirs).max()))
 
 
 @pytest.mark.parametrize("name", ["puma260", "stanford", "scara"])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.kernels import link_jacobian, link_pose
 from dynid.robot.model import Robot
@@ -47,15 +46,6 @@ def test_poses_and_jacobians_are_those_of_pinocchio(seed: int) -> None:
             np.testing.assert_allclose(in_base[k], theirs, atol=TOLERANCE)
             theirs = pin.getFrameJacobian(model, data, frame, pin.ReferenceFrame.LOCAL).reshape(6, -1)
             np.testing.assert_allclose(in_link[k], theirs, atol=TOLERANCE)
-
-
-def test_batches_and_single_states_agree_with_the_plain_recursion() -> None:
-    robot = dynid.robots.panda()
-    q = np.random.default_rng(0).normal(size=(7, robot.dof))
-    name = robot.links[-1].name
-    np.testing.assert_allclose(link_pose(robot, name, q)[3], link_poses(robot, q[3])[name], atol=1e-12)
-    np.testing.assert_allclose(link_pose(robot, name, q)[3], link_pose(robot, name, q[3]), atol=1e-14)
-    np.testing.assert_allclose(link_jacobian(robot, name, q)[3], link_jacobian(robot, name, q[3]), atol=1e-14)
 
 
 def test_fixed_links_do_not_move_and_wrong_names_are_refused() -> None:

@@ -39,17 +39,6 @@ def test_noise_biases_least_squares() -> None:
     assert np.abs((found.values - chosen.values) / found.stderr).max() > 10.0
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
-def test_noise_does_not_bias_what_simulates_the_loop(estimator: dynid.estimation.Estimator) -> None:
-    chosen = three()
-    found = [estimator.solve(chosen.equations(chosen.noisy(seed))) for seed in range(4)]
-    away = np.array([(estimate.values - chosen.values) / estimate.stderr for estimate in found])
-    assert np.abs(away.mean(axis=0)).max() < 2.0  # of four: four standard deviations
-    assert np.mean(np.abs(away) < 1.96) > 0.85
-    assert np.abs(away).max() < 5.0
-    assert not any("controller" in estimate.codes for estimate in found)
-
-
 def test_the_control_law_is_judged_whatever_the_parameters() -> None:
     chosen = three()
     law = chosen.loop.law
@@ -94,18 +83,6 @@ def test_a_motion_that_shows_too_little_is_refused() -> None:
         dynid.estimation.DIDIM().solve(chosen.equations(rest))
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
-def test_the_identified_robot_is_that_of_the_estimate(estimator: dynid.estimation.Estimator) -> None:
-    chosen = made("puma560", 5.0)
-    fit = dynid.identify(chosen.prior, chosen.noisy(0), dynid.Recipe.bare(), estimator=estimator, base=chosen.base)
-    away = np.abs(chosen.base.project(fit.identified.parameter_vector) - fit.estimate.values) / fit.estimate.stderr
-    assert np.median(away) < 0.5
-    run = chosen.truth
-    predicted = fit.predict(run.q, run.dq, run.ddq)
-    fast = np.abs(run.dq) > chosen.loop.friction_speed
-    assert np.sqrt(np.mean((predicted - run.torque)[fast] ** 2)) < 0.03 * np.sqrt(np.mean(run.torque[fast] ** 2))
-
-
 @pytest.mark.parametrize("filter_effort", [False, True])
 def test_a_low_pass_does_not_bias_instrumental_variables(filter_effort: bool) -> None:
     chosen = three()
@@ -116,15 +93,6 @@ def test_a_low_pass_does_not_bias_instrumental_variables(filter_effort: bool) ->
     size = np.linalg.norm(chosen.values)
     assert np.linalg.norm(flattened - chosen.values) > 1e-2 * size
     assert np.linalg.norm(found - chosen.values) < 1e-6 * size
-
-
-def test_samples_thinned_out_are_simulated_at_the_rate_of_the_log() -> None:
-    chosen = three()
-    run = dynid.loop.simulate_loop(chosen.robot, chosen.loop)
-    recording = dynid.Recording(time=run.time, q=run.q, effort=run.torque)
-    log = replace(dynid.process(recording, cutoff_hz=8.0, rate_hz=50.0, rest=None), loop=chosen.loop)
-    found = dynid.estimation.InstrumentalVariables().solve(chosen.equations(log)).values
-    assert np.linalg.norm(found - chosen.values) < 1e-6 * np.linalg.norm(chosen.values)
 
 
 def test_a_gain_that_is_a_fifth_too_small_leaves_a_fifth_of_the_torque() -> None:

@@ -1,11 +1,6 @@
-"""The covariance of the default estimate is one: correlations within [-1, 1], no negative variance of any sum.
-
-``python tests/estimation/test_covariance.py 100`` counts the short logs of which it is not.
-"""
+"""The covariance of the default estimate is one: correlations within [-1, 1], no negative variance of any sum."""
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 import pytest
@@ -33,9 +28,3 @@ def test_variances_of_sums_are_not_negative(seed: int) -> None:
     smallest, largest = smallest_eigenvalue(seed)
     assert smallest > -1e-9
     assert largest <= 1.0 + 1e-9
-
-
-if __name__ == "__main__":
-    found = [smallest_eigenvalue(seed) for seed in range(int(sys.argv[1]))]
-    wrong = sum(low < -1e-9 or high > 1.0 + 1e-9 for low, high in found)
-    sys.stdout.write(f"{wrong} of {len(found)} covariances are none; smallest eigenvalue {min(found)[0]:.2g}\n")

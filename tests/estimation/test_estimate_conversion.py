@@ -89,13 +89,6 @@ def test_every_estimator_identifies_in_the_chosen_set(estimator: str, tmp_path: 
     assert again.estimate.values == pytest.approx(fit.estimate.values)
 
 
-def test_a_chosen_set_follows_the_estimated_geometry() -> None:
-    robot = zoo.puma560()
-    run, lin = planted_run(robot, noise=0.05, samples=400), base_parameters(robot, "minimal-combinations")
-    fit = identify(robot, run, Recipe.bare(free=("lengths",)), estimator="wls", base=lin)
-    assert fit.estimate.names == lin.names
-
-
 def test_values_that_the_prior_determines_keep_their_mark() -> None:
     equations = build_equations(arm(), planted_run(arm(), noise=0.05, samples=200))
     lin = base_parameters(arm(), "minimal-combinations")

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from scipy.linalg import toeplitz
 from scipy.signal import lfilter
 
-from dynid.estimation.equations import Factors, build_equations
+from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.linear.robust import Huber
-from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.score_sums import WAVES, ScoreSums, student_factor, wave_number
-from dynid.information import Information
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
@@ -149,17 +147,6 @@ def test_every_group_is_covered_under_noise_of_long_memory(estimator: Estimator,
         mine = [name.startswith(prefix) for name in base.names]
         assert np.mean(np.array(hits)[:, mine]) >= 0.83, prefix
     assert 0.90 < np.mean(hits) < 0.99
-
-
-def test_saved_equations_give_the_same_intervals(tmp_path) -> None:
-    whole = build_equations(arm(), coloured_run(3))
-    whole.information.save(tmp_path / "log.information")
-    loaded = replace(whole, information=Information.load(tmp_path / "log.information"))
-    factors = Factors(
-        robot=whole.robot, base=whole.base, information=loaded.information, blocks=whole.blocks, excerpts=()
-    )
-    for estimator in (WLS(), FeasibleWLS(prior_weight=1.0)):
-        np.testing.assert_allclose(estimator.solve(factors).stderr, estimator.solve(whole).stderr, rtol=1e-6)
 
 
 def shifted_runs(size: float, count: int) -> list[Experiment]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.link_by_link import LinkByLink
-from dynid.estimation.online.online_links import OnlineLinkByLink, excitation_table
+from dynid.estimation.online.online_links import OnlineLinkByLink
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
@@ -87,20 +87,6 @@ def test_lins_own_constants(robot: Robot) -> None:
         assert link.condition == pytest.approx(np.linalg.cond(A / np.linalg.norm(A, axis=0)), rel=1e-6)
 
 
-def test_what_is_known_so_far_is_there_at_any_time() -> None:
-    robot = arm()
-    run = planted_run(robot, noise=0.5, samples=300)
-    tracker = OnlineLinkByLink(robot)
-    assert tracker.estimate().undetermined.all()
-    assert not tracker.is_persistently_exciting
-    for k in range(300):
-        tracker.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k])
-        if k in (60, 100, 299):
-            batch = LinkByLink().solve(build_equations(robot, run.rows(slice(0, k + 1))))
-            assert np.abs(tracker.estimate().values - batch.values).max() < 1e-9 * np.abs(batch.values).max()
-    assert tracker.samples == 300
-
-
 def test_portions_and_masks_do_not_matter() -> None:
     robot = arm()
     run = planted_run(robot, noise=0.5, samples=300)
@@ -114,16 +100,6 @@ def test_portions_and_masks_do_not_matter() -> None:
         LinkByLink().solve(build_equations(robot, masked)).values, abs=1e-9
     )
     assert [link.samples for link in single.excitation] == [300, 300, 250]
-
-
-def test_stanford_has_the_links_of_theorem_2() -> None:
-    tracker = OnlineLinkByLink(zoo.stanford())
-    assert [len(link.parameters) for link in tracker.excitation] == [1, 7, 4, 7, 7, 7]
-    run = planted_run(zoo.stanford(), samples=60)
-    tracker.update(run.q, run.dq, run.ddq, run.effort)
-    assert tracker.is_persistently_exciting
-    assert all(link.samples == 60 and link.condition < 1e6 for link in tracker.excitation)
-    assert "persistently exciting" in str(excitation_table(tracker.excitation))
 
 
 @settings(max_examples=12, deadline=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,27 +42,6 @@ def test_tx40_friction_is_the_circulated_one() -> None:
     for symbol, values in CIRCULATED.items():
         for joint, value in enumerate(values, start=1):
             assert found[f"{symbol}{joint}"] == pytest.approx(value, rel=0.1), f"{symbol}{joint}"
-
-
-def test_tx40_on_line_is_the_batch_estimate() -> None:
-    """Link by link and by energy, sample by sample, on a stretch with masked torques; a coupled wrist and friction."""
-    robot = dynid.read_urdf(DATASETS / "tx40" / "tx40_mdh_modified.urdf")
-    robot = robot.with_terms(*PLAIN, dynid.terms.Coupling(dict.fromkeys(robot.joint_names[-2:], 1.0)))
-    run = dynid.process(log("tx40", robot), cutoff_hz=60.0, dead_band=0.02).rows(slice(0, 40000, 10))
-    run = replace(run, rate_hz=run.rate_hz / 10.0)
-    links = dynid.estimation.OnlineLinkByLink(robot)
-    energy = dynid.estimation.OnlineEnergy(robot, rate_hz=run.rate_hz, interval_s=0.02)
-    for k in range(run.samples):
-        if k and run.segment[k] != run.segment[k - 1]:
-            energy.start_stretch()
-        links.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k], valid=run.valid[k])
-        energy.update(run.q[k], run.dq[k], run.effort[k], valid=run.valid[k])
-    equations = dynid.estimation.build_equations(robot, run)
-    whole = dynid.estimation.LinkByLink().solve(equations)
-    assert np.abs(links.estimate().values - whole.values).max() < 1e-9
-    assert links.is_persistently_exciting
-    whole = dynid.estimation.Energy(interval_s=0.02).solve(equations)
-    assert np.abs(energy.estimate().values - whole.values).max() < 1e-9 * np.abs(whole.values).max()
 
 
 def test_panda_behind_a_relay_comes_out_better_on_its_own_clock() -> None:

@@ -11,7 +11,7 @@ import pytest
 import dynid
 from dynid.logs import as_recording, read_lerobot
 from dynid.processing.simulation import sum_of_sines
-from dynid.terms.friction import Coulomb, SaturatingViscous, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 
 ROBOT = dynid.robots.gautier_khalil_3r().with_terms(Viscous(), Coulomb())
 LOG = dynid.simulate_experiment(
@@ -54,15 +54,6 @@ def test_data_frames_by_a_channel_map(library: str) -> None:
     np.testing.assert_allclose(recording.time, LOG.time)
     with pytest.raises(dynid.DynidError, match="do not say"):
         as_recording(frame, ROBOT)
-
-
-def test_predict_takes_terms_without_memory() -> None:
-    run = dynid.process(LOG)
-    bare = dynid.robots.gautier_khalil_3r()
-    terms = [SaturatingViscous(joint=j) for j in range(3)]
-    fit = dynid.identify(bare, run, BARE, estimator="wls", terms=terms)
-    np.testing.assert_allclose(fit.predict(run.q, run.dq, run.ddq), fit.torque(run), atol=1e-9)
-    np.testing.assert_allclose(fit.predict(run.q[7], run.dq[7], run.ddq[7]), fit.torque(run)[7], atol=1e-9)
 
 
 @pytest.mark.parametrize("version", ["v2.1", "v3.0"])

@@ -9,13 +9,12 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples, build_equations, sample_blocks
-from dynid.estimation.linear.least_squares import OLS, WLS, refined_weights
+from dynid.estimation.linear.least_squares import WLS, refined_weights
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.links.significance import (
     Significance,
     TrajectoryStatistics,
     contributions,
-    restrict_equations,
     significant_parameters,
 )
 from dynid.parameters.base import base_parameters
@@ -77,16 +76,6 @@ def test_the_papers_23_of_52() -> None:
     assert result.gain > 2.0
 
 
-def test_the_significant_set_has_smaller_spread_between_trajectories() -> None:
-    result = paper()
-    before, after = result.every.std[result.significant], result.reduced.std
-    assert np.exp(np.mean(np.log(after / before))) < 0.9
-    planted = puma_260().base.project(puma_260().robot.parameter_vector)[result.significant]
-    assert np.all(np.abs(result.reduced.average - planted) < 5 * result.reduced.std / np.sqrt(10))
-    assert np.all(result.reduced.minimum <= result.reduced.average)
-    assert np.all(result.reduced.average <= result.reduced.maximum)
-
-
 def test_contributions_are_the_largest_torques() -> None:
     equations = puma_260(1, 0.0)
     run = equations.experiments[0]
@@ -94,26 +83,6 @@ def test_contributions_are_the_largest_torques() -> None:
     Y = regressor(equations.robot, run.q, run.dq, run.ddq, columns=equations.base.columns)
     expected = np.max(np.abs(Y * beta).max(axis=0) / np.abs(run.effort).max(axis=0)[:, None], axis=0)
     assert contributions(equations, beta) == pytest.approx(100.0 * expected)
-
-
-def test_the_reduced_problem_is_a_problem() -> None:
-    equations = puma_260(2)
-    keep = np.zeros(52, dtype=bool)
-    keep[[5, 34, 40]] = True
-    part = restrict_equations(equations, keep)
-    assert part.names == tuple(equations.names[k] for k in (5, 34, 40))
-    columns = [equations.base.columns[k] for k in (5, 34, 40)]
-    rows = [regressor(part.robot, run.q, run.dq, run.ddq, columns=columns).reshape(-1, 3) for run in part.experiments]
-    effort = np.concatenate([run.effort.ravel() for run in part.experiments])
-    expected = np.linalg.lstsq(np.concatenate(rows), effort, rcond=None)[0]
-    assert OLS().solve(part).values == pytest.approx(expected, abs=1e-9)
-
-
-def test_summary_has_both_tables() -> None:
-    text = str(paper())
-    assert "23 of 52 parameters are significant" in text
-    assert "times better" in text
-    assert "IAR1" in text
 
 
 def test_one_trajectory_has_no_spread_and_open_parameters_no_average() -> None:

@@ -16,8 +16,6 @@ from dynid.estimation.equations import build_equations
 from dynid.export.c.c_package import generate_c
 from dynid.parameters import conversion_matrix
 from dynid.parameters.base import base_parameters
-from dynid.parameters.base_set import base_vector
-from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.robot import zoo
@@ -175,20 +173,6 @@ def test_sets_convert_into_one_another_exactly(seed, joints, models):
         size = max(1.0, float(np.abs(b.project(theta)).max()))
         np.testing.assert_allclose(there @ a.project(theta), b.project(theta), atol=tolerance * size)
         np.testing.assert_allclose(there @ back, np.eye(a.rank), atol=1e3 * tolerance)
-
-
-@settings(max_examples=ROBOTS, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 10**6), joints=st.integers(1, 7))
-def test_members_give_the_torques(seed, joints):
-    robot = random_serial(seed, joints, MODELS["all"])
-    base = base_parameters(robot, "minimal-combinations")
-    theta = np.random.default_rng(seed).normal(size=len(base.layout))
-    Y = sample_regressor(robot, random_states(robot, 5))
-    torque = Y @ theta
-    np.testing.assert_allclose(Y @ base_vector(base, theta), torque, atol=1e-11 * max(1.0, float(np.abs(torque).max())))
-    structural = base_parameters(robot, "structural")
-    assert set(base.identifiable) == set(structural.identifiable)
-    assert base.unidentifiable == structural.unidentifiable
 
 
 def test_sets_of_other_motions_are_not_converted():

@@ -7,7 +7,6 @@ import pytest
 
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
-from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.formats.modified_dh import modified_dh
 
 METHODS = ("closed-form", "minimal-combinations", "structural", "numeric")
@@ -129,17 +128,3 @@ TABLE_1 += [f"{friction}{j}" for friction in ("fs", "ds") for j in range(1, 7)]
 def test_puma260_counts(method):
     assert base_parameters(zoo.puma260(), method).rank == 52
     assert base_parameters(zoo.puma260().with_terms(), method).rank == 36
-
-
-def test_standard_dh_gives_the_same_base_as_modified():
-    """The PUMA 560 in standard DH has other link frames but the same number of base parameters."""
-    rows = [
-        StandardDH(alpha=-90),
-        StandardDH(a=0.4318, d=0.1501),
-        StandardDH(alpha=-90, a=0.0203),
-        StandardDH(alpha=90, d=0.4331),
-        StandardDH(alpha=-90),
-        StandardDH(),
-    ]
-    robot = from_dh(rows, degrees=True)
-    assert base_parameters(robot).rank == 36

@@ -14,7 +14,6 @@ from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.formats.modified_dh import dh_rows
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
-from dynid.robot.zoo import panda
 from dynid.spatial import rotation_from_rpy, transform
 from dynid.terms.friction import Viscous
 from dynid.terms.motors import RotorInertia
@@ -107,12 +106,6 @@ def test_whole_formulas_hold_for_other_lengths(
     counts = [count_wrong_formulas(make(seed), method, seed + 1) for seed in range(seeds)]
     assert sum(total for _, total in counts) > least
     assert [seed for seed, (wrong, _) in enumerate(counts) if wrong] == []
-
-
-def test_a_difference_of_equal_squares_is_printed() -> None:
-    """The Panda's elbow goes out and back by the same length."""
-    text = "\n".join(base_parameters(panda(), "structural").expressions)
-    assert "D5^2 - D4^2" in text or "D4^2 - D5^2" in text
 
 
 def test_a_length_that_cannot_matter_is_not_named() -> None:
