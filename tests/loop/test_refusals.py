@@ -41,7 +41,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "start nan": (lambda: loop(dq0=[0.0, 0.0, NAN]), "dq0 is"),
     "friction": (lambda: loop(friction_speed=0.0), "friction_speed is 0"),
     "noise nan": (lambda: simulate_loop(ROBOT, loop(), position_noise=np.full((11, 3), NAN)), "position_noise"),
-    "noise short": (lambda: simulate_loop(ROBOT, loop(), torque_noise=np.zeros((5, 3))), "torque_noise"),
+    "noise short": (lambda: simulate_loop(ROBOT, loop(), position_noise=np.zeros((5, 3))), "position_noise"),
     "other model": (
         lambda: simulate_loop(ROBOT, loop(law=ComputedTorqueLaw(dynid.robots.puma560()))),
         "has 6 moving joints, the robot has 3",

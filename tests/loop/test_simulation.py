@@ -16,6 +16,7 @@ from dynid.loop.loop import Loop, ReferenceMotion
 from dynid.loop.simulator import LoopSimulator, simulate_loop
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.formats.mjcf.write import mjcf_text
+from dynid.tape import compile_tape
 from dynid.terms.smoothing import polynomial_sign
 
 
@@ -107,14 +108,24 @@ def unusual(q, dq, q_r, dq_r, ddq_r, memory, period):  # type: ignore[no-untyped
 )
 def test_machine_code_and_numpy_agree(law: ControlLaw) -> None:
     robot = arm(coulomb=2.0)
-    loop = Loop(law=law, reference=motion(robot, 0.1), substeps=2)
-    noise = np.random.default_rng(0).normal(size=loop.reference.q.shape)
-    first, second = (
-        simulate_loop(robot, loop, every=3, position_noise=1e-4 * noise, torque_noise=noise, backend=backend)
-        for backend in ("auto", "numpy")
-    )
-    for name in ("time", "q", "dq", "ddq", "torque", "work"):
-        np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-9, atol=1e-9)
+    loop = Loop(law=law, reference=motion(robot, 0.1), friction_speed=0.1)
+    noise = 1e-4 * np.random.default_rng(0).normal(size=loop.reference.q.shape)
+    simulator = LoopSimulator(Arm(robot, None, loop.friction_speed), loop, substeps=2)
+    runs = simulator.run(robot.parameter_vector, every=3, position_noise=noise)
+    control, _, rate = (compile_tape(tape, "numpy") for tape in simulator.tapes(noisy=True))
+    h, state, memory = 0.5 * loop.period_s, loop.start, loop.start_memory
+    reference = loop.reference
+    for k, sample in enumerate(np.hstack([reference.q, reference.dq, reference.ddq, noise])):
+        decided = control(state, memory, sample)
+        if k % 3 == 0:
+            for mine, other in ((state, runs.state), (decided["held"], runs.held), (memory, runs.memory)):
+                np.testing.assert_allclose(mine, other[k // 3], rtol=1e-9, atol=1e-9)
+        memory = decided["memory"]
+        for _ in range(2):  # Runge and Kutta's steps of order four, written here
+            slopes = [rate(state, decided["held"], robot.parameter_vector)]
+            for share in (0.5, 0.5, 1.0):
+                slopes.append(rate(state + share * h * slopes[-1], decided["held"], robot.parameter_vector))
+            state = state + h / 6.0 * np.array([1.0, 2.0, 2.0, 1.0]) @ np.array(slopes)
 
 
 def test_the_steps_are_of_order_four() -> None:

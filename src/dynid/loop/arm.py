@@ -131,15 +131,15 @@ def _columns(arm: Arm) -> Tape:
 def control_tape(law: ControlLaw, dof: int, period: float, *, noisy: bool = False) -> Tape:
     """``(state, memory, sample) -> {held, memory}`` of a law.
 
-    A sample (3 n,) is the commanded position, velocity and acceleration; a noisy one (5 n,) ends with the noise that is
-    added to the measured position and to the torque within the loop.
+    A sample (3 n,) is the commanded position, velocity and acceleration; a noisy one (4 n,) ends with the noise that is
+    added to the measured position within the loop.
     """
 
     def control(state: Any, memory: Any, sample: Any) -> dict[str, Any]:
         wanted = [sample[k : k + dof] for k in range(0, sample.size, dof)]
         q = state[:dof] + wanted[3] if noisy else state[:dof]
         torque, later = law.torque(Tracked(q, state[dof : 2 * dof], *wanted[:3]), memory, period)
-        return {"held": torque + wanted[4] if noisy else torque, "memory": later}
+        return {"held": torque, "memory": later}
 
-    sample = (5 * dof if noisy else 3 * dof,)
+    sample = (4 * dof if noisy else 3 * dof,)
     return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=sample)
