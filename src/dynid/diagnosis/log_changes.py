@@ -55,8 +55,13 @@ class Change:
     gravity: Floats | None = None
 
 
-def find_change(model: Model, level: float) -> tuple[Finding | None, tuple[str, ...]]:
+def find_change(model: Model, level: float, left: float) -> tuple[Finding | None, tuple[str, ...]]:
     """The change that explains runs best, at a rate of false alarms for all changes together; None where none does.
+
+    Args:
+        model: The robot and its runs.
+        level: Probability that faultless runs are accused, over all changes.
+        left: Share of what is unexplained that a change leaves at most: what the best of the other suspects leaves.
 
     Returns:
         The finding, and the names of exchanges of joints which explain the runs about as well as the log as it is.
@@ -64,7 +69,7 @@ def find_change(model: Model, level: float) -> tuple[Finding | None, tuple[str, 
     robot, trial = model.robot, _Trial.of(model)
     changes = list(_list_changes(robot, trial.excerpts))
     before = trial.left_out(Change())
-    best, p, left = None, 1.0, HALF
+    best, p = None, 1.0
     fitted = [float(np.sum(np.log(trial.fit(trial.products(change))[1]))) for change in changes]
     for place in np.argsort(fitted)[:TRIED].tolist():
         chance, share = compare(trial.left_out(changes[place]), before, len(changes))

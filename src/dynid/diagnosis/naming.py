@@ -11,7 +11,7 @@ import numpy as np
 from dynid.arrays import Bools, Floats, Ints
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence, gather
 from dynid.diagnosis.log_changes import HALF, check_friction, check_scale, check_single_scales, find_change
-from dynid.diagnosis.refinement import Delay, find_delay
+from dynid.diagnosis.refinement import find_delay
 from dynid.diagnosis.suspects import (
     KINDS,
     Model,
@@ -30,6 +30,7 @@ from dynid.diagnosis.verdicts import (
     Tried,
     Verdict,
     columns_in_group,
+    compare,
     effect_of,
     judge_suspects,
     test_suspects,
@@ -94,6 +95,11 @@ class Case:
             return False  # it has no mass
         return verdict.left_out > HALF * float(np.sum(self.fit.residual[held] ** 2))
 
+    def left(self, verdict: Verdict) -> float:
+        """Share of what is unexplained in left-out blocks that a suspect leaves."""
+        rest = self.fit.with_harmless(self.columns(verdict.suspect, verdict))
+        return compare(rest.left_out().T, self.fit.left_out().T, 1)[1]
+
     def columns(self, place: int, verdict: Verdict) -> Floats:
         """(R, d) where a suspect acts by its verdict."""
         return columns_in_group(self.fit.evidence, self.tried[place], verdict)
@@ -124,20 +130,30 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
         ['untestable']
     """
     model = Model.of(robot, runs)
-    change, hidden = find_change(model, level)
+    case = Case.of(model)
+    first = test_suspects(case.fit, case.tried)
+    named = [*_name_suspects(case, first, level)]
+    change, hidden = find_change(model, level, min([HALF, *(case.left(verdict) for verdict in named[:1])]))
     if change is not None:
         return (change,)
-    case = Case.of(model)
-    flipped = [*check_scale(model, case.fit.evidence)] or [*check_friction(model, case.fit, level)]
-    found = flipped or [*_name_suspects(case, robot, runs, level, hidden)]
-    if all(finding.severity == "note" for finding in found):
-        found = [*check_single_scales(model, case.fit.evidence), *found]
+    found = [_finding(case, runs, verdict) for verdict in named]
+    if not found:  # the masses of the model file are evidence of what all torques have in common
+        evidence = case.fit.evidence
+        found = [*check_scale(model, evidence)] or [*check_friction(model, case.fit, level)]
+        found = found or [*check_single_scales(model, evidence)]
+    names = dict.fromkeys([*hidden, *_hidden(case, first)])
+    if names:
+        found.append(Finding(
+            code="untestable",
+            severity="note",
+            where="model",
+            message=f"this motion cannot show errors of: {', '.join(names)}",
+            remedy="Faster and wider motions of all joints together show more (dynid excite).",
+        ))  # fmt: skip
     return tuple(found)
 
 
-def _name_suspects(
-    case: Case, robot: Robot, runs: Sequence[Experiment], level: float, hidden: Sequence[str]
-) -> Iterator[Finding]:
+def _name_suspects(case: Case, first: Sequence[Verdict], level: float) -> Iterator[Verdict]:
     is_local = False
 
     def is_worth(place: int, verdict: Verdict) -> bool:
@@ -145,23 +161,12 @@ def _name_suspects(
             return not is_local and verdict.p * len(case.tried) < UNEVEN * level and case.matters(place, verdict)
         return case.matters(place, verdict)
 
-    first = test_suspects(case.fit, case.tried)
     judged = judge_suspects(case.fit, case.tried, level=level, is_worth=is_worth, first=first)
     for verdict in islice(judged, MOST_NAMED):
         is_local = verdict.group is not None
-        is_delay = case.suspects[verdict.suspect].kind == "delay"
-        yield _finding(case, runs, verdict, find_delay(robot, runs) if is_delay else None)
-        if is_delay:  # one column is not all of it, and the rest accuses nothing else
+        yield verdict
+        if case.suspects[verdict.suspect].kind == "delay":  # one column is not all of it, the rest accuses nothing else
             break
-    names = dict.fromkeys([*hidden, *_hidden(case, first)])
-    if names:
-        yield Finding(
-            code="untestable",
-            severity="note",
-            where="model",
-            message=f"this motion cannot show errors of: {', '.join(names)}",
-            remedy="Faster and wider motions of all joints together show more (dynid excite).",
-        )
 
 
 def _hidden(case: Case, verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -172,7 +177,7 @@ def _hidden(case: Case, verdicts: Sequence[Verdict]) -> Iterator[str]:
             yield suspect.name(case.robot)
 
 
-def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict, delay: Delay | None) -> Finding:
+def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Finding:
     suspect, robot, evidence = case.suspects[verdict.suspect], case.robot, case.fit.evidence
     columns, told = case.columns(verdict.suspect, verdict), len(verdict.value) - 1
     if suspect.kind == "push":
@@ -180,7 +185,8 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict, delay: De
         told = int(np.argmax(each))
         suspect = Suspect("push", told)
     kind, value, spread = KINDS[suspect.kind], float(verdict.value[told]), float(verdict.half_width[told])
-    if delay is not None:
+    if suspect.kind == "delay":
+        delay = find_delay(robot, runs)
         value, spread = delay.seconds, delay.half_width_s
     others = "".join(f"; or {case.suspects[k].name(robot)}, which explains it as well" for k in verdict.rivals[:2])
     groups = case.tried[verdict.suspect].groups

@@ -219,13 +219,13 @@ def judge_suspects(
 
 
 def compare(rival: Floats, usual: Floats, tried: int) -> tuple[float, float]:
-    """Compare what two explanations leave, as squares (B, n) of joints in blocks of time.
+    """Compare what two explanations leave, as squares (B, n) of joints in blocks of time; NaN if empty.
 
     Returns:
         The probability that chance between the blocks makes one of so many rivals as good, and the root mean square
         that the rival leaves over that of the usual one.
     """
-    ratio = np.log(rival / usual).sum(axis=1)
+    ratio = np.nansum(np.log(rival / usual), axis=1)
     chance = tried * float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue)
     return chance, float(np.exp(0.5 * ratio.mean()))
 
