@@ -221,8 +221,8 @@ def test_the_estimators_of_the_command_line_are_those_of_the_registry() -> None:
 def test_make_pages_runs_every_generator() -> None:
     rule = (ROOT / "Makefile").read_text().partition("\npages:")[2].partition("\n\n")[0]
     for path in (ROOT / "tests" / "support").glob("*.py"):
-        # pictures have a rule of their own; the wheel, the page of a report and counts are looked at on request
-        elsewhere = ("gallery.py", "wheel_smoke.py", "look_at_report.py", "call_count.py", "log_calls.py",
+        # pictures have a rule of their own; the wheel and counts are looked at on request
+        elsewhere = ("gallery.py", "wheel_smoke.py", "call_count.py", "log_calls.py",
                      "screens_page.py")  # fmt: skip
         if "__main__" in path.read_text(encoding="utf-8") and path.name not in elsewhere:
             assert f"tests/support/{path.name}" in rule

@@ -8,7 +8,7 @@ it by microradians against the joint's axis, as in real robot files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.spatial import transform
+from support.exact_runs import exact_run
 
 Floats = NDArray[np.float64]
 ARM = dynid.robots.puma560()
@@ -59,19 +60,7 @@ def turning_run(robot: Robot, rng: np.random.Generator) -> Experiment:
     start = np.array([rng.uniform(max(limit.lower, -1.5), min(limit.upper, 1.5)) for limit in limits])
     motion = wrist_test_motion(robot, start, joints=[robot.joint_names[-1]], duration_s=1.0)
     time = np.arange(0.0, motion.duration, 1.0 / RATE_HZ)
-    q, dq, ddq = motion.evaluate(time)
-    count = (len(time), robot.dof)
-    return Experiment(
-        time=time,
-        q=q,
-        dq=dq,
-        ddq=ddq,
-        effort=np.zeros(count),
-        valid=np.ones(count, dtype=bool),
-        segment=np.zeros(len(time), dtype=np.int64),
-        rate_hz=RATE_HZ,
-        wrench=np.zeros((len(time), 6)),
-    )
+    return exact_run(time, motion.evaluate(time), wrench=np.zeros((len(time), 6)))
 
 
 def sensor_trial(seed: int) -> Trial:
@@ -83,7 +72,7 @@ def sensor_trial(seed: int) -> Trial:
     noise = np.repeat([0.2, 0.01], 3) * rng.uniform(0.3, 3.0, 6)
     wrench = wrench_regressor(robot, "sensor", run.q, run.dq, run.ddq) @ truth.vector
     wrench = wrench + rng.normal(size=6) * np.repeat([5.0, 0.3], 3) + rng.normal(size=wrench.shape) * noise
-    load = identify_load(robot, _with(run, wrench=wrench), sensor_frame="sensor", physical=False)
+    load = identify_load(robot, replace(run, wrench=wrench), sensor_frame="sensor", physical=False)
     return judged(load, truth, axis)
 
 
@@ -96,13 +85,8 @@ def torque_trial(seed: int) -> Trial:
     loaded = robot.with_body("load", parent="sensor", inertia=truth)
     effort = dynid.inverse_dynamics(loaded, run.q, run.dq, run.ddq)
     effort = effort + 0.02 * rng.uniform(0.3, 3.0, robot.dof) * rng.normal(size=effort.shape)
-    load = identify_payload(robot, loaded=_with(run, effort=effort), link="sensor", physical=False)
+    load = identify_payload(robot, loaded=replace(run, effort=effort), link="sensor", physical=False)
     return judged(load, truth, axis)
-
-
-def _with(run: Experiment, **changes: Floats) -> Experiment:
-    names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz", "wrench")
-    return Experiment(**({name: getattr(run, name) for name in names} | changes))
 
 
 def judged(load: Load, truth: Inertia, axis: int) -> Trial:
