@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from dynid.actuators.servo_step import ServoPlant, slope_tape, step_tape
 from dynid.arrays import Floats
-from dynid.loop.llvm_loop import PADDING, Columns, pad_width, print_function
+from dynid.loop.llvm_loop import PADDING, Columns, pad_width
 from dynid.tape import Program, compile_tape
 from dynid.tape.llvm.engine import Host, host, load_code
-from dynid.tape.llvm.functions import PASSES
+from dynid.tape.llvm.functions import PASSES, print_function
 from dynid.tape.llvm.ir import declarations
 from dynid.tape.tape import Tape
 
@@ -121,7 +121,7 @@ def steps_module(step: Tape, host: Host) -> str:
     """
     state, sample = step.inputs[0].size, step.inputs[1].size
     return f"""{declarations(1)}{PASSES}{_MEMORY}
-{print_function("step", step, 1, host)}
+{print_function("step", step, host.fused)}
 define void @run(ptr %trace, ptr %samples, ptr %given, ptr %parameters, i64 %steps) {{
 entry:
 br label %loop

@@ -5,12 +5,9 @@ A whole run is one call of compiled code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dynid.tape.llvm.engine import Host
-from dynid.tape.llvm.functions import GROUP, PASSES, pass_call
-from dynid.tape.llvm.ir import Writer, constant_table, declarations, number, print_piece
-from dynid.tape.lower import lower, stages
+from dynid.tape.llvm.functions import PASSES, print_function
+from dynid.tape.llvm.ir import Writer, declarations, number
 from dynid.tape.tape import Tape
 
 _MEMORY = """
@@ -37,49 +34,6 @@ br label %step
 """The steps of a tick, in the block after `pacing`."""
 
 
-def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
-    """Print a tape as a function ``name(input..., output...)`` of pointers to ``[element][lane]``.
-
-    Outputs must not overlap inputs, except an element with itself where it is read once.
-    """
-    w, stride = Writer(lanes), 8 * lanes
-    locations: dict[int, tuple[str, int]] = {}
-    for place, entry in enumerate(tape.inputs):
-        for position in range(entry.size):
-            locations[len(locations)] = (f"%in{place}", stride * position)
-
-    def source(operand: int) -> tuple[str, int]:
-        return (f"@constants_{name}", stride * ~operand) if operand < 0 else locations[operand]
-
-    def piece(targets: Sequence[int], place: Sequence[tuple[str, int]]) -> None:
-        print_piece(w, lower(tape, targets, host.fused), source, place.__getitem__)
-
-    base = 0
-    for call in stages(tape):
-        count = len(call.arguments)
-        size = count * lanes + -(count * lanes) % GROUP
-        piece(call.arguments, [("%work", 8 * (base + k * lanes)) for k in range(count)])
-        columns = [base + place * size for place in range(1 + len(call.results))]
-        w.line(pass_call(call.name, columns, 8, size))
-        for column, results in zip(columns[1:], call.results, strict=True):
-            locations.update({value: ("%work", 8 * (column + lanes * k)) for value, k in results.items()})
-        base = columns[-1] + size
-    targets = [(f"%out{k}", e) for k, output in enumerate(tape.outputs) for e in enumerate(output.elements.flat)]
-    piece([int(e) for _, (_, e) in targets], [(to, stride * position) for to, (position, _) in targets])
-    arguments = [f"%in{k}" for k in range(len(tape.inputs))] + [f"%out{k}" for k in range(len(tape.outputs))]
-    table = constant_table(tape.constants.tolist(), lanes).replace("@constants", f"@constants_{name}")
-    cleared = f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * base}, i1 false)" if base else ""
-    return f"""{table}
-define internal void @{name}({", ".join(f"ptr {a}" for a in arguments)}) {{
-entry:
-%work = alloca [{max(base, 1)} x double], align 64
-{cleared}
-{w.text()}
-ret void
-}}
-"""
-
-
 def loop_module(control: Tape, pace: Tape, rate: Tape, host: Host) -> str:
     """The module with its entry ``run``, which does what `dynid.loop.simulator` describes.
 
@@ -102,7 +56,7 @@ def loop_module(control: Tape, pace: Tape, rate: Tape, host: Host) -> str:
     )
     functions = {"control": control, "rate": rate, "pace": pace}
     return f"""{declarations(1)}{PASSES}{_MEMORY}
-{"".join(print_function(name, tape, 1, host) for name, tape in functions.items())}
+{"".join(print_function(name, tape, host.fused) for name, tape in functions.items())}
 {_move(state)}
 {_finish(state)}
 define void @run(ptr %state, ptr %memory, ptr %parameters, ptr %samples, ptr %counts, ptr %steps, ptr %records,

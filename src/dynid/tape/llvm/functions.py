@@ -13,7 +13,9 @@ import math
 import struct
 from collections.abc import Sequence
 
-from dynid.tape.llvm.ir import Writer, declarations, integer, number, vector
+from dynid.tape.llvm.ir import Writer, constant_table, declarations, integer, number, print_piece, vector
+from dynid.tape.lower import lower, stages
+from dynid.tape.tape import Tape
 
 LIBRARY = ("sin", "cos", "tanh", "exp")
 """Functions of the C library that the printed code may call, under the names ``dynid_sin`` and so on."""
@@ -331,3 +333,46 @@ def _flip_sign(w: Writer, value: str, sign: str) -> str:
     bit = w.value(f"and {integers} {sign}, {integer(-(2**63), w.lanes)}")
     bits = w.value(f"bitcast {w.kind} {value} to {integers}")
     return w.value(f"bitcast {integers} {w.value(f'xor {integers} {bits}, {bit}')} to {w.kind}")
+
+
+def print_function(name: str, tape: Tape, fused: bool) -> str:
+    """Print a tape as a function ``name(input..., output...)`` of pointers, for one sample.
+
+    Outputs must not overlap inputs, except an element with itself where it is read once.
+    """
+    w = Writer(1)
+    locations: dict[int, tuple[str, int]] = {}
+    for place, entry in enumerate(tape.inputs):
+        for position in range(entry.size):
+            locations[len(locations)] = (f"%in{place}", 8 * position)
+
+    def source(operand: int) -> tuple[str, int]:
+        return (f"@constants_{name}", 8 * ~operand) if operand < 0 else locations[operand]
+
+    def piece(targets: Sequence[int], place: Sequence[tuple[str, int]]) -> None:
+        print_piece(w, lower(tape, targets, fused), source, place.__getitem__)
+
+    base = 0
+    for call in stages(tape):
+        count = len(call.arguments)
+        size = count + -count % GROUP
+        piece(call.arguments, [("%work", 8 * (base + k)) for k in range(count)])
+        columns = [base + place * size for place in range(1 + len(call.results))]
+        w.line(pass_call(call.name, columns, 8, size))
+        for column, results in zip(columns[1:], call.results, strict=True):
+            locations.update({value: ("%work", 8 * (column + k)) for value, k in results.items()})
+        base = columns[-1] + size
+    targets = [(f"%out{k}", e) for k, output in enumerate(tape.outputs) for e in enumerate(output.elements.flat)]
+    piece([int(e) for _, (_, e) in targets], [(to, 8 * position) for to, (position, _) in targets])
+    arguments = [f"%in{k}" for k in range(len(tape.inputs))] + [f"%out{k}" for k in range(len(tape.outputs))]
+    table = constant_table(tape.constants.tolist(), 1).replace("@constants", f"@constants_{name}")
+    cleared = f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * base}, i1 false)" if base else ""
+    return f"""{table}
+define internal void @{name}({", ".join(f"ptr {a}" for a in arguments)}) {{
+entry:
+%work = alloca [{max(base, 1)} x double], align 64
+{cleared}
+{w.text()}
+ret void
+}}
+"""

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from dynid.tape.llvm.engine import host, load_code, provide
-from dynid.tape.llvm.functions import GROUP, PASSES, pass_call
-from dynid.tape.llvm.ir import Writer, constant_table, declarations, print_piece
-from dynid.tape.lower import lower, stages
+from dynid.tape.llvm.functions import PASSES, print_function
+from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape
 
 _CONVENTION = 0x0082
@@ -136,6 +135,7 @@ class _Printer:
         """
         w = self._writer
         w.line("define ptr @call(ptr %self, ptr %args, i64 %count, ptr %names) {\nentry:")
+        w.line(f"%local = alloca [{max(self._tape.outputs[0].size, 1)} x double], align 64")
         w.line("%is_plain = icmp eq ptr %names, null\nbr i1 %is_plain, label %counted, label %named\nnamed:")
         w.line("%keywords = call i64 @dynid_PyTuple_Size(ptr %names)\n%is_single = icmp eq i64 %keywords, 1")
         w.line("br i1 %is_single, label %name, label %otherwise\nname:")
@@ -163,15 +163,19 @@ class _Printer:
         w.line(f"%result = phi ptr [ %made, %new ], [ %argument{self._count}, %right{self._count} ]")
         arrays = [*(f"%argument{place}" for place in range(self._count)), "%result"]
         data = [w.value(f"load ptr, ptr {w.address(array, _DATA)}, align 8") for array in arrays]
-        w.line(f"call void @compute({', '.join(f'ptr {pointer}' for pointer in data)})\nret ptr %result")
+        w.line(f"call void @compute({', '.join(f'ptr {pointer}' for pointer in [*data[:-1], '%local'])})")
+        bytes_out = 8 * self._tape.outputs[0].size  # at last, as the output may be one of the inputs
+        w.line(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr {data[-1]}, ptr %local, i64 {bytes_out}, i1 false)\nret ptr %result"
+        )
         w.line("otherwise:")
         w.line("%function = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 0)")
         w.line("%converted = call ptr @dynid_PyObject_Vectorcall(ptr %function, ptr %args, i64 %count, ptr %names)")
         w.line("ret ptr %converted\n}\n")
         sizes = ", ".join(f"i64 {size}" for size in [*shape, 0])
-        table = constant_table(self._tape.constants.tolist(), 1)
-        table += f"@shape = private constant [{len(shape) + 1} x i64] [{sizes}]\n"
-        return "\n".join([declarations(1), PASSES, _PYTHON, table, self._compute_function(), w.text()])
+        table = f"@shape = private constant [{len(shape) + 1} x i64] [{sizes}]\n"
+        compute = print_function("compute", self._tape, host().fused)
+        return "\n".join([declarations(1), PASSES, _PYTHON, table, compute, w.text()])
 
     def _check_argument(self, place: int) -> None:
         """Go on only if an argument is an array that can be used as it is."""
@@ -200,41 +204,3 @@ class _Printer:
         for test in tests[1:]:
             result = self._writer.value(f"and i1 {result}, {test}")
         return result
-
-    def _compute_function(self) -> str:
-        """The function ``compute(input..., output)``; the output may be one of the inputs."""
-        tape = self._tape
-        w = Writer(1)
-        inputs = [f"%in{place}" for place in range(self._count)]
-        w.line(f"define internal void @compute({', '.join(f'ptr {name}' for name in [*inputs, '%out'])}) {{\nentry:")
-        locations: dict[int, tuple[str, int]] = {}
-        for name, declared in zip(inputs, tape.inputs, strict=True):
-            for position in range(declared.size):
-                locations[len(locations)] = (name, 8 * position)
-        passes = stages(tape)
-        padded = [len(entry.arguments) + -len(entry.arguments) % GROUP for entry in passes]
-        work_size = sum(size * (1 + len(entry.results)) for size, entry in zip(padded, passes, strict=True))
-        w.line(f"%work = alloca [{max(work_size, 1)} x double], align 64")
-        w.line(f"%local = alloca [{max(tape.outputs[0].size, 1)} x double], align 64")
-        w.line(f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * work_size}, i1 false)")
-
-        def source(operand: int) -> tuple[str, int]:
-            return ("@constants", 8 * ~operand) if operand < 0 else locations[operand]
-
-        base = 0
-
-        def piece(targets: Sequence[int], to: str, first: int) -> None:
-            """Print straight-line code that leaves some operands side by side, from a number on behind a pointer."""
-            print_piece(w, lower(tape, targets, host().fused), source, lambda slot: (to, 8 * (first + slot)))
-
-        for entry, size in zip(passes, padded, strict=True):
-            piece(entry.arguments, "%work", base)
-            columns = [base + place * size for place in range(1 + len(entry.results))]
-            w.line(pass_call(entry.name, columns, 8, size))
-            for column, results in zip(columns[1:], entry.results, strict=True):
-                locations.update({value: ("%work", 8 * (column + k)) for value, k in results.items()})
-            base = columns[-1] + size
-        piece(tape.outputs[0].elements.ravel().tolist(), "%local", 0)
-        bytes_out = 8 * tape.outputs[0].size
-        w.line(f"call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %local, i64 {bytes_out}, i1 false)\nret void\n}}\n")
-        return w.text()
