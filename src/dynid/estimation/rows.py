@@ -5,9 +5,10 @@ Some terms depend on the torques of the links; `RobotTorques` gives them the tor
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -82,32 +83,13 @@ WIDEST_BAND = 0.45
 
 
 def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, Motion]]:
-    """Iterate over the rows and the motion of each gap-free stretch; over all rows at once if no term has memory.
-
-    Those of short runs are kept, and with them the torques along them (`RobotTorques`).
-    """
-    edges: list[int] = (np.flatnonzero(np.diff(run.segment)) + 1).tolist() if memory else []
-    if 3 * run.q.size > MOST_KEPT:
-        yield from _cut_motion(run, edges)
-        return
-    known = _MOTIONS.setdefault(run, {})
-    key = bool(edges)
-    if key not in known:
-        known[key] = tuple(_cut_motion(run, edges))
-    yield from known[key]
-
-
-def _cut_motion(run: Experiment, edges: Sequence[int]) -> Iterator[tuple[slice, Motion]]:
-    """The rows and the motion of a run between some edges."""
-    for start, stop in zip([0, *edges], [*edges, run.samples], strict=True):
+    """Iterate over the rows and the motion of each gap-free stretch; over all rows at once if no term has memory."""
+    gaps = (np.flatnonzero(np.diff(run.segment)) + 1).tolist() if memory else []
+    for start, stop in pairwise([0, *gaps, run.samples]):
         rows = slice(start, stop)
         # terms look at one joint after the other
         q, dq, ddq = (np.asfortranarray(channel[rows]) for channel in (run.q, run.dq, run.ddq))
         yield rows, Motion(q, dq, ddq, run.rate_hz)
-
-
-_MOTIONS: WeakKeyDictionary[Experiment, dict[bool, tuple[tuple[slice, Motion], ...]]] = WeakKeyDictionary()
-"""Run -> whether it is cut at its gaps -> stretches: those who ask for further terms need the same."""
 
 
 def term_columns(robot: Robot, terms: Sequence[Term], motion: Motion) -> list[dict[int, Floats]]:
@@ -118,12 +100,6 @@ def term_columns(robot: Robot, terms: Sequence[Term], motion: Motion) -> list[di
 def torque_of_terms(robot: Robot, terms: Sequence[Term], values: Floats, run: Experiment) -> Floats:
     """(N, n) torque of terms with parameters (k,) along an experiment [N m or N]."""
     torque = np.zeros(run.q.shape)
-    known = _COLUMNS.get(run, {}).get(robot.fingerprint, {})
-    if all(term in known for term in terms):
-        for term, value in zip(terms, values, strict=True):
-            for joint, column in known[term].items():
-                torque[:, joint] += value * column
-        return torque
     for rows, motion in stretches(run, memory=any(term.has_memory for term in terms)):
         for term, value in zip(terms, values, strict=True):
             for joint, column in term.column(RobotTorques(robot), motion).items():
@@ -154,39 +130,21 @@ def reduce_rows(
     names = [(type(term).__qualname__, term.name) for term in terms]
     extension = Extension(
         key=repr((names, len(further), band_hz)),
-        further=(*_further_columns(robot, tuple(terms), run), *further),
+        further=(*_further_columns(robot, terms, run), *further),
         low_pass=None if band_hz is None else partial(_low_pass, rate_hz=run.rate_hz, band_hz=band_hz),
         step=1 if band_hz is None else _step(run.rate_hz, band_hz),
-        known=_FILTERED.setdefault(run, {}).setdefault((robot.fingerprint, base.columns, band_hz), {}),
     )
     return reduce_extended(robot, run, extension, columns=base.columns, segments=blocks)
 
 
-_FILTERED: WeakKeyDictionary[Experiment, dict[Hashable, dict[int, list[Floats]]]] = WeakKeyDictionary()
-"""Run -> robot, base columns and band -> filtered rows: selection, estimate and files ask for them in turn."""
-
-
-def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> tuple[dict[int, Floats], ...]:
-    """For each term its columns along the whole run: joint index -> (N,); those of short runs are kept."""
-    known = _COLUMNS.setdefault(run, {}).setdefault(robot.fingerprint, {})
-    new = {term: dict[int, Floats]() for term in terms if term not in known}
-    for rows, motion in stretches(run, memory=any(term.has_memory for term in new)):
-        for place, columns in zip(new.values(), term_columns(robot, tuple(new), motion), strict=True):
+def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> list[dict[int, Floats]]:
+    """For each term its columns along the whole run: joint index -> (N,)."""
+    found: list[dict[int, Floats]] = [{} for _ in terms]
+    for rows, motion in stretches(run, memory=any(term.has_memory for term in terms)):
+        for place, columns in zip(found, term_columns(robot, terms, motion), strict=True):
             for joint, column in columns.items():
-                if column.shape == (run.samples,):
-                    place[joint] = column
-                else:
-                    place.setdefault(joint, np.zeros(run.samples))[rows] = column
-    found = {**known, **new}
-    if run.samples * sum(map(len, found.values())) <= MOST_KEPT:
-        known.update(new)
-    return tuple(found[term] for term in terms)
-
-
-MOST_KEPT = 4_000_000
-"""Numbers of all columns of a run up to which they are kept (convention: 32 MB)."""
-_COLUMNS: WeakKeyDictionary[Experiment, dict[str, dict[Term, dict[int, Floats]]]] = WeakKeyDictionary()
-"""Run -> robot -> term -> columns: the terms that selection tries are asked for again when some are taken."""
+                place.setdefault(joint, np.zeros(run.samples))[rows] = column
+    return found
 
 
 def _step(rate_hz: float, band_hz: float) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -32,8 +32,6 @@ TABLE_SAMPLES = 8192
 """Samples whose rows are formed at a time where no filter needs a whole stretch (convention: some megabytes)."""
 AT_ONCE = 16
 """Number of columns that are filtered at a time: the block size of the compiled filter."""
-MOST_KEPT = 2_000_000
-"""Numbers of the filtered rows of a stretch up to which they are kept (convention: 16 MB)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,9 +46,6 @@ class Extension:
     """A linear filter (N, k) -> (N, k) for the rows of a gap-free stretch; None for no filter."""
     step: int = 1
     """Every step-th filtered row is kept."""
-    known: dict[int, list[Floats]] = field(default_factory=dict)
-    """First sample of a stretch -> for each joint the filtered rows of the tape's columns and of the torque; filled on
-    the way. Equations of one run with other further columns may share it, if robot, columns and filter are the same."""
 
 
 def extend(equations: Equations, extension: Extension, parameters: int) -> RowShape:
@@ -125,38 +120,21 @@ def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
 
 def _tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
     """For each joint the table of a span: the tape's columns, the further ones, the torque; filtered."""
-    result = []
-    for joint, own in enumerate(_own_tables(whole, span, valid, extension, rows)):
-        acting = _acting(extension, joint)
-        further = np.empty((len(acting), span.stop - span.start)).T
-        left_out = np.flatnonzero(~valid[:, joint])
-        for column, k in zip(further.T, acting, strict=True):
-            np.copyto(column, extension.further[k][joint][span])
-            column[left_out] = 0.0
-            _check_finite(column, k, joint, span.start)
-        if extension.low_pass is not None and acting:
-            further = _filtered(further, valid[:, joint], extension.low_pass, extension.step)
-        result.append(np.column_stack([own[:, :-1], *further.T, own[:, -1]]))
-    return result
-
-
-def _own_tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
-    """For each joint the table of a span without further columns; filtered ones, which are short, are kept."""
-    if span.start in extension.known:
-        return extension.known[span.start]
-    pieces = []
+    pieces, result = [], []
     for start in range(span.start, span.stop, TABLE_SAMPLES):
         part = slice(start, min(start + TABLE_SAMPLES, span.stop))
         mask = None if whole.valid is None else whole.valid[part]
         pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in whole.arrays), mask).check()))
-    tables = [np.concatenate(parts) if len(parts) > 1 else parts[0] for parts in zip(*pieces, strict=True)]
-    if extension.low_pass is None:
-        return tables
-    low_pass, step = extension.low_pass, extension.step
-    kept = [_filtered(table, valid[:, joint], low_pass, step) for joint, table in enumerate(tables)]
-    if sum(table.size for table in kept) <= MOST_KEPT:
-        extension.known[span.start] = kept
-    return kept
+    for joint, parts in enumerate(zip(*pieces, strict=True)):
+        own, acting, counts = np.concatenate(parts), _acting(extension, joint), valid[:, joint]
+        further = np.array([extension.further[k][joint][span] for k in acting]).reshape(len(acting), len(own))
+        further[:, ~counts] = 0.0
+        for k, column in zip(acting, further, strict=True):
+            _check_finite(column, k, joint, span.start)
+        table = np.column_stack([own[:, :-1], *further, own[:, -1]])
+        low_pass = extension.low_pass
+        result.append(table if low_pass is None else _filtered(table, counts, low_pass, extension.step))
+    return result
 
 
 def _check_finite(column: Floats, number: int, joint: int, first: int) -> None:
