@@ -265,6 +265,6 @@ def _slopes(tape: Tape, wrt: tuple[str, ...], recorder: Recorder, inputs: list[A
     for direction in range(count):
         unit = np.full(count, 0.0, dtype=object)
         unit[direction] = 1.0
-        value = replay(along, recorder, np.concatenate([flat, unit]))
+        value = replay(along, np.concatenate([flat, unit]))
         slopes[:, direction] = [value(element) for element in targets]
     return slopes

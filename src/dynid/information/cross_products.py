@@ -160,7 +160,7 @@ def _without_constants(tape: Tape) -> Tape:
     recorder = Recorder()
     states = [np.ravel(recorder.input(entry.name, entry.shape)) for entry in tape.inputs]
     one = recorder.input("one for a sample", (1,))[0]
-    value = replay(tape, recorder, np.concatenate(states))
+    value = replay(tape, np.concatenate(states))
     outputs: dict[str, Any] = {}
     for output in tape.outputs:
         elements = [value(element) for element in output.elements.ravel().tolist()]

@@ -85,7 +85,7 @@ def _recorded(tape: Tape, supports: tuple[tuple[int, ...], ...], *, masked: bool
     states = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]
     tau = recorder.input("tau", (n,))
     counts = recorder.input("counts", (n if masked else 1,))
-    value = replay(tape, recorder, np.concatenate([np.ravel(state) for state in states]))
+    value = replay(tape, np.concatenate([np.ravel(state) for state in states]))
     elements = tape.output("output").elements
     outputs: dict[str, Any] = {}
     for joint, support in enumerate(supports):

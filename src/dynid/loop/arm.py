@@ -22,8 +22,7 @@ from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.loop.laws import ControlLaw, Tracked
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
-from dynid.tape.operations import Operation
-from dynid.tape.record import Recorder, evaluate
+from dynid.tape.record import Recorder, replay
 from dynid.terms.smoothing import polynomial_sign
 
 
@@ -45,17 +44,7 @@ def replace_signs(tape: Tape, sign: Callable[[Any, int], Any]) -> Tape:
     """The same program with every ``sign(v)`` replaced by a function of v and of its place among inputs and steps."""
     recorder = Recorder()
     inputs = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]
-    values: list[Any] = [value for array in inputs for value in array.ravel().tolist()]
-    constants: list[float] = tape.constants.tolist()
-
-    def value(operand: int) -> Any:
-        return values[operand] if operand >= 0 else constants[~operand]
-
-    for _, code, left, right in tape.steps():
-        if code == Operation.SIGN:
-            values.append(sign(value(left), left))
-        else:
-            values.append(evaluate(code, value(left), value(right)))
+    value = replay(tape, [scalar for array in inputs for scalar in array.ravel().tolist()], sign)
     outputs: dict[str, Any] = {}
     for output in tape.outputs:
         elements = np.empty(output.size, dtype=object)

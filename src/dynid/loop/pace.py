@@ -25,7 +25,7 @@ from dynid.loop.loop import Loop
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 from dynid.tape.operations import Operation
-from dynid.tape.record import evaluate
+from dynid.tape.record import replay
 from dynid.terms.smoothing import STEEPEST
 
 FOLLOWED = 1.2
@@ -125,18 +125,13 @@ def _signs(robot: Robot) -> tuple[Floats, Floats]:
     # all cases at once: unit velocities without signs, then at rest each sign, positive and negative
     velocities = np.concatenate([np.eye(n), np.zeros((2 * count, n))])
     signs = np.concatenate([np.zeros((n, count)), np.eye(count), -np.eye(count)])
-    values: list[Any] = list(velocities.T)
     speeds: list[Any] = []
 
-    def value(operand: int) -> Any:
-        return values[operand] if operand >= 0 else np.full(len(signs), tape.constants[~operand])
+    def sign(speed: Any, _: int) -> Any:
+        speeds.append(speed[:n])
+        return signs[:, len(speeds) - 1]
 
-    for _, code, left, right in tape.steps():
-        if code == Operation.SIGN:
-            values.append(signs[:, len(speeds)])
-            speeds.append(value(left)[:n])
-        else:
-            values.append(evaluate(code, value(left), value(right)))
-    torques = np.stack([value(element) for element in tape.outputs[0].elements.tolist()], axis=1)
+    value, nothing = replay(tape, velocities.T, sign), np.zeros(len(signs))
+    torques = np.stack([value(element) + nothing for element in tape.outputs[0].elements.tolist()], axis=1)
     changes = 0.5 * (torques[n : n + count] - torques[n + count :])
     return np.array(speeds).reshape(count, n), changes

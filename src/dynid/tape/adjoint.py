@@ -35,7 +35,7 @@ def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
     inputs = _declare_inputs(recorder, tape)
     elements = tape.output(output).elements
     weights = recorder.input("cotangent", elements.shape)
-    value = replay(tape, recorder, inputs)
+    value = replay(tape, inputs)
     adjoints: dict[int, Value] = {}
     for element, weight in zip(elements.ravel().tolist(), weights.ravel().tolist(), strict=True):
         adjoints[element] = adjoints.get(element, 0.0) + weight
@@ -71,7 +71,7 @@ def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
             direction = recorder.input(f"d_{entry.name}", entry.shape).ravel().tolist()
             seeds |= zip(places[entry.name], direction, strict=True)
     elements = tape.output(output).elements
-    (found,) = _rates(tape, replay(tape, recorder, inputs), elements, [seeds])
+    (found,) = _rates(tape, replay(tape, inputs), elements, [seeds])
     return recorder.tape({output: found.reshape(elements.shape)})
 
 
@@ -98,7 +98,7 @@ def jacobian(tape: Tape, output: str, wrt: str, at: float) -> Tape:
         else:
             values += recorder.input(entry.name, entry.shape).ravel().tolist()
     elements, seeds = tape.output(output).elements, [{place: 1.0} for place in _places(tape)[wrt]]
-    found = _rates(tape, replay(tape, recorder, _as_objects(values)), elements, seeds)
+    found = _rates(tape, replay(tape, _as_objects(values)), elements, seeds)
     return recorder.tape({output: np.stack(found, axis=-1).reshape((*elements.shape, *shape))})
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.tape.record import evaluate
+from dynid.tape.record import replay
 from dynid.tape.tape import Tape
 
 BLOCK = 1024
@@ -26,11 +25,8 @@ class NumpyExecutor:
         with np.errstate(all="ignore"):  # like the compiled back ends: infinities and NaN are values, not warnings
             for start in range(0, len(outputs[0]) if outputs else 0, BLOCK):
                 part = slice(start, start + BLOCK)
-                values: list[Any] = [column for array in inputs for column in np.ascontiguousarray(array[part].T)]
-                values += [None] * len(self._tape.opcodes)
-                values += reversed(self._tape.constants.tolist())  # values[~k] is constant k
-                for number, code, left, right in self._tape.steps():
-                    values[number] = evaluate(code, values[left], values[right])
+                columns = [column for array in inputs for column in np.ascontiguousarray(array[part].T)]
+                value = replay(self._tape, columns)
                 for array, output in zip(outputs, self._tape.outputs, strict=True):
                     for column, element in enumerate(output.elements.ravel().tolist()):
-                        array[part, column] = values[element]
+                        array[part, column] = value(element)

@@ -11,7 +11,7 @@ import math
 import operator
 import struct
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -398,16 +398,18 @@ def record(function: Callable[..., Any], **shapes: tuple[int, ...]) -> Tape:
     return recorder.tape(result if isinstance(result, Mapping) else {"output": result})
 
 
-def replay(tape: Tape, recorder: Recorder, inputs: npt.NDArray[np.object_]) -> Callable[[int], Value]:
-    """Record a tape's operations once more, on other scalars.
+def replay(
+    tape: Tape, inputs: Iterable[Value], sign: Callable[[Value, int], Value] | None = None
+) -> Callable[[int], Value]:
+    """Compute a tape's operations once more, on other scalars, or on numbers.
 
     Args:
         tape: the program.
-        recorder: the recording to add to.
-        inputs: (input_size,) scalars or floats that stand for the tape's input elements.
+        inputs: (input_size,) what stands for the tape's input elements: scalars of a recording, floats or arrays.
+        sign: what stands for ``sign(v)``, a function of v and of its place among inputs and steps.
 
     Returns:
-        Function from an operand of the tape to its scalar or float in the new recording.
+        Function from an operand of the tape to its value.
     """
     values: list[Value] = list(inputs)
     constants: list[float] = tape.constants.tolist()
@@ -416,7 +418,8 @@ def replay(tape: Tape, recorder: Recorder, inputs: npt.NDArray[np.object_]) -> C
         return values[operand] if operand >= 0 else constants[~operand]
 
     for _, code, left, right in tape.steps():
-        values.append(evaluate(code, value(left), value(right)))
+        is_changed = sign is not None and code == Operation.SIGN
+        values.append(sign(value(left), left) if is_changed else evaluate(code, value(left), value(right)))  # type: ignore[misc]
     return value
 
 
