@@ -160,7 +160,7 @@ simulated-friction: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/simulated_friction.py coverage 200
 
 site: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python tests/support/gallery.py out/site/gallery
 	@echo "$(BIN)/python -m http.server -d out/site"
