@@ -13,7 +13,8 @@ from hypothesis.extra.numpy import arrays
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from dynid import decompositions
-from dynid.errors import DynidError, NumericalError
+from dynid.decompositions import DecompositionError
+from dynid.errors import DynidError
 
 
 def refuse(*_: Any, **__: Any) -> Any:
@@ -49,7 +50,7 @@ def test_least_squares_of_the_smallest_norm() -> None:
 def test_numbers_that_are_not_finite_are_refused(decompose: Callable[[Any], Any], wrong: float) -> None:
     A = np.eye(3)
     A[1, 2] = wrong
-    with pytest.raises(NumericalError, match="1 of the 9 numbers of a 3 x 3 matrix are not finite") as caught:
+    with pytest.raises(DecompositionError, match="1 of the 9 numbers of a 3 x 3 matrix are not finite") as caught:
         decompose(A)
     assert isinstance(caught.value, DynidError)
     assert isinstance(caught.value, np.linalg.LinAlgError)  # searches treat it as a singular matrix
@@ -58,7 +59,7 @@ def test_numbers_that_are_not_finite_are_refused(decompose: Callable[[Any], Any]
 
 def test_an_error_of_our_own_where_a_routine_does_not_converge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np.linalg, "svd", refuse)
-    with pytest.raises(NumericalError, match="a finite 3 x 3 matrix cannot be decomposed"):
+    with pytest.raises(DecompositionError, match="a finite 3 x 3 matrix cannot be decomposed"):
         decompositions.svd(np.eye(3))
 
 

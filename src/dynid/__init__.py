@@ -78,7 +78,6 @@ PACKAGES = (
     "export",
     "findings",
     "fleet",
-    "information",
     "kernels",
     "links",
     "load",

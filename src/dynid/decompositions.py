@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from dynid.arrays import Floats
-from dynid.errors import NumericalError
+from dynid.errors import DynidError
 
 CERTAINLY = 2.0
 """Factor that covers the rounding of a triangle's inverse (convention: rounding is far below it where it decides)."""
 
 
-class DecompositionError(NumericalError, np.linalg.LinAlgError):
+class DecompositionError(DynidError, np.linalg.LinAlgError):
     """A matrix cannot be decomposed; searches that try many matrices catch it as NumPy's own error."""
 
 

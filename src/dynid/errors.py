@@ -10,7 +10,6 @@ The tree::
     ├── IdentifiabilityError       the data or the motion cannot reveal what was asked for
     ├── ExcitationError            no trajectory satisfies the limits
     ├── EstimationError            an estimator found no trustworthy answer
-    ├── NumericalError             a matrix is not finite, or no routine can decompose it
     ├── EngineError                workers were lost, or a cluster cannot be reached
     └── ExportError                a result cannot be written, or generated code disagrees with the model
 
@@ -38,7 +37,6 @@ __all__ = [
     "ExportError",
     "IdentifiabilityError",
     "LogReadError",
-    "NumericalError",
 ]
 
 
@@ -95,10 +93,6 @@ class ExcitationError(DynidError):
 
 class EstimationError(DynidError):
     """An estimator found no trustworthy answer."""
-
-
-class NumericalError(DynidError):
-    """A matrix is not finite, or no routine can decompose it."""
 
 
 class EngineError(DynidError):

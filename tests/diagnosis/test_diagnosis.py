@@ -13,9 +13,10 @@ import pytest
 import dynid
 from campaigns import diagnosis as campaign
 from dynid import diagnosis
-from dynid.diagnosis import diagnose_runs, find_delay, refine_geometry
+from dynid.diagnosis import find_delay, refine_geometry
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.refinement import resolve_delay
+from dynid.diagnosis.runs import diagnose_runs
 from dynid.diagnosis.signals import check_signals
 from dynid.errors import ArgumentError
 from dynid.estimation import build_equations

@@ -7,7 +7,6 @@ from dynid.lazy import lazy_names
 NAMES = {
     "log_check": ["check_recording"],
     "refinement": ["find_delay", "refine_geometry"],
-    "runs": ["diagnose_runs"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -59,10 +59,6 @@ def diagnose_runs(equations: Factors, *, level: float = LEVEL) -> tuple[Finding,
     Args:
         equations: The equations of two runs or more; of a single run there is nothing to compare.
         level: Probability that runs which agree are reported, over all runs and suspects.
-
-    Example:
-        >>> dynid.diagnosis.diagnose_runs(dynid.estimation.build_equations(robot, [run, other]))
-        ()
     """
     number = {segment: run for run, blocks in enumerate(equations.blocks) for segment in blocks}
     runs = np.array([number[segment] for segment in equations.information.segments])
