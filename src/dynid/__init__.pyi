@@ -8,7 +8,6 @@ from dynid import excitation as excitation
 from dynid import export as export
 from dynid import findings as findings
 from dynid import fleet as fleet
-from dynid import information as information
 from dynid import kernels as kernels
 from dynid import links as links
 from dynid import load as load

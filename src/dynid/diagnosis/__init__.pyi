@@ -3,4 +3,3 @@
 from dynid.diagnosis.log_check import check_recording as check_recording
 from dynid.diagnosis.refinement import find_delay as find_delay
 from dynid.diagnosis.refinement import refine_geometry as refine_geometry
-from dynid.diagnosis.runs import diagnose_runs as diagnose_runs
