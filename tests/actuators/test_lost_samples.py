@@ -76,7 +76,7 @@ def test_a_command_that_is_missing_is_the_one_before_it() -> None:
     motion = commanded_motion(recording, MODEL.robot)
     np.testing.assert_array_equal(motion.command[100:104, 1], np.full(4, sent[99, 1]))
     np.testing.assert_array_equal(motion.command[:, 0], sent[:, 0])
-    assert motion.counted is None
+    assert motion.counted.all()
 
 
 def test_the_filter_whitens_lasting_errors_and_passes_over_missing_readings() -> None:
@@ -84,7 +84,7 @@ def test_the_filter_whitens_lasting_errors_and_passes_over_missing_readings() ->
     new, lasting = rng.normal(size=(40_000, 1)), np.zeros((40_000, 1))
     for k in range(1, len(new)):
         lasting[k] = 0.8 * lasting[k - 1] + 0.6 * new[k]
-    left = filter_errors(lasting, None, 0.8)
+    left = filter_errors(lasting, np.ones(lasting.shape, dtype=bool), 0.8)
     assert left.std() == pytest.approx(3.0, rel=0.02)  # sqrt((1 + r) / (1 - r)) times as large
     assert abs(np.mean(left[1:] * left[:-1])) < 0.02 * left.var()
     counted = rng.random(lasting.shape) < 0.6

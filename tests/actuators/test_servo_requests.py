@@ -63,11 +63,11 @@ def test_a_law_that_does_not_fit_is_named() -> None:
     [
         ({"correlation": 1.0}, "correlation is 1.0"),
         ({"correlation": "guessed"}, "correlation is 'guessed'"),
-        ({"held_out": [replace(MOTION)]}, "is fitted and held out"),
+        ({"held_out": [replace(MOTION)]}, "is given twice"),
         ({"motions": [MOTION, replace(MOTION, name="copy")]}, "'copy' is given twice"),
         ({"model": ServoModel(pendulum(), LAW, ())}, "nothing of the model is free"),
         ({"model": ServoModel(pendulum(), PositionLaw(kd=1.0))}, "states kp"),
-        ({"model": ServoModel(pendulum(), MotorLaw(kp=1.0, voltage=-5.0))}, "voltage of the law is -5.0"),
+        ({"model": ServoModel(pendulum(), MotorLaw(kp=1.0, voltage=-5.0))}, "a gain of voltage is negative"),
     ],
 )
 def test_wrong_requests_are_refused(options: dict[str, Any], reason: str) -> None:

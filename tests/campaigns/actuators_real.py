@@ -106,7 +106,7 @@ def so101_model(signs: tuple[float, float, float]) -> ServoModel:
 def so101() -> None:
     """Four folds of three motions: every motion is predicted from the nine others."""
     names = so101_names()
-    motions = {name: so101_motion(name).of_joints([0, 1, 2, 3, 4]) for name in names}
+    motions = {name: so101_motion(name) for name in names}
     total = []
     for fold in range(4):
         held = names[fold::4]

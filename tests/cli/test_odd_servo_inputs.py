@@ -90,7 +90,7 @@ CASES: dict[str, tuple[dict[str, object], str]] = {
         "unknown field `kdd`",
     ),
     "a gain in words": ({"law": LAW.format(kp="'20'", kd=1.0)}, "kp: expected `float | array | null`"),
-    "gains of three joints": ({"law": LAW.format(kp="[1, 2, 3]", kd=1.0)}, "kp of the law is [1.0, 2.0, 3.0]"),
+    "gains of three joints": ({"law": LAW.format(kp="[1, 2, 3]", kd=1.0)}, "gains kp have shape (3,)"),
     "all held out": ({"options": ("--held-out", "100%")}, "at most 90%"),
 }
 

@@ -112,7 +112,7 @@ def so101_robot(signs: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> dynid.Ro
 
 @cache
 def so101_motion(name: str) -> CommandedMotion:
-    """One motion of the arm, commands taken at the times of the readings."""
+    """One motion of the arm without its jaw, commands taken at the times of the readings."""
     tables = {}
     for file in ("control", "state_motor"):
         with open(DATASETS / "so101" / name / f"{file}.csv", newline="") as stream:
@@ -123,7 +123,9 @@ def so101_motion(name: str) -> CommandedMotion:
     rising = np.concatenate([[True], np.diff(time) > 0.0])
     time, position = time[rising], position[rising]
     last = np.clip(np.searchsorted(sent, time, side="right") - 1, 0, None)
-    return CommandedMotion(joint_names=SO101, time=time, command=command[last], position=position, name=name)
+    return CommandedMotion(
+        joint_names=SO101[:5], time=time, command=command[last, :5], position=position[:, :5], name=name
+    )
 
 
 def so101_names() -> list[str]:

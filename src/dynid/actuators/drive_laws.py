@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.errors import ArgumentError
+from dynid.arrays import Floats
+from dynid.loop.laws import as_gains
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,10 @@ class DriveLaw(ABC):
             seen: What the drive knows.
         """
 
-    @abstractmethod
-    def gains(self, dof: int) -> dict[str, Any]:
-        """(n,) kp, kd, ki and voltage where a motion states none."""
+    def gains(self, dof: int) -> dict[str, Floats]:
+        """(n,) kp, kd, ki and voltage where a motion states none; zero where the law does not, either."""
+        given = {name: getattr(self, name, None) for name in ("kp", "kd", "ki", "voltage")}
+        return {name: as_gains(0.0 if value is None else value, name, dof) for name, value in given.items()}
 
 
 def limited(value: Any, limit: Any) -> tuple[Any, Any]:
@@ -72,15 +74,6 @@ def limited(value: Any, limit: Any) -> tuple[Any, Any]:
 def free(values: Mapping[str, Any], name: str, neutral: float = 1.0) -> Any:
     """The value of a kind, or its neutral value where the model does not use it."""
     return values.get(name, neutral)
-
-
-def _row(given: ArrayLike | None, dof: int, name: str) -> Any:
-    array = np.asarray(0.0 if given is None else given, dtype=float)
-    if array.ndim > 1 or array.size not in (1, dof) or not np.isfinite(array).all():
-        raise ArgumentError(f"{name} of the law is {given!r}", remedy=f"Give one number, or {dof}, one per joint.")
-    if (array < 0.0).any():
-        raise ArgumentError(f"{name} of the law is {given!r}", remedy="Give numbers that are not negative.")
-    return np.broadcast_to(array, (dof,))
 
 
 @dataclass(frozen=True)
@@ -105,9 +98,6 @@ class PositionLaw(DriveLaw):
     def integrates(self) -> bool:  # type: ignore[override]
         """Whether there is an integral."""
         return self.ki is not None
-
-    def gains(self, dof: int) -> dict[str, Any]:
-        return {name: _row(getattr(self, name), dof, name) for name in ("kp", "kd", "ki")}
 
     def torque(self, values: Mapping[str, Any], seen: Seen) -> tuple[Any, Any]:
         gain = free(values, "gain_scale")
@@ -140,9 +130,6 @@ class MotorLaw(DriveLaw):
     needs = ("kp", "voltage")
     kinds: ClassVar[tuple[str, ...]] = ("gain_scale", "kt", "resistance", "current_limit")
     integrates = False
-
-    def gains(self, dof: int) -> dict[str, Any]:
-        return {name: _row(getattr(self, name), dof, name) for name in ("kp", "voltage")}
 
     def torque(self, values: Mapping[str, Any], seen: Seen) -> tuple[Any, Any]:
         kt, per_ohm = values["kt"], 1.0 / values["resistance"]

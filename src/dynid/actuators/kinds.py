@@ -118,8 +118,3 @@ def kind_of(name: str, *, slides: bool = False) -> ParameterKind:
 def milli(unit: str) -> str:
     """A thousandth of the unit of positions: mrad, mm, or both."""
     return " or ".join(f"m{word}" for word in unit.split(" or "))
-
-
-def squared(unit: str) -> str:
-    """The square of the unit of positions."""
-    return " or ".join(f"{word}^2" for word in unit.split(" or "))

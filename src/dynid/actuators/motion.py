@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -36,8 +36,8 @@ class CommandedMotion:
     position: Floats
     """(N, n) measured positions, encoder coordinates [rad or m]; NaN where a reading is missing, which is then replaced
     by a straight line and does not count."""
-    counted: Bools | None = None
-    """(N, n) whether a reading is compared with the simulated motion; None if all are."""
+    counted: Bools = field(default_factory=lambda: np.ones(0, dtype=bool))
+    """(N, n) whether a reading is compared with the simulated motion; by default all that are not missing."""
     command_velocity: Floats | None = None
     """(N, n) commanded velocities [rad/s or m/s]; None where the robot is sent positions only."""
     velocity: Floats | None = None
@@ -81,6 +81,8 @@ class CommandedMotion:
         """Put straight lines in the place of missing readings, which do not count."""
         position = np.array(self.position, dtype=float)
         missing = np.isnan(position)
+        if np.size(self.counted) == 0:
+            object.__setattr__(self, "counted", np.ones(shape, dtype=bool))
         if position.shape != shape or not missing.any():
             return
         for j in np.flatnonzero(missing.any(axis=0)):
@@ -92,9 +94,8 @@ class CommandedMotion:
             position[~known, j] = np.interp(
                 np.asarray(self.time)[~known], np.asarray(self.time)[known], position[known, j]
             )
-        given = np.ones(shape, dtype=bool) if self.counted is None else np.asarray(self.counted)
         object.__setattr__(self, "position", position)
-        object.__setattr__(self, "counted", given & ~missing if given.shape == shape else given)
+        object.__setattr__(self, "counted", np.asarray(self.counted) & ~missing)
 
     def _frozen(self, name: str, shape: tuple[int, ...], kind: type = float) -> Any:
         """Replace a field by a read-only copy of the right shape; None stays None."""
@@ -123,8 +124,7 @@ class CommandedMotion:
     @property
     def counts(self) -> Ints:
         """(n,) number of readings of each joint that count."""
-        whole = np.full(self.dof, len(self.time), dtype=np.int64)
-        return whole if self.counted is None else np.asarray(self.counted.sum(axis=0))
+        return np.asarray(self.counted.sum(axis=0))
 
     def stretches(self) -> tuple[CommandedMotion, ...]:
         """The motion cut where samples are so far apart that the commands in between are not known.
@@ -162,15 +162,14 @@ class CommandedMotion:
 
     def _known_row(self, row: int) -> int:
         """The first row from the given one on in which every reading counts; itself where there is none."""
-        if self.counted is None:
-            return row
         known = np.flatnonzero(self.counted[row:].all(axis=1))
         return row + int(known[0]) if known.size else row
 
     def part(self, rows: slice, name: str | None = None) -> CommandedMotion:
         """Some consecutive samples as a motion of their own."""
         fields = ("time", "command", "position", "counted", "command_velocity", "velocity", "enabled")
-        cut: dict[str, Any] = {field: _cut(getattr(self, field), rows) for field in fields}
+        given = {name: getattr(self, name) for name in fields}
+        cut: dict[str, Any] = {name: None if values is None else values[rows] for name, values in given.items()}
         return replace(self, **cut, name=self.name if name is None else name)
 
     def cut_at(self, *shares: float) -> tuple[CommandedMotion, ...]:
@@ -184,18 +183,9 @@ class CommandedMotion:
             for number, (start, stop) in enumerate(pairwise(cuts), start=1)
         )
 
-    def of_joints(self, columns: list[int]) -> CommandedMotion:
-        """The same motion of some joints only, in the given order."""
-        fields = ("command", "position", "counted", "command_velocity", "velocity", "enabled")
-        cut: dict[str, Any] = {field: _cut(getattr(self, field), np.s_[:, columns]) for field in fields}
-        cut |= {gain: _cut(getattr(self, gain), columns) for gain in ("kp", "kd", "ki")}
-        return replace(self, joint_names=tuple(self.joint_names[c] for c in columns), **cut)
 
-
-def compared(values: Floats, counted: Bools | None) -> Floats:
+def compared(values: Floats, counted: Bools) -> Floats:
     """Values (N, n, ...) where readings (N, n) count, zero elsewhere."""
-    if counted is None:
-        return values
     return np.where(counted.reshape(counted.shape + (1,) * (values.ndim - 2)), values, 0.0)
 
 
@@ -207,8 +197,3 @@ def longest_hole(period_s: float) -> float:
 def stretches_of(motions: Sequence[CommandedMotion]) -> tuple[CommandedMotion, ...]:
     """All motions, cut at their gaps."""
     return tuple(part for motion in motions for part in motion.stretches())
-
-
-def _cut(array: Any, where: Any) -> Any:
-    """Some entries of an optional array."""
-    return None if array is None else array[where]

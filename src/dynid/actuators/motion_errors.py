@@ -71,11 +71,6 @@ class MotionError:
         return np.asarray(np.sqrt(self.squares / np.maximum(self.share, 1e-300)))
 
     @property
-    def sum_of_squares(self) -> float:
-        """Mean over time of the sum over joints of the squared error [rad^2 or m^2]."""
-        return float(np.sum(self.joint_rms[0] ** 2))
-
-    @property
     def is_usable(self) -> bool:
         """Whether it is at most half as far away as the commands, and leaves at most half of the squares of followers.
 

@@ -123,7 +123,7 @@ def lost_samples(motion: CommandedMotion) -> Iterator[Finding]:
             evidence={"gaps": gaps.size, "time lost [s]": float(steps[gaps].sum())},
         )  # fmt: skip
     for j, name in enumerate(motion.joint_names):
-        empty = np.flatnonzero([] if motion.counted is None else ~motion.counted[:, j])
+        empty = np.flatnonzero(~motion.counted[:, j])
         if empty.size:
             yield Finding(
                 code="missing", severity="warning", where=motion.name, joint=name,

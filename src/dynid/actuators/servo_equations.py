@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.motion import CommandedMotion, compared
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_simulator import differentiate_chains, simulate_servos
 from dynid.arrays import Bools, Floats
@@ -40,27 +40,23 @@ class Normal:
         return all(bool(np.isfinite(part).all()) for part in (self.cost, self.information, self.score))
 
 
-def filter_errors(values: Floats, counted: Bools | None, correlation: float) -> Floats:
+def filter_errors(values: Floats, counted: Bools, correlation: float) -> Floats:
     """Samples (N, n, ...) less what the one before each says of them; a constant keeps its size.
 
     Readings that do not count give zero, and the next one stands alone.
 
     Args:
         values: Errors, or derivatives of what is simulated.
-        counted: (N, n) which readings count; None if all do.
+        counted: (N, n) which readings count.
         correlation: Correlation of errors from one sample to the next.
     """
-    if counted is not None:
-        counted = counted.reshape(counted.shape + (1,) * (values.ndim - 2))
-        values = np.where(counted, values, 0.0)
+    values = compared(values, counted)
     if correlation == 0.0:
         return values
     alone = np.sqrt((1.0 + correlation) / (1.0 - correlation)) * values
-    result = np.concatenate([alone[:1], (values[1:] - correlation * values[:-1]) / (1.0 - correlation)])
-    if counted is None:
-        return result
-    result[1:] = np.where(counted[:-1], result[1:], alone[1:])
-    return np.where(counted, result, 0.0)
+    together = (values[1:] - correlation * values[:-1]) / (1.0 - correlation)
+    before = counted[:-1].reshape(counted[:-1].shape + (1,) * (values.ndim - 2))
+    return compared(np.concatenate([alone[:1], np.where(before, together, alone[1:])]), counted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +97,7 @@ class ServoEquations:
         P, rows = len(self.model.entries), np.array_split(np.arange(len(motion.time)), blocks)
         cost, information, score = np.zeros(blocks), np.zeros((blocks, P, P)), np.zeros((blocks, P))
         for chain in differentiate_chains(self.model, values, motion):
-            counted = None if motion.counted is None else motion.counted[:, chain.joints]
+            counted = motion.counted[:, chain.joints]
             with np.errstate(over="ignore", invalid="ignore"):  # an unstable motion: the search goes another way
                 e = filter_errors(motion.position[:, chain.joints] - chain.position, counted, self.correlation)
                 slopes = filter_errors(chain.slopes, counted, self.correlation)

@@ -13,7 +13,7 @@ from dynid.actuators.kinds import DELAY
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.motion_errors import MotionError, fit_followers, motion_error
 from dynid.actuators.servo_equations import Search, ServoEquations, search_servos
-from dynid.actuators.servo_knowledge import SIGNED, OpenDirection, judge_knowledge, open_sentences
+from dynid.actuators.servo_knowledge import SIGNED, OpenDirection, judge_knowledge
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.arrays import Floats
@@ -37,8 +37,6 @@ class ActuatorEstimate:
     std: Floats
     """(P,) standard deviations: infinite for what the motions leave open, and for all entries of a search that did not
     converge; NaN for other values at a bound."""
-    covariance: Floats
-    """(P, P) covariance; rows and columns of open entries and of entries at bounds are NaN."""
     open_directions: tuple[OpenDirection, ...]
     """What the motions do not tell apart."""
     at_bound: tuple[str, ...]
@@ -107,10 +105,14 @@ class ActuatorEstimate:
                 brief=f"at their bounds, and no estimates: {_some(still)}",
             ))  # fmt: skip
         if self.open_directions:
+            notes: dict[str, list[str]] = {}
+            for direction in self.open_directions:
+                notes.setdefault(direction.note, []).append(" + ".join(direction.names))
             opened = tuple(dict.fromkeys(name for direction in self.open_directions for name in direction.names))
             found.append(Finding(
                 code="open-parameters", severity="warning", where="values",
-                message=" ".join(open_sentences(self.open_directions)), evidence={"open values": len(opened)},
+                message="; ".join(f"{note}: {', '.join(names)}" for note, names in notes.items()),
+                evidence={"open values": len(opened)},
                 remedy="Record motions at other gains, loads and postures, or state what you know ([fixed]).",
                 brief=f"{len(opened)} of {len(self.names)} values are open: {_some(opened)}",
             ))  # fmt: skip
@@ -195,11 +197,8 @@ def fit_servos(
     correlation: float = 0.0,
 ) -> ActuatorEstimate:
     """Fit a model; arguments and errors as for `identify_actuators`."""
+    _refuse_copies(motions, held_out)
     equations, found = fit_values(model, motions, correlation=correlation)
-    for motion in motions:
-        if any(_same(motion, other) for other in held_out):
-            remedy = "Hold out a motion that the fit does not see."
-            raise ArgumentError(f"'{motion.name}' is fitted and held out", remedy=remedy)
     return _judge(equations, found, stretches_of(held_out))
 
 
@@ -210,10 +209,6 @@ def fit_values(
     if not motions:
         raise ArgumentError("there is no motion to fit", remedy="Give one motion or more.")
     as_number("correlation", correlation, least=0.0, most=0.999)
-    for place, motion in enumerate(motions):
-        if any(_same(motion, other) for other in motions[:place]):
-            remedy = "Give each motion once: a copy adds no knowledge."
-            raise ArgumentError(f"the motion '{motion.name}' is given twice", remedy=remedy)
     equations = ServoEquations(model, stretches_of(motions), correlation)
     return equations, search_servos(equations.normal, equations.cost, model.start, model.bounds)
 
@@ -241,14 +236,12 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
     """The estimate with its covariance, open directions and errors."""
     model, values = equations.model, found.values
     known, followers = judge_knowledge(equations, values), fit_followers(equations.motions)
-    covariance, std = known.covariance, known.std
-    if not found.converged:  # where a search merely stopped, the curvature says nothing of the distance to the truth
-        covariance, std = np.full_like(covariance, np.nan), np.full_like(std, np.inf)
+    # where a search merely stopped, the curvature says nothing of the distance to the truth
+    std = known.std if found.converged else np.full_like(known.std, np.inf)
     return ActuatorEstimate(
         model=model.with_values(values),
         values=values,
         std=std,
-        covariance=covariance,
         open_directions=known.open_directions,
         **{
             name: tuple(model.entries[k].name for k in np.flatnonzero(which))
@@ -275,6 +268,12 @@ def _reach(model: ServoModel, values: Floats, motions: Sequence[CommandedMotion]
     return np.stack([lows - zeros, highs - zeros], axis=1)
 
 
-def _same(one: CommandedMotion, other: CommandedMotion) -> bool:
-    pairs = ((one.time, other.time), (one.position, other.position), (one.command, other.command))
-    return all(np.array_equal(a, b) for a, b in pairs)
+def _refuse_copies(motions: Sequence[CommandedMotion], held_out: Sequence[CommandedMotion]) -> None:
+    """Refuse a motion that comes twice: a copy adds no knowledge, and what is held out must be new."""
+    seen = dict[bytes, str]()
+    for motion in (*motions, *held_out):
+        numbers = b"".join(values.tobytes() for values in (motion.time, motion.position, motion.command))
+        if numbers in seen:
+            remedy = "Give each motion once, and hold out one that the fit does not see."
+            raise ArgumentError(f"'{motion.name}' is given twice, also as '{seen[numbers]}'", remedy=remedy)
+        seen[numbers] = motion.name

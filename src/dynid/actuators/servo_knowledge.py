@@ -55,6 +55,8 @@ LEVEL = 1e-3
 FAR = 1e6
 """Cost, in variances of a residual, that stands for a motion that runs away (any number beyond all levels)."""
 VAGUE = "hardly shown by these motions (a standard deviation above any likely value)"
+HIDDEN = "without an effect on these motions that stands above their noise"
+TOGETHER = "only known together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +65,24 @@ class OpenDirection:
 
     names: tuple[str, ...]
     """The parameters that change, largest effect first."""
-    note: str = ""
-    """What is known of them, where it is neither "nothing" nor "only together"."""
+    note: str
+    """What is known of them."""
     at_least: float | None = None
     """Least value of a limit that the motions do not reach, in its unit."""
 
+    @classmethod
+    def of(cls, names: Sequence[str], alone: str) -> OpenDirection:
+        """Entries that are known together, or what is said of one alone."""
+        return cls(tuple(names), alone if len(names) == 1 else TOGETHER)
+
     def __str__(self) -> str:
-        if len(self.names) == 1:
-            why = f"is {self.note}" if self.note else "has no effect on these motions that stands above their noise"
-            return f"{self.names[0]} {why}"
-        return f"{', '.join(self.names[:-1])} and {self.names[-1]} are {self.note or 'only known together'}"
+        return f"{self.note}: {' + '.join(self.names)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
     """What the motions of a fit tell of its P entries."""
 
-    covariance: Floats
-    """(P, P); rows and columns of entries that are open or at a bound are NaN."""
     std: Floats
     """(P,) standard deviations: infinite where open, NaN at a bound."""
     open_directions: tuple[OpenDirection, ...]
@@ -175,7 +177,7 @@ def hidden_directions(entries: Sequence[Entry], A: Floats) -> list[OpenDirection
     for row in _split_directions(A)[1]:
         share = np.abs(row) / np.abs(row).max()
         order = np.argsort(-np.round(share, 2), kind="stable")
-        found.append(OpenDirection(tuple(entries[k].name for k in order if share[k] >= NO_SHARE)))
+        found.append(OpenDirection.of([entries[k].name for k in order if share[k] >= NO_SHARE], HIDDEN))
     return found
 
 
@@ -203,10 +205,8 @@ def judge_knowledge(equations: ServoEquations, values: Floats) -> Knowledge:
     directions = judge_limits(equations, values, blocks.variance * max(1.0, excess), directions)
     opened = {name for direction in directions for name in direction.names}
     is_open = np.array([entry.name in opened for entry in entries])
-    known = ~at_bound & ~is_open
-    covariance = np.where(np.outer(known, known), covariance, np.nan)
-    std = np.where(is_open, np.inf, np.sqrt(np.diagonal(covariance)))
-    return Knowledge(covariance, std, tuple(directions), at_bound, at_bound & beyond, ~at_bound & beyond)
+    std = np.where(is_open, np.inf, np.where(at_bound, np.nan, np.sqrt(np.diagonal(covariance))))
+    return Knowledge(std, tuple(directions), at_bound, at_bound & beyond, ~at_bound & beyond)
 
 
 def _plausible_sizes(entries: Sequence[Entry], values: Floats) -> Floats:
@@ -231,7 +231,7 @@ def _vague_directions(entries: Sequence[Entry], inverse: Floats, left: list[int]
         for k in group:
             group += [j for j in left if abs(correlation[k, j]) >= TIED]
             left = [j for j in left if j not in group]
-        found.append(OpenDirection(tuple(entries[k].name for k in group), VAGUE if len(group) == 1 else ""))
+        found.append(OpenDirection.of([entries[k].name for k in group], VAGUE))
     return found
 
 
@@ -246,27 +246,20 @@ def judge_limits(
         variance: Variance of a residual, raised for what lasts in time.
         directions: What is open by derivatives alone.
     """
-    together = {name for direction in directions if len(direction.names) > 1 for name in direction.names}
-    alone = {direction.names[0] for direction in directions if len(direction.names) == 1}
-    found = {}
+    found, level = list(directions), float(chi2.ppf(0.95, 1))
     for place, entry in enumerate(equations.model.entries):
-        if entry.kind not in LIMITS or entry.name in together:
+        mine = [direction for direction in found if entry.name in direction.names]
+        if entry.kind not in LIMITS or any(len(direction.names) > 1 for direction in mine):
             continue
-        excess = _excess_of_limit(equations, values, place, variance)
-        if entry.name in alone or excess(float(values[place])) > -chi2.ppf(1.0 - LEVEL, 1):
-            least = _least_limit(excess, entry.lower, entry.upper)
+        excess, least = _excess_of_limit(equations, values, place, variance), entry.lower
+        if mine or excess(float(values[place])) > -chi2.ppf(1.0 - LEVEL, 1):
             note = "not reached by these motions, as far as their noise tells"
-            note += f": it is at least {least:.3g} {entry.unit}" if least > entry.lower else ""
-            found[entry.name] = OpenDirection((entry.name,), note, at_least=least)
-    return [d for d in directions if len(d.names) > 1 or d.names[0] not in found] + list(found.values())
-
-
-def _least_limit(excess: Callable[[float], float], lower: float, upper: float) -> float:
-    """The smallest limit that the motions do not contradict at a level of 95 %."""
-    level = float(chi2.ppf(0.95, 1))
-    if excess(lower) <= level:
-        return lower
-    return float(np.exp(brentq(lambda x: excess(np.exp(x)) - level, *np.log([lower, upper]), rtol=1e-4)))
+            if excess(least) > level:  # the smallest limit that they do not contradict at a level of 95 %
+                root = brentq(lambda x: excess(np.exp(x)) - level, *np.log([entry.lower, entry.upper]), rtol=1e-4)  # noqa: B023
+                least = float(np.exp(root))
+                note += f", at least {least:.3g} {entry.unit}"
+            found = [d for d in found if d not in mine] + [OpenDirection((entry.name,), note, at_least=least)]
+    return found
 
 
 def _excess_of_limit(
@@ -287,20 +280,3 @@ def _excess_of_limit(
 
     free = cost(equations.model.entries[place].upper)
     return lambda limit: min((cost(limit) - free) / max(variance, 1e-300), FAR)
-
-
-def open_sentences(directions: Sequence[OpenDirection]) -> list[str]:
-    """One sentence for each thing that motions leave open; the same is said once of several parameters."""
-    groups: dict[str, list[str]] = {}
-    for direction in directions:
-        if len(direction.names) == 1 and direction.at_least is None:
-            groups.setdefault(direction.note, []).append(direction.names[0])
-    sentences = []
-    for note, names in groups.items():
-        several = len(names) > 1
-        shown = f"{', '.join(names[:-1])} and {names[-1]}" if several else names[0]
-        what = f"{'are' if several else 'is'} {note}" if note else (
-            f"{'have' if several else 'has'} no effect on these motions that stands above their noise")  # fmt: skip
-        sentences.append(f"{shown} {what}.")
-    others = [direction for direction in directions if len(direction.names) > 1 or direction.at_least is not None]
-    return [*(f"{direction}." for direction in others), *sentences]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.actuators.kinds import DELAY
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_model import ServoModel
-from dynid.actuators.servo_run import compiled_run
+from dynid.actuators.servo_run import ServoRun, compiled_run
 from dynid.actuators.servo_step import GIVEN, ServoPlant
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, EstimationError
@@ -112,8 +112,7 @@ def given_gains(model: ServoModel, motion: CommandedMotion) -> Floats:
                 remedy=f"Give {name} in the law, or its column in the channel map.",
             )
     default = model.law.gains(model.dof)
-    nothing = np.zeros(model.dof)
-    return np.stack([default.get(g, nothing) if own[g] is None else own[g] for g in GIVEN])
+    return np.stack([default[g] if own[g] is None else own[g] for g in GIVEN])
 
 
 class _Prepared:
@@ -123,7 +122,7 @@ class _Prepared:
         if motion.joint_names != model.robot.joint_names:
             raise ArgumentError(
                 f"'{motion.name}' has the joints {', '.join(motion.joint_names)}",
-                remedy=f"The robot has {', '.join(model.robot.joint_names)}, in this order; see motion.of_joints.",
+                remedy=f"The robot has {', '.join(model.robot.joint_names)}, in this order.",
             )
         self.model, self.motion = model, motion
         self.table = model.table(values)
@@ -181,39 +180,36 @@ def simulate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotio
     """
     prepared = _Prepared(model, values, motion)
     position = np.empty_like(motion.position)
-    for chain, places in split_chains(model.robot):
-        plant = ServoPlant(chain, model.law, model.kinds)
-        trace = compiled_run(plant).trace(*prepared.chain(plant, list(places)))
-        position[:, places] = prepared.readings(trace, len(places))
+    for run, joints in _chains(model):
+        position[:, joints] = prepared.readings(run.trace(*prepared.chain(run.plant, joints)), len(joints))
     return position
 
 
 def differentiate_chains(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> list[SimulatedChain]:
     """Simulate and differentiate every chain by what moves it; arguments and errors as for `simulate_servos`."""
     prepared, found = _Prepared(model, values, motion), []
-    for chain, places in split_chains(model.robot):
-        joints, m = list(places), len(places)
-        plant = ServoPlant(chain, model.law, model.kinds)
-        run = compiled_run(plant)
+    for run, joints in _chains(model):
+        plant, m = run.plant, len(joints)
         start, samples, given, parameters = prepared.chain(plant, joints)
         trace = run.trace(start, samples, given, parameters)
         position = prepared.readings(trace, m)
         moved = tuple(np.ascontiguousarray(s[:, joints]) for s in (prepared.command_slopes, prepared.rate_slopes))
         changes = run.derivatives(trace, samples, given, parameters, (moved[0], moved[1]), prepared.grid.noted)
-        columns = {(kind, j): k * m + i for k, kind in enumerate(plant.kinds) for i, j in enumerate(joints)}
-        columns |= {(DELAY, j): plant.cells + i for i, j in enumerate(joints)}
-        mine = {
-            place: [columns[entry.kind, j] for j in entry.joints if (entry.kind, j) in columns]
-            for place, entry in enumerate(model.entries)
-        }
-        mine = {place: some for place, some in mine.items() if some}
+        cells = [(kind, j) for kind in (*plant.kinds, DELAY) for j in joints]
+        parts = np.array([[float(kind == e.kind and j in e.joints) for e in model.entries] for kind, j in cells])
+        mine = np.flatnonzero(parts.any(axis=0))
         slopes = np.zeros((len(position), m, len(mine)))
-        slopes[1:] = changes[:, :, [some[0] for some in mine.values()]]
-        for column, some in enumerate(mine.values()):
-            if len(some) > 1:
-                slopes[1:, :, column] = changes[:, :, some].sum(axis=2)
-        found.append(SimulatedChain(joints, list(mine), position, slopes))
+        slopes[1:] = changes @ parts[:, mine]
+        found.append(SimulatedChain(joints, mine.tolist(), position, slopes))
     return found
+
+
+def _chains(model: ServoModel) -> list[tuple[ServoRun, list[int]]]:
+    """The compiled steps of every chain, and the places of its joints."""
+    return [
+        (compiled_run(ServoPlant(chain, model.law, model.kinds)), list(places))
+        for chain, places in split_chains(model.robot)
+    ]
 
 
 @lru_cache(maxsize=32)

@@ -108,7 +108,7 @@ class Loop:
         self._check_row("memory0", self.law.memory_size(self.dof), "the law remembers")
         as_number("start_s", self.start_s)
         stated = self.friction_speed
-        for speed in stated if isinstance(stated, tuple) else () if stated is None else (stated,):
+        for speed in () if stated is None else np.atleast_1d(stated).tolist():
             as_number("friction_speed", speed, above=0.0)
         if isinstance(stated, tuple) and len(stated) != self.dof + 1:
             raise ArgumentError(

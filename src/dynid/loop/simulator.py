@@ -183,11 +183,11 @@ def simulate_loop(
     state = runs.state
     return LoopSimulation(
         time=np.asarray(loop.start_s + np.arange(len(state)) * (every * loop.period_s), dtype=np.float64),
-        q=state[:, :n].copy(),
-        dq=state[:, n : 2 * n].copy(),
-        ddq=runs.rate[:, n : 2 * n].copy(),
-        torque=runs.held.copy(),
-        work=state[:, 2 * n].copy(),
+        q=state[:, :n],
+        dq=state[:, n : 2 * n],
+        ddq=runs.rate[:, n : 2 * n],
+        torque=runs.held,
+        work=state[:, 2 * n],
         rate_hz=loop.reference.rate_hz / every,
         robot=robot,
     )

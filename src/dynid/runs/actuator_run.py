@@ -88,7 +88,7 @@ class ActuatorRun:
             **pick(found, "at_bound", "correlation", "converged"),
             "findings": [finding.to_dict() for finding in self.findings],
             "motions": [
-                pick(error, "name", "trained", "unit", "mean_absolute", "rms", "command_rms", "noise", "sum_of_squares")
+                pick(error, "name", "trained", "unit", "mean_absolute", "rms", "command_rms", "noise")
                 for error in found.errors
             ],
         }  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.actuators.kinds import KINDS, milli, squared
+from dynid.actuators.kinds import KINDS, milli
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.arrays import Floats
@@ -85,13 +85,11 @@ def next_steps(found: ActuatorEstimate) -> list[str]:
 def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion]) -> Chapter:
     """Errors of the simulated motions, then curves of those that are shown."""
     rows = tuple(
-        (e.name, "fitted" if e.trained else "not fitted", 1e3 * e.mean_absolute, 1e3 * e.rms, 1e3 * e.command_rms,
-         e.sum_of_squares)
+        (e.name, "fitted" if e.trained else "not fitted", 1e3 * e.mean_absolute, 1e3 * e.rms, 1e3 * e.command_rms)
         for e in found.errors
     )  # fmt: skip
-    unit, small = squared(found.model.unit), milli(found.model.unit)
-    header = ("motion", "", f"mean error [{small}]", f"rms [{small}]", f"command, rms [{small}]",
-              f"sum over joints [{unit}]")  # fmt: skip
+    unit = milli(found.model.unit)
+    header = ("motion", "", f"mean error [{unit}]", f"rms [{unit}]", f"command, rms [{unit}]")
     hint = (
         "Each motion is simulated from its first reading on by its commands alone. Command: the error of taking "
         "every joint to be where it was sent."
@@ -115,8 +113,7 @@ def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion]) -> Chapt
 
 def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[str]) -> Table:
     """One row per joint: how far the simulated position is from the measured one."""
-    counted = np.ones(motion.position.shape, dtype=bool) if motion.counted is None else motion.counted
-    error = np.ma.masked_array(1e3 * (simulated - motion.position), ~counted)
+    error = np.ma.masked_array(1e3 * (simulated - motion.position), ~motion.counted)
     rows = tuple(
         (name, float(np.sqrt((error[:, j] ** 2).mean())), float(np.abs(error[:, j]).max()), float(error[:, j].mean()),
          1e3 * float(np.ptp(motion.position[:, j])), milli(units[j]))
