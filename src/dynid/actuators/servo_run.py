@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -21,8 +20,6 @@ from dynid.tape.tape import Tape
 Flags = NDArray[np.int64]
 CHUNK = 512
 """Steps that are linearised at a time, so that their tables fit into the cache. Convention."""
-_STEPS = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
-_CARRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 6, ctypes.c_int64)
 
 
 class ServoRun:
@@ -38,7 +35,7 @@ class ServoRun:
             load_code(f"servo steps {tape.fingerprint}", lambda: steps_module(tape, host()), printers=folder),
             load_code(f"servo derivatives {sizes}", lambda: carry_module(*sizes, host()), printers=folder),
         )
-        self._steps, self._carry = _STEPS(self._code[0].address("run")), _CARRY(self._code[1].address("run"))
+        self._steps, self._carry = self._code[0].entry("run", 5), self._code[1].entry("run", 7)
 
     @cached_property
     def _slopes(self) -> Program:

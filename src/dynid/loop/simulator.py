@@ -10,7 +10,6 @@ Dry friction that comes near rest decides how many steps a tick takes (`dynid.lo
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +30,6 @@ from dynid.tape.tape import Tape
 
 FAR = 1e6
 """Positions beyond which a simulated robot counts as unstable [rad or m]. Convention."""
-_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -132,7 +130,7 @@ class LoopSimulator:
         timing = np.array((len(samples), every, self.substeps))
         pace = loop.period_s / np.arange(1, self.substeps + 1)[:, None] * np.array([0.5, 1.0, 1.0 / 6.0])
         arrays = (x, z, p, np.ascontiguousarray(samples), timing, pace, records, taken)
-        _ENTRY(code.address("run"))(*(array.ctypes.data for array in arrays))
+        code.entry("run", 8)(*(array.ctypes.data for array in arrays))
         if not (np.isfinite(x).all() and float(np.abs(x[:n]).max()) < FAR):
             raise EstimationError(
                 "the simulated robot runs away",

@@ -21,7 +21,7 @@ from dynid.links.log_part import check_part
 from dynid.links.log_reader import Check, Log, LogReader, refuse_in_pieces
 from dynid.links.recipe import Recipe
 from dynid.links.significance import PruningCost, read_share
-from dynid.links.validation import Validation, explain_failure, name_doubts, validate
+from dynid.links.validation import Validation, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.parameters.base import Method, base_parameters
@@ -33,6 +33,7 @@ from dynid.report.report import identification_page, refusal_page
 from dynid.robot.model import Robot
 from dynid.runs.protocol import Desk, Task
 from dynid.runs.run_folder import RunFolder
+from dynid.runs.validation_run import judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,10 +124,7 @@ class Identify(Task[IdentificationRun]):
             fit = fit.with_significant(self.significant)
         if self.base is not None:
             fit = fit.in_set(base_parameters(fit.robot, self.base))
-        verdict = validate(fit, proof, limit=recipe.limit_percent, trim_s=self.trim_s) if proof else None
-        if verdict is not None:
-            verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
-            verdict = replace(verdict, causes=explain_failure(fit, verdict, proof))
+        verdict = judge(fit, proof, desk, limit=recipe.limit_percent, trim_s=self.trim_s) if proof else None
         cost = self._pruning_cost(fit, verdict, proof)
         found = tuple(desk.findings)
         desk.findings.extend([*(() if verdict is None else verdict.causes), *fit.estimate.findings])

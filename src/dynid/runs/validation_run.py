@@ -102,9 +102,7 @@ class Validate(Task[ValidationRun]):
         for log, experiment in zip(self.logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
             _check_unseen(log, experiment.sha256, _logs_of(saved))
-        verdict = validate(fit, runs, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=self.trim_s)
-        verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
-        verdict = replace(verdict, causes=explain_failure(fit, verdict, runs))
+        verdict = judge(fit, runs, desk, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=self.trim_s)
         if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:  # a result holds no samples
             verdict = replace(verdict, training_error=saved.training_error_in_band)
         desk.findings.extend(verdict.causes)
@@ -113,6 +111,13 @@ class Validate(Task[ValidationRun]):
     def page(self, result: ValidationRun, settings: Sequence[Chapter]) -> Page:
         data = result.saved.content["data"]
         return identification_page(result.fit, result.verdict, result.runs, settings, data, result.findings)
+
+
+def judge(fit: Identification, runs: Sequence[Experiment], desk: Desk, **options: Any) -> Validation:
+    """A validation with the doubts and the causes that the findings so far give."""
+    verdict = validate(fit, runs, **options)
+    verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
+    return replace(verdict, causes=explain_failure(fit, verdict, runs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,8 +26,6 @@ REDUCE_BLOCK = 120
 
 An odd multiple of a cache line, so that columns do not share cache sets (measured)."""
 
-_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p])
-
 
 class BlockKernel:
     """A compiled tape that works block by block.
@@ -73,7 +71,7 @@ class BlockKernel:
 
         self._code = load_code(key, lambda: BlockPrinter(layout, block_samples, host()).text(dense))
         self.address = self._code.address("run")
-        self._entry = _ENTRY(self.address)
+        self._entry = self._code.entry("run", 5)
         self._idle: list[tuple[Floats, Floats]] = []
 
     def new_work(self) -> Floats:

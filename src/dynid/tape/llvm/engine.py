@@ -46,6 +46,11 @@ class Code:
         """Address of a function."""
         return int(self._engine.get_function_address(name))
 
+    def entry(self, name: str, arguments: int) -> Callable[..., None]:
+        """A function of pointers and whole numbers, to be called as long as the code lives."""
+        found: Callable[..., None] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(self.address(name))
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Host:

@@ -13,10 +13,9 @@ tile in registers. Where ``solvers`` is not null the columns are first made thos
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -322,7 +321,7 @@ class LlvmGram:
         self._straight: Integers = column_bytes * np.arange(self._widths.max(initial=0), dtype=np.int64)
         self._places = _places(self._widths.tolist(), _tile())
         self._code = _code()  # lives as long as what it is called from
-        self._reduce = _entry(self._code)
+        self._reduce = self._code.entry("reduce", 13)
 
     def rows(self, inputs: Sequence[Floats]) -> list[Floats]:
         """For each output the matrix (N, w) of its values.
@@ -408,10 +407,3 @@ def _code() -> Code:
     lanes, tile = host().lanes, _tile()
     key = f"gram|lanes {lanes}|tile {tile}|block {REDUCE_BLOCK}"
     return load_code(key, lambda: TilePrinter(lanes, tile, REDUCE_BLOCK, host().fused).text())
-
-
-def _entry(code: Code) -> Callable[..., None]:
-    pointer, integer = ctypes.c_void_p, ctypes.c_int64
-    kinds = [pointer, pointer, integer, integer, pointer, pointer, integer, *[pointer] * 6]
-    entry: Callable[..., None] = ctypes.CFUNCTYPE(None, *kinds)(code.address("reduce"))
-    return entry

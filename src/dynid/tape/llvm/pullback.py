@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class LlvmPullback:
         self._widths = np.array([output.size for output in tape.outputs], dtype=np.int64)
         self._offsets = np.array([8 * BLOCK * column[e] for e in elements], dtype=np.int64)
         self._code = _code()  # lives as long as what it is called from
-        self._entry = _entry(self._code)
+        self._entry = self._code.entry("pull", 17)
 
     def run(self, inputs: Sequence[Floats], matrices: Sequence[Floats], gradients: Sequence[Floats]) -> None:
         """Fill the gradients.
@@ -76,13 +76,6 @@ class LlvmPullback:
 def _code() -> Code:
     key = f"pullback|lanes {host().lanes}|registers {host().registers}|block {BLOCK}|fused {host().fused}"
     return load_code(key, lambda: PullbackPrinter(host(), BLOCK).text())
-
-
-def _entry(code: Code) -> Callable[..., None]:
-    pointer, integer = ctypes.c_void_p, ctypes.c_int64
-    kinds = [*[pointer] * 4, integer, integer, *[pointer] * 4, integer, *[pointer] * 4, integer, pointer]
-    entry: Callable[..., None] = ctypes.CFUNCTYPE(None, *kinds)(code.address("pull"))
-    return entry
 
 
 class PullbackPrinter:
