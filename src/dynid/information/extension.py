@@ -126,14 +126,15 @@ def _tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows:
         mask = None if whole.valid is None else whole.valid[part]
         pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in whole.arrays), mask).check()))
     for joint, parts in enumerate(zip(*pieces, strict=True)):
-        own, acting, counts = np.concatenate(parts), _acting(extension, joint), valid[:, joint]
-        further = np.array([extension.further[k][joint][span] for k in acting]).reshape(len(acting), len(own))
-        further[:, ~counts] = 0.0
+        acting, counts = _acting(extension, joint), valid[:, joint]
+        own, further = np.concatenate(parts), np.zeros((len(acting), span.stop - span.start))
         for k, column in zip(acting, further, strict=True):
+            column[counts] = extension.further[k][joint][span][counts]
             _check_finite(column, k, joint, span.start)
-        table = np.column_stack([own[:, :-1], *further, own[:, -1]])
-        low_pass = extension.low_pass
-        result.append(table if low_pass is None else _filtered(table, counts, low_pass, extension.step))
+        both = [own, further.T]
+        if (low_pass := extension.low_pass) is not None:
+            both = [_filtered(table, counts, low_pass, extension.step) for table in both if table.size]
+        result.append(np.column_stack([both[0][:, :-1], *both[1:], both[0][:, -1]]))
     return result
 
 
