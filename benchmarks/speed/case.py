@@ -15,7 +15,6 @@ from dynid import Coulomb, Offset, Robot, Viscous, base_parameters
 from dynid.arrays import Floats
 from dynid.kernels import kernel
 from dynid.lazy import cached_property
-from dynid.parameters.base_set import base_vector
 from dynid.tape import Tape
 
 Workload = str
@@ -114,7 +113,9 @@ class Case:
     def regrouped(self) -> Robot:
         """The robot with its parameters regrouped to the base set, as in a controller: same torques, fewer steps."""
         base = base_parameters(self.robot)
-        return self.robot.with_parameters(base_vector(base, self.robot.parameter_vector))
+        theta = np.zeros(len(base.layout))
+        theta[list(base.columns)] = base.project(self.robot.parameter_vector)
+        return self.robot.with_parameters(theta)
 
     @cached_property
     def friction_columns(self) -> tuple[int, ...]:

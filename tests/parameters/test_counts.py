@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from dynid.dynamics.inverse_dynamics import newton_euler
-from dynid.kernels import record_quantity
-from dynid.parameters.base import BaseParameters, base_parameters
-from dynid.parameters.base_set import base_vector
 from dynid.parameters.minimal_dynamics import count_inverse_dynamics, count_steps
-from dynid.parameters.numeric import random_states
 from dynid.robot import zoo
-from dynid.robot.model import Robot
-from dynid.tape import Tape, compile_tape, record
 from papers.lin1995_dynamics import SYMMETRIC_STANFORD, general_robot
 
 
@@ -47,30 +38,6 @@ def test_stanford_with_symmetric_links():
     cost = count_inverse_dynamics(zoo.stanford(), SYMMETRIC_STANFORD)
     assert cost.multiplications <= 136
     assert cost.additions <= 99
-
-
-def record_base_dynamics(robot: Robot, base: BaseParameters) -> Tape:
-    """Inverse dynamics with the base parameters as an input: ``beta`` (b,), ``q dq ddq`` (n,) -> torque (n,)."""
-
-    def torque(beta: Any, q: Any, dq: Any, ddq: Any) -> Any:
-        theta: Any = np.full(len(base.layout), 0.0, dtype=object)
-        theta[list(base.columns)] = list(beta)
-        return newton_euler(robot, theta, q, dq, ddq)
-
-    return record(torque, beta=(base.rank,), q=(robot.dof,), dq=(robot.dof,), ddq=(robot.dof,))
-
-
-@pytest.mark.parametrize("build", [zoo.puma560, zoo.stanford, zoo.puma260, zoo.tx40])
-def test_program_gives_the_torques_of_the_standard_parameters(build):
-    robot = build()
-    base = base_parameters(robot)
-    theta = np.random.default_rng(0).normal(size=len(base.layout))
-    states = random_states(robot, 10)
-    reduced = compile_tape(record_base_dynamics(robot, base), backend="numpy")
-    full = compile_tape(record_quantity(robot, "inverse_dynamics", symbolic_parameters=True), backend="numpy")
-    expected = full(states.q, states.dq, states.ddq, theta)
-    np.testing.assert_allclose(reduced(base.project(theta), states.q, states.dq, states.ddq), expected, atol=1e-9)
-    np.testing.assert_allclose(full(states.q, states.dq, states.ddq, base_vector(base, theta)), expected, atol=1e-9)
 
 
 TABLE_3 = {  # [Lin1995] Table III, the row "present"

@@ -16,7 +16,7 @@ from dynid.dynamics.chain import Chain
 from dynid.dynamics.inertia_matrix import Composite, add_motor_inertia, move_origin, rotate_composite, turn_composite
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.dynamics.minimal_constants import members_of
-from dynid.dynamics.minimal_recursion import find_exact_chain, minimal_torque, minimal_values
+from dynid.dynamics.minimal_recursion import find_exact_chain, minimal_torque, minimal_values, own_tensor
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross, rotation_about, snap
@@ -90,9 +90,7 @@ def _constant_parts(chain: Chain, i: int, members: Mapping[str, Any]) -> Parts:
         k = ((np.array([0.0, 0.0, 1.0]) - u * u[2]) * members["K2"] - across * members["K1"]) * (
             1.0 / (across @ across)
         )
-    xx, xy, xz, yz, zz = (get(symbol, 0.0) for symbol in ("U11-U22", "U12", "U13", "U23", "U33"))
-    U = np.array([[xx, xy, xz], [xy, 0.0, yz], [xz, yz, zz]])
-    return Parts(get("MC", 0.0), k, U, np.zeros(3), np.zeros((3, 3)))
+    return Parts(get("MC", 0.0), k, own_tensor(members), np.zeros(3), np.zeros((3, 3)))
 
 
 def vary(row: DH, body: Parts, q: Any) -> tuple[Array, Array]:

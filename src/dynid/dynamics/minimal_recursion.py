@@ -13,7 +13,7 @@ are those of the plain recursion, and two thirds of the legible costs in Table I
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -210,7 +210,7 @@ def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
         place, u = rotation_about([1.0, 0.0, 0.0], row.alpha), snap(chain.axis_of_r[i])
         place = snap(place)
         R = snap(row.T_previous_joint[:3, :3])
-        joint = _Joint(row, place, u, members, _own_tensor(members) + G, tuple(slides))
+        joint = _Joint(row, place, u, members, own_tensor(members) + G, tuple(slides))
         if row.sigma:
             slides.append((i, _slide_change(joint, i < chain.s)))
             slides = [(k, W if i < chain.s else _turn_tensor(R, W)) for k, W in slides]
@@ -238,7 +238,7 @@ def _split_tensor(H: Array, is_constant: bool) -> tuple[Array, Any]:
     return D, passed
 
 
-def _own_tensor(members: dict[str, Any]) -> Array:
+def own_tensor(members: Mapping[str, Any]) -> Array:
     """U of a revolute joint without U22, which no torque depends on alone."""
     xx, xy, xz, yz, zz = (members.get(symbol, 0.0) for symbol in ("U11-U22", "U12", "U13", "U23", "U33"))
     return np.array([[xx, xy, xz], [xy, 0.0, yz], [xz, yz, zz]])

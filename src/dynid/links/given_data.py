@@ -5,7 +5,6 @@ Logs may be given twice as a whole or in part: a copy adds no knowledge, and wha
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -42,17 +41,18 @@ def list_data(
     """
     if isinstance(data, Robot):
         raise ArgumentError("data is a Robot", remedy="The robot comes first, then the data: identify(robot, data).")
-    single = isinstance(data, Experiment | Recording | str | Path) or is_table(data)
+    kinds = Experiment | Recording | str | Path
+    single = isinstance(data, kinds) or is_table(data)
     if not single and (isinstance(data, np.ndarray) or not isinstance(data, Iterable)):
         raise ArgumentError(f"data is {type(data).__name__}", remedy=USABLE)
     items: list[Experiment | Recording | str | Path] = []
     given = (data,) if single else tuple(data)
     for item in given:
+        if not isinstance(item, kinds) and not is_table(item):
+            raise ArgumentError(f"data has an item of the kind {type(item).__name__}", remedy=USABLE)
         if isinstance(item, str | Path) and not Path(item).exists():
             raise LogReadError("there is no such file", path=item, remedy=f"The current folder is {Path.cwd()}.")
-        if not isinstance(item, Experiment | Recording | str | Path) and not is_table(item):
-            raise ArgumentError(f"data has an item of the kind {type(item).__name__}", remedy=USABLE)
-        items.append(as_recording(item, robot, channel_map=channel_map) if is_table(item) else item)
+        items.append(item if isinstance(item, kinds) else as_recording(item, robot, channel_map=channel_map))
     if not items:
         raise ArgumentError("data is empty", remedy=USABLE)
     for (i, one), (k, other) in combinations(enumerate(given, start=1), 2):
@@ -65,11 +65,10 @@ def list_data(
 
 def _is_copy(one: Any, other: Any) -> bool:
     """Whether two data are one object or one file, or two experiments have the same samples."""
-    if one is other:
-        return True
     if isinstance(one, Experiment) and isinstance(other, Experiment):
         return shares_samples(one, other)
-    return isinstance(one, str | Path) and isinstance(other, str | Path) and log_digest(one) == log_digest(other)
+    files = isinstance(one, str | Path) and isinstance(other, str | Path)
+    return one is other or (files and log_digest(one) == log_digest(other))
 
 
 def shares_samples(run: Experiment, other: Experiment) -> bool:
@@ -107,25 +106,20 @@ def check_copies(
     Raises:
         ArgumentError: Two logs have the same content.
     """
-    files, further = ([log for log in some if not isinstance(log, Recording)] for some in (logs, others))
-    sizes = Counter(map(_size, (*files, *further)))
-    sizes[None] = 2  # folders and missing files are always looked into
     seen: dict[str, str | Path] = {}
-    for log in (log for log in files if sizes[_size(log)] > 1):
+    for place, log in enumerate((*logs, *others)):
+        if isinstance(log, Recording):
+            continue
         digest = log_digest(log)
-        if (twin := seen.get(digest)) is not None:
-            what = "is given twice" if str(twin) == str(log) else f"has the same content as {twin}"
-            raise ArgumentError(f"{log} {what}", remedy="Give each log once: a copy adds no knowledge.")
-        seen[digest] = log
-    for log in (log for log in further if sizes[_size(log)] > 1):
-        if (twin := seen.get(log_digest(log))) is not None:
+        twin = seen.get(digest)
+        if place < len(logs):
+            if twin is not None:
+                what = "is given twice" if str(twin) == str(log) else f"has the same content as {twin}"
+                raise ArgumentError(f"{log} {what}", remedy="Give each log once: a copy adds no knowledge.")
+            seen[digest] = log
+        elif twin is not None:
             what = "is a log" if str(twin) == str(log) else f"has the same content as {twin},"
             raise ArgumentError(f"{log} {what} {why}", remedy=remedy)
-
-
-def _size(log: str | Path) -> int | None:
-    """Size of a file [bytes]: only logs of the same size have the same content. None for anything else."""
-    return Path(log).stat().st_size if Path(log).is_file() else None
 
 
 class SeenSamples:
@@ -143,7 +137,7 @@ class SeenSamples:
             tell: Called with a log that holds a part of them, and with what it holds; it is refused if None.
         """
         self._fitted, self._tell = tuple(fitted), tell
-        self._seen: list[tuple[str | Path | Recording, Floats]] = []
+        self._seen: list[tuple[str | Recording, Floats]] = []
 
     def add(self, log: str | Path | Recording, recording: Recording) -> None:
         """Take in a log that was read.
@@ -152,7 +146,8 @@ class SeenSamples:
             DataError: It holds a part of another log, or another log holds a part of it. The same log may be read
                 again.
         """
-        if recording.effort is None or any(log is other or _same(log, other) for other, _ in self._seen):
+        own = log if isinstance(log, Recording) else str(log)
+        if recording.effort is None or any(own is other or str(own) == other for other, _ in self._seen):
             return
         keys = recording.stretch_keys()[0]
         self._judge_fitted(log, keys)
@@ -160,13 +155,14 @@ class SeenSamples:
             common = np.intersect1d(keys, known)
             share = max(float(np.isin(some, common).mean()) if some.size else 0.0 for some in (keys, known))
             if share > SHARED:
+                called = f"'{other.source}'" if isinstance(other, Recording) else Path(other).name
                 part = f"{100.0 * float(np.isin(keys, common).mean()):.0f} % of its samples"
                 raise DataError(
-                    f"{part} are those of {_called(other)}, to the last digit",
+                    f"{part} are those of {called}, to the last digit",
                     remedy="Give each sample once, and hold out other samples than those that are fitted (another run, "
                     "or --hold-out for a part of one): a copy adds no knowledge, and what was fitted proves nothing.",
                 )
-        self._seen.append((log, keys))
+        self._seen.append((own, keys))
 
     def _judge_fitted(self, log: str | Path | Recording, keys: Floats) -> None:
         """Refuse or tell a log with keys (M,) that holds a part of one that a result was identified from."""
@@ -181,12 +177,3 @@ class SeenSamples:
             if self._tell is None:
                 raise DataError(what, remedy="Give a log that it has not seen: what was fitted proves nothing.")
             self._tell(log, what)
-
-
-def _same(log: str | Path | Recording, other: str | Path | Recording) -> bool:
-    """Whether two logs are one file."""
-    return not isinstance(log, Recording) and not isinstance(other, Recording) and str(log) == str(other)
-
-
-def _called(log: str | Path | Recording) -> str:
-    return f"'{log.source}'" if isinstance(log, Recording) else Path(log).name

@@ -244,16 +244,6 @@ class BaseParameters:
         return [f"{indent}{' '.join(names)}: {reason}" for reason, names in by_reason.items()]
 
 
-def base_vector(base: BaseParameters, theta: ArrayLike) -> Floats:
-    """Standard parameters (p,) that give the same torques: base values in the kept columns, zeros elsewhere.
-
-    With the zeros the inverse dynamics costs much less ([GautierKhalil1990] section VI, [Lin1995] section III).
-    """
-    full = np.zeros(len(base.layout))
-    full[list(base.columns)] = base.in_kept_columns(base.project(theta))
-    return full
-
-
 def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
     """Matrix T (b, b) from the values of one set of base parameters to those of another: ``T @ values``.
 

@@ -39,24 +39,18 @@ class Bounds:
         units = np.eye(robot.parameter_vector.size)
         masses = units[9 : 10 * robot.dof : 10]
         found = []
-        for link, (low, high) in self.mass.items():
-            name = f"mass of {link} in [{low:g}, {high:g}] kg"
-            found.append(_between(name, masses[_body(robot, link), None], np.array([low]), np.array([high])))
+        sums = {f"mass of {link}": (masses[_body(robot, link)], *limits) for link, limits in self.mass.items()}
         if self.total_mass is not None:
-            low, high = self.total_mass
-            name = f"total mass in [{low:g}, {high:g}] kg"
-            found.append(_between(name, masses.sum(axis=0)[None], np.array([low]), np.array([high])))
+            sums["total mass"] = (masses.sum(axis=0), *self.total_mass)
+        for name, (row, low, high) in sums.items():
+            limits = np.array([low]), np.array([high])
+            found.append(_between(f"{name} in [{low:g}, {high:g}] kg", row[None], *limits))
         for link, corners in self.com_box.items():
             lower, upper = (np.asarray(corner, dtype=float) for corner in corners)
             if lower.shape != (3,) or upper.shape != (3,):
                 raise ArgumentError(f"{corners!r} is no box in {link}", remedy="Give two corners x, y, z [m].")
-            body = _body(robot, link)
-            found.append(
-                _between(
-                    f"centre of mass of {link} in its box", units[10 * body + 6 : 10 * body + 9], lower, upper,
-                    per=masses[body],
-                )
-            )  # fmt: skip
+            body, name = _body(robot, link), f"centre of mass of {link} in its box"
+            found.append(_between(name, units[10 * body + 6 : 10 * body + 9], lower, upper, per=masses[body]))
         for link in self.known:
             own = slice(10 * _body(robot, link), 10 * _body(robot, link) + 10)
             found.append(Constraint("equal", units[own], robot.parameter_vector[own], f"known {link}"))
