@@ -20,6 +20,7 @@ from dynid.logs.joint_order import (
     names_in_columns,
     refuse_contradiction,
     refuse_unnamed,
+    shortened,
 )
 from dynid.logs.readers.base import Table
 from dynid.logs.recording import Commands, Temperatures
@@ -32,8 +33,8 @@ _EXAMPLE |= {"reference": "rad", "reference_velocity": "rad/s", "supply": "V", "
 _PLAIN_NUMBERS = ("enabled", "kp", "kd")
 """Quantities of drives that have no unit unless one is declared."""
 _WRENCH = ("force",) * 3 + ("torque",) * 3
-_KINDLESS = ("SI", "share", "voltage", "number", "temperature", "current")
-"""Dimensions of units that turning and sliding joints have alike."""
+_DIMENSIONS = {"revolute": ("angle", "angular velocity", "torque"), "prismatic": ("length", "velocity", "force")}
+"""Kind of a joint -> dimensions that its quantities alone have."""
 
 
 def convert(
@@ -89,9 +90,15 @@ class _Conversion:
         for name in values:
             if (order := orders.get(name)) is not None:
                 values[name] = np.ascontiguousarray(values[name][:, order])
+                gains = {key: numbers[order] if name == "effort" else numbers for key, numbers in gains.items()}
         width = values["position"].shape[1]
-        if (order := orders["effort"]) is not None:
-            gains = {name: numbers[order] for name, numbers in gains.items()}
+        used = {name for item in picked.values() for word in item.names for name in (word, word.split("[")[0])}
+        used |= {str(self._map.time.column), str(self._map.time.fraction)}
+        used |= {clock for table in self._tables.values() for clock in table.clocks.values()}
+        unused = [name for table in self._tables.values() for name in table.names if name not in used]
+        names = self._robot.joint_names if self._robot else self.joints or picked["position"].joints
+        if not names and self._map.effort is None and self._map.reference is not None:
+            names = names_in_columns(picked["position"].names)
         return {
             **gains,
             **{field: values[name] for name, field in _FIELDS.items() if name in values},
@@ -102,12 +109,9 @@ class _Conversion:
             )
             if "temperature" in values
             else None,
-            "joint_names": self._names(picked["position"], width),
-            "findings": (
-                *self._findings,
-                *joint_findings(main, self._map.joints, self._robot, orders),
-            ),
-            "notes": (*dict.fromkeys(self._notes), *self._unused(picked)),
+            "joint_names": names if len(names) == width else (),
+            "findings": (*self._findings, *joint_findings(main, self._map.joints, self._robot, orders)),
+            "notes": (*dict.fromkeys(self._notes), *([f"columns not used: {shortened(unused)}"] if unused else [])),
             "isolated": self._map.time.isolated,
         }
 
@@ -196,7 +200,12 @@ class _Conversion:
         if signal.offset is not None:
             scale = np.array([unit.factor for unit in units])
             values = values + scale * _per_joint(quantity, "offset", signal.offset, width)
-        self._note_conversion(quantity, signal, units)
+        given = signal.unit * len(units) if len(signal.unit) == 1 else signal.unit
+        changed = [f"{name} to {unit.si}" for name, unit in zip(given, units) if unit.factor != 1.0]
+        steps = [f"from {', '.join(dict.fromkeys(changed))}"] if changed else []
+        used = [key for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
+        if steps := [*steps, *([f"by {', '.join(used)}"] if used else [])]:
+            self._notes.append(f"{quantity}: converted {' and '.join(steps)}")
         return self._without_absurd(quantity, picked.names, values)
 
     def _side_by_side(self, quantity: str, signal: Signal, picked: Picked) -> Floats:
@@ -256,8 +265,7 @@ class _Conversion:
         joints = joints if order is None else [joints[k] for k in np.argsort(order)]
         names = columns if len(columns) == len(units) else [f"{quantity} {k + 1}" for k in range(len(units))]
         for joint, unit, name in zip(joints, units, names):
-            slides = joint.kind == "prismatic"
-            if unit.dimension not in _KINDLESS and slides != (unit.dimension in ("length", "velocity", "force")):
+            if unit.dimension in _DIMENSIONS["revolute" if joint.kind == "prismatic" else "prismatic"]:
                 raise DataError(
                     f"joint '{joint.name}' is {joint.kind}, but the unit of its column '{name}' is one of "
                     f"{unit.dimension}",
@@ -388,34 +396,6 @@ class _Conversion:
             time = time + np.where(np.abs(part) <= LARGEST_SIGNAL, part, np.nan)
             unit = clock.fraction_unit
         return np.asarray(time)
-
-    # --- names and notes -------------------------------------------------------------------------------------------
-
-    def _names(self, picked: Picked, width: int) -> tuple[str, ...]:
-        """Joint names: the robot's, else the log's."""
-        names = self._robot.joint_names if self._robot else self.joints or picked.joints
-        if not names and self._map.effort is None and self._map.reference is not None:
-            names = names_in_columns(picked.names)
-        return names if len(names) == width else ()
-
-    def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:
-        """Note how a quantity was converted."""
-        names = signal.unit * len(units) if len(signal.unit) == 1 else signal.unit
-        changed = [f"{name} to {unit.si}" for name, unit in zip(names, units) if unit.factor != 1.0]
-        steps = [f"from {', '.join(dict.fromkeys(changed))}"] if changed else []
-        used = [key for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
-        steps += [f"by {', '.join(used)}"] if used else []
-        if steps:
-            self._notes.append(f"{quantity}: converted {' and '.join(steps)}")
-
-    def _unused(self, picked: Mapping[str, Picked]) -> tuple[str, ...]:
-        """A note on the columns that the map does not use."""
-        used = {name for item in picked.values() for word in item.names for name in (word, word.split("[")[0])}
-        used |= {str(self._map.time.column), str(self._map.time.fraction)}
-        used |= {clock for table in self._tables.values() for clock in table.clocks.values()}
-        left = [name for table in self._tables.values() for name in table.names if name not in used]
-        shown = ", ".join(left[:12]) + (f" and {len(left) - 12} more" if len(left) > 12 else "")
-        return (f"columns not used: {shown}",) if left else ()
 
 
 def _salvaged(loss: str) -> Finding:
