@@ -136,7 +136,7 @@ def motor_inertia_matrix(robot: Robot, theta: Array) -> Array:
 def add_motor_inertia(robot: Robot, theta: Array, M: Array) -> Array:
     """Add the inertia of rotors and couplings to an inertia matrix (n, n) of object elements."""
     for value, placed in zip(theta[10 * robot.dof :], robot.terms, strict=True):
-        for (j, k), factor in placed.inertia().items():
+        for (j, k), factor in placed.term.inertia(placed.joints).items():
             M[j, k] = M[j, k] + value * factor
     return M.astype(float) if all(isinstance(value, float) for value in M.flat) else M
 

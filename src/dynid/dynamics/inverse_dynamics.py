@@ -48,7 +48,7 @@ def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion
 
 def term_rows(robot: Robot, q: Array, dq: Array, ddq: Array) -> list[dict[int, Any]]:
     """One column per term, in the order of the parameters: joint index -> torque per unit of the parameter."""
-    return [placed.rows(q, dq, ddq) for placed in robot.terms]
+    return [placed.term.rows(placed.joints, q, dq, ddq) for placed in robot.terms]
 
 
 def term_torque(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:

@@ -58,6 +58,7 @@ from dynid.decompositions import matrix_rank
 from dynid.errors import DataError
 from dynid.files.records import as_record
 from dynid.files.small_files import read_toml
+from dynid.logs.drives import CurrentGains
 from dynid.logs.units import parse_unit
 
 QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
@@ -100,15 +101,6 @@ class _ValueOfKeyError(ValueError):
         self.key = key
 
 
-class StatedGain(Struct, frozen=True, eq=False):
-    """Gains as a channel map states them."""
-
-    value: Floats
-    """One gain, or (n,) one per joint."""
-    std: Floats
-    """Standard deviations, shaped as `value`; zero where none is stated."""
-
-
 class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
     """The source of one quantity, and its conversion into SI units on the joint side."""
 
@@ -135,7 +127,7 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=F
     torque_constant: Any = None
     """Current only: (n,) motor torque per current [N m/A]; the effort is computed from it."""
     gain: Any = None
-    """`StatedGain`. Current: joint torque per current [N m/A or N/A], from which the effort is computed. Effort: a
+    """`CurrentGains`. Current: joint torque per current [N m/A or N/A], from which the effort is computed. Effort: a
     factor."""
     optional: bool = False
     """Whether the log may lack this quantity."""
@@ -155,8 +147,8 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=F
             if (value := getattr(self, key)) is not None and not isinstance(value, np.ndarray):
                 structs.force_setattr(self, key, _numbers(key, value))
         if self.gain is not None:
-            structs.force_setattr(self, "gain", self.gain if isinstance(self.gain, StatedGain) else _gains(self.gain))
-            _require(bool(np.all(self.gain.value)), "gain", "other than zero", self.gain.value)
+            structs.force_setattr(self, "gain", self.gain if isinstance(self.gain, CurrentGains) else _gains(self.gain))
+            _require(bool(np.all(self.gain.gain)), "gain", "other than zero", self.gain.gain)
         if self.sign is not None:
             _require(bool(np.all(np.abs(self.sign) == 1)), "sign", "+1 or -1", self.sign)
         if self.rated is not None:
@@ -333,18 +325,18 @@ def _numbers(key: str, value: object) -> Floats:
     return np.array(rows)
 
 
-def _gains(value: Any) -> StatedGain:
+def _gains(value: Any) -> CurrentGains:
     """A gain or a list of gains, each a number or a text with its standard deviation: ``"13.3 +- 5 %"``."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         _require(bool(value), "gain", "a gain or a list of gains", value)
         parts = [_gains(item) for item in value]
-        return StatedGain(np.array([part.value for part in parts]), np.array([part.std for part in parts]))
+        return CurrentGains(np.concatenate([x.gain for x in parts]), np.concatenate([x.stderr for x in parts]))
     first, *rest = re.split(r"\+-|\+/-|\u00b1", value) if isinstance(value, str) else [value]
     _require(len(rest) < 2, "gain", 'a gain such as "13.3 +- 0.7"', value)
     gain, spread = _number("gain", first), rest[0].strip() if rest else "0"
     std = _number("gain", spread.removesuffix("%")) * (abs(gain) / 100.0 if spread.endswith("%") else 1.0)
     _require(std >= 0.0, "gain", "one with a standard deviation from 0 up", value)
-    return StatedGain(np.array(gain), np.array(std))
+    return CurrentGains(np.array(gain), np.array(std))
 
 
 def _check_signal(quantity: str, signal: Signal) -> None:

@@ -317,7 +317,7 @@ class _Conversion:
             torque = drive * _per_joint("current", "torque_constant", signal.torque_constant, width)
             values["effort"] = torque if signal.gear is None else _through_gear("effort", signal, torque)
             return {"gain_std": np.zeros(width)}
-        gain, std = (_per_joint(quantity, "gain", x, width) for x in (signal.gain.value, signal.gain.std))
+        gain, std = (_per_joint(quantity, "gain", x, width) for x in (signal.gain.gain, signal.gain.stderr))
         values["effort"] = drive * gain
         return {"gain": gain, "gain_std": std / np.abs(gain)}
 

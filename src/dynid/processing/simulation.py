@@ -5,7 +5,7 @@ The torques are those of the robot's own parameters and terms along a motion; no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,6 @@ from dynid.kernels import inverse_dynamics
 from dynid.logs.recording import Recording
 from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
-from dynid.terms.base import StateTerm
 
 States = tuple[Floats, Floats, Floats]
 TimeFunction = Callable[[Floats], States]
@@ -56,7 +55,6 @@ def simulate_experiment(
     jitter_s: float = 0.0,
     dropouts: float = 0.0,
     with_velocity: bool = True,
-    friction: Sequence[StateTerm] = (),
     seed: int = 0,
 ) -> Recording:
     """Record a motion of a robot with known parameters.
@@ -74,14 +72,12 @@ def simulate_experiment(
         jitter_s: Standard deviation of the sampling instants about the regular ones [s]; the stamps tell the truth.
         dropouts: Share of rows that are lost, at random.
         with_velocity: Whether velocities are in the log.
-        friction: Terms that take the place of the robot's own, on every joint; its own by default.
         seed: Seed of all random numbers; the same seed gives the same recording.
 
     Example:
         >>> dynid.simulate_experiment(robot, motion, rate_hz=100, duration_s=2)
         Recording('simulation of ddarm, seed 0', 201 samples of 3 joints in 2 s: q, dq, effort)
     """
-    robot = robot.with_terms(*friction) if friction else robot
     refuse_negative_masses(robot)
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ArgumentError(f"a seed of {seed!r}", remedy="Give a whole number from zero up.")

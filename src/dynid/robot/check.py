@@ -203,7 +203,7 @@ def _check_terms(robot: Robot) -> Rule:
     for what in ("inertia", "viscosity") if joints else ():
         matrix = np.zeros((robot.dof, robot.dof))
         for placed in robot.terms:
-            for pair, part in getattr(placed, what)().items():
+            for pair, part in getattr(placed.term, what)(placed.joints).items():
                 matrix[pair] += placed.term.value * part
         values = eigvalsh(matrix[np.ix_(joints, joints)])
         if values[0] < -ROUNDING * float(np.abs(values).max()):

@@ -143,46 +143,39 @@ class Robot(ReadOnly):
     # --- structure -------------------------------------------------------------------------------------------------
 
     @cached_property
+    def _places(self) -> dict[str, tuple[int, Floats]]:
+        """Link -> its body (-1 for the base) and its pose in it (4, 4)."""
+        found, count = {self.root: (-1, np.eye(4))}, 0
+        for joint in self.joints:
+            body, T_body_parent = found[joint.parent]
+            found[joint.child] = (count, np.eye(4)) if joint.moves else (body, T_body_parent @ joint.T_parent_joint)
+            count += joint.moves
+        return found
+
+    @cached_property
     def bodies(self) -> tuple[Body, ...]:
         """One body per moving joint, in the order of q; parents come before children."""
-        holder: dict[str, tuple[int, Floats]] = {self.root: (-1, np.eye(4))}  # link -> (body, T_body_link)
-        members: list[list[tuple[str, Floats]]] = []
-        frames: list[tuple[Joint, int, Floats]] = []
-        for joint in self.joints:
-            body, T_body_parent = holder[joint.parent]
-            T_body_joint = T_body_parent @ joint.T_parent_joint
-            if joint.moves:
-                frames.append((joint, body, T_body_joint))
-                holder[joint.child] = (len(members), np.eye(4))
-                members.append([(joint.child, np.eye(4))])
-            else:
-                holder[joint.child] = (body, T_body_joint)
-                if body >= 0:
-                    members[body].append((joint.child, T_body_joint))
-        return tuple(
-            Body(
-                joint=joint,
-                parent=parent,
-                R_parent_joint=snap(T[:3, :3]),
-                p_parent_joint=T[:3, 3].copy(),
-                members=tuple(parts),
-                inertia=sum((self.link(name).inertia.in_frame(T_) for name, T_ in parts), Inertia.zero()),
-            )
-            for (joint, parent, T), parts in zip(frames, members, strict=True)
-        )
+        members: list[list[tuple[str, Floats]]] = [[] for _ in self.moving_joints]
+        for name, (body, T) in self._places.items():
+            if body >= 0:
+                members[body].append((name, T))
+        found = []
+        for joint, parts in zip(self.moving_joints, members, strict=True):
+            parent, T_body_parent = self._places[joint.parent]
+            T = T_body_parent @ joint.T_parent_joint
+            inertia = sum((self.link(name).inertia.in_frame(T_) for name, T_ in parts), Inertia.zero())
+            R, p = snap(T[:3, :3]), T[:3, 3].copy()
+            found.append(
+                Body(
+                    joint=joint, parent=parent, R_parent_joint=R, p_parent_joint=p, members=tuple(parts),
+                    inertia=inertia,
+                )
+            )  # fmt: skip
+        return tuple(found)
 
     def link_body(self, link: str) -> tuple[int, Floats]:
         """The body a link belongs to (-1 for the base) and the link's pose in it, ``T_body_link`` (4, 4)."""
-        for index, body in enumerate(self.bodies):
-            for name, T in body.members:
-                if name == link:
-                    return index, T
-        T = np.eye(4)
-        name = self.link(link).name
-        while name != self.root:
-            joint = next(j for j in self.joints if j.child == name)
-            T, name = joint.T_parent_joint @ T, joint.parent
-        return -1, T
+        return self._places[self.link(link).name]
 
     @cached_property
     def compiled(self) -> dict[Hashable, Callable[..., Floats]]:
@@ -382,14 +375,34 @@ def _order_from_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> tupl
     Raises:
         DescriptionError: The links do not form one tree with unique names.
     """
-    _check_unique("link", [link.name for link in links])
-    _check_unique("joint", [joint.name for joint in joints])
-    _check_connections({link.name for link in links}, joints)
-    root = _find_root(links, joints)
+    for what, names in (("link", [link.name for link in links]), ("joint", [joint.name for joint in joints])):
+        for name, count in Counter(names).items():
+            if count > 1:
+                reason, remedy = f"{count} {what}s have the name '{name}'", "Rename all but one."
+                raise DescriptionError(reason, place=f"{what} '{name}'", remedy=remedy)
+    known, held = {link.name for link in links}, set[str]()
+    for joint in joints:
+        place = f"joint '{joint.name}'"
+        for name in {joint.parent, joint.child} - known:
+            remedy = "Add the link or mend its name."
+            raise DescriptionError(f"link '{name}' does not exist", place=place, remedy=remedy)
+        if joint.child in held or joint.child == joint.parent:
+            raise DescriptionError(
+                f"link '{joint.child}' hangs on two joints or on itself: a kinematic loop",
+                place=place,
+                remedy="Cut the loop: dynid handles serial chains and trees.",
+            )
+        held.add(joint.child)
+    roots = [link.name for link in links if link.name not in held]
+    if len(roots) != 1:
+        found = "every link has a parent" if not roots else f"{len(roots)} links have no parent: {', '.join(roots[:5])}"
+        raise DescriptionError(
+            f"the links do not form one tree: {found}", remedy="Exactly one link, the base, may have no parent joint."
+        )
     outgoing: dict[str, list[int]] = defaultdict(list)
     for index, joint in enumerate(joints):
         outgoing[joint.parent].append(index)
-    ready = list(outgoing[root])
+    ready = list(outgoing[roots[0]])
     heapq.heapify(ready)
     ordered: list[Joint] = []
     while ready:
@@ -401,44 +414,6 @@ def _order_from_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> tupl
         stuck = next(joint for joint in joints if joint not in ordered)
         raise DescriptionError("the joints form a cycle", place=f"joint '{stuck.name}'", remedy="Cut the loop.")
     return tuple(ordered)
-
-
-def _check_unique(what: str, names: list[str]) -> None:
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise DescriptionError(
-                f"{count} {what}s have the name '{name}'", place=f"{what} '{name}'", remedy="Rename all but one."
-            )
-
-
-def _check_connections(link_names: set[str], joints: tuple[Joint, ...]) -> None:
-    held: set[str] = set()
-    for joint in joints:
-        for name in (joint.parent, joint.child):
-            if name not in link_names:
-                raise DescriptionError(
-                    f"link '{name}' does not exist",
-                    place=f"joint '{joint.name}'",
-                    remedy="Add the link or mend its name.",
-                )
-        if joint.child in held or joint.child == joint.parent:
-            raise DescriptionError(
-                f"link '{joint.child}' hangs on two joints or on itself: a kinematic loop",
-                place=f"joint '{joint.name}'",
-                remedy="Cut the loop: dynid handles serial chains and trees.",
-            )
-        held.add(joint.child)
-
-
-def _find_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> str:
-    children = {joint.child for joint in joints}
-    roots = [link.name for link in links if link.name not in children]
-    if len(roots) != 1:
-        found = "every link has a parent" if not roots else f"{len(roots)} links have no parent: {', '.join(roots[:5])}"
-        raise DescriptionError(
-            f"the links do not form one tree: {found}", remedy="Exactly one link, the base, may have no parent joint."
-        )
-    return roots[0]
 
 
 def _distinguish_term(term: StateTerm) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -163,18 +163,6 @@ class PlacedTerm:
     def speeds(self) -> dict[int, float]:
         """Joint index -> speed of the friction surface or rotor per speed of that joint."""
         return dict(zip(self.joints, self.term.speeds, strict=True))
-
-    def rows(self, q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
-        """Torque per unit of the parameter on each joint; see `RecordableTerm.rows`."""
-        return self.term.rows(self.joints, q, dq, ddq)
-
-    def inertia(self) -> dict[tuple[int, int], float]:
-        """Entries of the inertia matrix per unit of the parameter."""
-        return self.term.inertia(self.joints)
-
-    def viscosity(self) -> dict[tuple[int, int], float]:
-        """Entries of the matrix of viscous friction per unit of the parameter."""
-        return self.term.viscosity(self.joints)
 
 
 def check_held(hold: Mapping[str, float], joints: Iterable[str]) -> None:

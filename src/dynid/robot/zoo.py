@@ -5,7 +5,6 @@ Their numbers stand in the folder ``arms``, as tables of DH rows that `dynid.rob
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -41,7 +40,7 @@ __all__ = [
 
 def names() -> tuple[str, ...]:
     """Names of all built-in robots, in alphabetical order."""
-    return tuple(sorted(_MAKERS))
+    return tuple(sorted(set(__all__) - {"get", "names"}))
 
 
 def get(name: str) -> Robot:
@@ -50,9 +49,10 @@ def get(name: str) -> Robot:
     Raises:
         ArgumentError: There is no such robot; the error lists those there are.
     """
-    if name not in _MAKERS:
+    if name not in names():
         raise ArgumentError(f"there is no built-in robot '{name}'", remedy=f"There are: {', '.join(names())}.")
-    return _MAKERS[name]()
+    robot: Robot = globals()[name]()
+    return robot
 
 
 def __getattr__(name: str) -> object:
@@ -209,7 +209,3 @@ def _variant(name: str, chosen: str, *known: str) -> Robot:
 def _shift(z: float) -> Floats:
     """Pose (4, 4) of a parallel frame along z [m]."""
     return transform(np.eye(3), np.array([0.0, 0.0, z]))
-
-
-_MAKERS: dict[str, Callable[[], Robot]] = {name: globals()[name] for name in __all__ if name not in ("get", "names")}
-"""Name of a robot -> the function that builds it."""

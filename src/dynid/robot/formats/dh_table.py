@@ -18,7 +18,6 @@ Every number that a row leaves out is zero. See `JointRow` for what else a row m
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ import numpy as np
 
 from dynid.checks import LARGEST
 from dynid.errors import DescriptionError
+from dynid.files.records import as_record
 from dynid.files.small_files import read_toml
 from dynid.robot.formats.dh import DH, StandardDH, from_dh
 from dynid.robot.inertia import Inertia, inertia_about_com
@@ -41,8 +41,6 @@ from dynid.terms.motors import Offset, RotorInertia
 Convention = Literal["standard", "modified", "khalil"]
 AngleUnit = Literal["degrees", "radians"]
 JointType = Literal["revolute", "prismatic"]
-CHOICES = {"convention": Convention, "angles": AngleUnit, "type": JointType}
-"""Key -> the words that it may have."""
 Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 """A finite number whose cube does not overflow."""
 REMEDY = "docs/my-robot.md shows a whole table."
@@ -114,7 +112,10 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return [kind(value) for name, kind in kinds.items() if (value := getattr(self, name)) is not None]
 
 
-_KEYS = f"A joint has {', '.join(JointRow.__struct_fields__)}."
+_KEYS = (
+    f"convention is {' or '.join(get_args(Convention))}; angles are {' or '.join(get_args(AngleUnit))}. "
+    f"A joint has {', '.join(JointRow.__struct_fields__)}."
+)
 
 
 class DHTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -141,10 +142,8 @@ def read_dh(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = 
     """
     content = read_toml(path, error=DescriptionError, remedy=REMEDY)
     try:
-        table = msgspec.convert(content, DHTable)
+        table = as_record(content, DHTable, error=DescriptionError, remedy=f"{_KEYS} {REMEDY}")
         robot = _build(table, table.name or Path(path).stem)
-    except msgspec.ValidationError as error:
-        raise _explain(str(error), path) from None
     except DescriptionError as error:
         raise DescriptionError(error.reason, path=path, place=error.place, remedy=error.remedy or REMEDY) from None
     held = hold or {}
@@ -172,12 +171,3 @@ def _build(table: DHTable, name: str) -> Robot:
         limits=[row.limits(np.pi / 180.0 if degrees else 1.0) for row in table.joint],
         terms=[row.terms() for row in table.joint],
     )
-
-
-def _explain(fault: str, path: str | os.PathLike[str]) -> DescriptionError:
-    """What msgspec found, with joints counted from 1."""
-    what, where = re.fullmatch(r"(.*?)(?: - at `\$\.?(.*)`)?", fault, re.DOTALL).groups(default="")  # type: ignore[union-attr]
-    place = re.sub(r"joint\[(\d+)\]\.?", lambda found: f"joint {int(found[1]) + 1} ", where).strip()
-    key = next((key for key in CHOICES if where.endswith(key) or what.endswith(f"field `{key}`")), None)
-    allowed = f"{key} is {' or '.join(get_args(CHOICES[key]))}." if key else _KEYS
-    return DescriptionError(what, path=path, place=place or None, remedy=f"{allowed} {REMEDY}")
