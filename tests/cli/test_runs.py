@@ -393,14 +393,6 @@ def test_names_in_files_stay_in_the_folder(bench: Path) -> None:
     assert (bench / "odd" / f"{'x' * 60}_identified.urdf").exists()
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(shell: str) -> None:
-    script = run("completion", shell).output
-    assert "_DYNID_COMPLETE" in script
-    if shell == "bash":
-        subprocess.run(["bash", "-n"], input=script, text=True, check=True, timeout=20)
-
-
 def test_completion_knows_robots_and_verbs() -> None:
     environment = {**os.environ, "_DYNID_COMPLETE": "bash_complete", "COMP_WORDS": "dynid base pu", "COMP_CWORD": "2"}
     result = CliRunner(env=environment).invoke(main, [], prog_name="dynid")

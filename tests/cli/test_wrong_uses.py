@@ -344,7 +344,6 @@ fleet arm.urdf 'run{arm}.csv' --map map.toml --out new --engine spark -> 2: ther
 fleet arm.urdf 'run{arm}.csv' --map map.toml --out new --store arm.urdf -> 2: Directory 'arm.urdf' is a file
 fleet arm.urdf '{arm}n1.csv' --map map.toml --out alone -> 0: Does {arm} stand for the right part
 identfy -> 2: Did you mean 'identify'?
-completion tcsh -> 2: 'bash'
 rerun folder -> 3: no run is here
 report folder -> 3: no run is here
 report run1.csv -> 3: this is a file, not the folder of a run

@@ -1,4 +1,4 @@
-"""Commands about dynid itself: demo, doctor, completion."""
+"""Commands about dynid itself: demo, doctor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
-from click import argument, option
+from click import option
 
 from dynid.cli.options import FORCE, JSON, command
 from dynid.cli.screen import echo, print_json
@@ -61,21 +61,3 @@ def doctor(as_json: bool) -> None:
         echo(f"  {name:12s} {found_version or 'not installed'}")
     echo(f"kernels run by {made.program.backend}: PUMA 560 inverse dynamics in {made.count}")
     echo(f"C compiler: {compiler or 'none (only needed to verify generated code)'}")
-
-
-@command(
-    argument("shell", type=click.Choice(["bash", "zsh", "fish"])),
-    examples=["dynid completion bash >> ~/.bashrc", "dynid completion zsh >> ~/.zshrc",
-              "dynid completion fish > ~/.config/fish/completions/dynid.fish"],
-)  # fmt: skip
-def completion(shell: str) -> None:
-    """Print a shell script that completes commands and options.
-
-    It also completes files and the names of built-in robots.
-    """
-    from click.shell_completion import get_completion_class
-
-    kind = get_completion_class(shell)
-    assert kind is not None
-    scripted = kind(click.get_current_context().find_root().command, {}, "dynid", "_DYNID_COMPLETE")
-    echo(scripted.source_template % scripted.source_vars())
