@@ -48,15 +48,6 @@ def test_a_planted_delay_is_found_whatever_happens_between_commands(held: bool, 
     assert found.values[1] == pytest.approx(delay, abs=3e-4)
 
 
-def test_taking_held_commands_for_lines_costs_half_a_period() -> None:
-    t = 0.02 * np.arange(200)
-    position = _swing(t, _wave(t), 0.007, t, held=True)
-    motion = CommandedMotion(
-        joint_names=("servo",), time=t, command=_wave(t)[:, None], position=position[:, None], held=False
-    )
-    assert fit_servos(ServoModel(pendulum(), LAW, FREE), [motion]).values[1] == pytest.approx(0.017, abs=1e-3)
-
-
 @pytest.mark.parametrize("held", [True, False])
 def test_commands_on_a_clock_of_their_own_keep_the_delay(held: bool) -> None:
     """Commands every 17 ms, readings every 10 ms: what is between is averaged or interpolated."""

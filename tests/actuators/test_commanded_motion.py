@@ -40,11 +40,3 @@ def test_parts_cover_the_motion_and_start_with_its_velocity() -> None:
     np.testing.assert_array_equal(np.concatenate([window.position for window in windows]), position)
     for window in windows[1:]:
         np.testing.assert_allclose(window.velocity[0], [3.0 * np.cos(3.0 * window.time[0]), 0.5], rtol=1e-3)
-
-
-def test_parts_keep_the_numbers() -> None:
-    whole = CommandedMotion(**_fields(kp=np.array([1.0, 2.0]), enabled=np.eye(5, 2, dtype=bool)))
-    part = whole.part(slice(1, 4))
-    np.testing.assert_array_equal(part.position, whole.position[1:4])
-    np.testing.assert_array_equal(part.enabled, whole.enabled[1:4])
-    np.testing.assert_array_equal(part.kp, [1.0, 2.0])

@@ -8,7 +8,6 @@ import pytest
 import dynid
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter
 from dynid.actuators.servo_identification import fit_servos
-from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
 from support.servo_logs import DATASETS, XL330_DUTY, double_pendulum, pendulum, xl330_motions
 
@@ -41,17 +40,6 @@ def test_links_are_found_where_the_motion_tells_them() -> None:
     assert np.abs((found.values - model.start) / found.std).max() < 4.0
     free = fit_servos(ServoModel(model.robot, LAW, (*blank, "link_mass")), [motion])
     assert np.isinf(free.std[free.names.index("link_mass first")])
-
-
-def test_wrong_models_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="no parameter 'kt'"):
-        ServoModel(pendulum(), LAW, ("kt",))
-    with pytest.raises(ArgumentError, match="twice"):
-        ServoModel(pendulum(), LAW, ("viscous", "viscous"))
-    with pytest.raises(ArgumentError, match="has the joints"):
-        fit_servos(ServoModel(pendulum(), LAW), [chirp(double_pendulum())])
-    with pytest.raises(ArgumentError, match="no motion"):
-        fit_servos(_model(), [])
 
 
 @pytest.mark.skipif(not DATASETS.exists(), reason="the shared data sets are not here")

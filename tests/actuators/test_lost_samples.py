@@ -61,14 +61,6 @@ def test_rows_without_commands_cut_the_motion() -> None:
     assert np.abs(errors).max() < 0.05
 
 
-def test_some_lost_rows_hardly_change_a_fit() -> None:
-    kept = np.random.default_rng(5).random(ALL.size) > 0.05
-    kept[[0, -1]] = True
-    errors, told = _fit(_recording(np.flatnonzero(kept)))
-    assert told == []
-    assert np.abs(errors).max() < 0.05
-
-
 def test_a_command_that_is_missing_is_the_one_before_it() -> None:
     sent = MOTION.command.copy()
     sent[100:104, 1] = np.nan

@@ -11,9 +11,7 @@ import pytest
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, simulate_servos
 from dynid.actuators.servo_equations import Normal, search_servos
 from dynid.actuators.servo_identification import fit_servos
-from dynid.diagnosis.commands import check_commands
 from dynid.errors import ArgumentError
-from dynid.logs.recording import Commands, Recording
 from support.planted_servos import chirp, planted
 from support.servo_logs import pendulum
 
@@ -82,18 +80,6 @@ def test_wrong_models_and_values_are_refused() -> None:
         replace(MODEL, step_s=0.0)
     with pytest.raises(ArgumentError, match="the values are"):
         simulate_servos(MODEL, [0.03], MOTION)
-
-
-@pytest.mark.parametrize("empty", ["positions", "commands"])
-def test_logs_without_numbers_are_refused(empty: str) -> None:
-    nothing = np.full_like(MOTION.position, np.nan)
-    sent = nothing if empty == "commands" else MOTION.command
-    log = Recording(
-        time=MOTION.time,
-        q=nothing if empty == "positions" else MOTION.position,
-        commands=Commands(time=MOTION.time, position=sent),
-    )
-    assert {finding.severity for finding in check_commands(log)} == {"error"}
 
 
 def test_intervals_of_what_cannot_be_negative_end_at_zero() -> None:

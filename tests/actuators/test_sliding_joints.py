@@ -13,12 +13,6 @@ from dynid.report.sections.servo_sections import servo_table
 
 MASS_KG, VISCOUS, KP, KD = 95.0, 203.0, 9e4, 2e3
 """A slide of the size of the published EMPS machine [kg, N s/m, N/m, N s/m]."""
-UNITS = {
-    "armature": "kg", "viscous": "N s/m", "coulomb": "N", "breakaway": "N", "stribeck_speed": "m/s", "zero": "m",
-    "offset": "N", "effort_limit": "N", "delay": "s", "gain_scale": "", "load_drive": "",
-}  # fmt: skip
-
-TURNING = {"kg": "kg m^2", "N": "N m", "m": "rad", "m/s": "rad/s", "N s/m": "N m s/rad"}
 
 
 def _cart(*joints: str) -> dynid.Robot:
@@ -55,16 +49,6 @@ def test_a_machine_is_found_within_the_usual_bounds() -> None:
     assert [row[5] for row in servo_table(found).rows] == ["kg", "N s/m"]
     assert found.errors[0].unit == "m"
     assert (milli("m"), milli("rad or m")) == ("mm", "mrad or mm")
-
-
-def test_every_kind_has_the_unit_of_its_joint() -> None:
-    model = ServoModel(_cart("slide", "hinge"), PositionLaw(kp=100.0, kd=1.0), (*UNITS,))
-    units = {entry.name: entry.unit for entry in model.entries}
-    for kind, unit in UNITS.items():
-        assert units[f"{kind} slide"] == unit
-        turning = TURNING.get(unit, unit)
-        assert units[f"{kind} hinge"] == turning
-    assert model.unit == "rad or m"
 
 
 def test_joints_that_turn_and_slide_share_nothing_but_times_and_factors() -> None:

@@ -71,11 +71,6 @@ def limited(value: Any, limit: Any) -> tuple[Any, Any]:
     return clipped, 0.5 + 0.5 * np.sign(limit - np.abs(value))
 
 
-def free(values: Mapping[str, Any], name: str, neutral: float = 1.0) -> Any:
-    """The value of a kind, or its neutral value where the model does not use it."""
-    return values.get(name, neutral)
-
-
 @dataclass(frozen=True)
 class PositionLaw(DriveLaw):
     """``g (kp e + kd (dq_r - dq) + ki sum(e))``, within the torque limit and the torque-speed line of the motor.
@@ -100,11 +95,13 @@ class PositionLaw(DriveLaw):
         return self.ki is not None
 
     def torque(self, values: Mapping[str, Any], seen: Seen) -> tuple[Any, Any]:
-        gain = free(values, "gain_scale")
-        kd = gain * free(values, "kd_scale") * seen.kd
-        torque = gain * free(values, "kp_scale") * seen.kp * seen.error + kd * (seen.command_velocity - seen.velocity)
+        gain = values.get("gain_scale", 1.0)
+        kd = gain * values.get("kd_scale", 1.0) * seen.kd
+        torque = gain * values.get("kp_scale", 1.0) * seen.kp * seen.error + kd * (
+            seen.command_velocity - seen.velocity
+        )
         if self.integrates:
-            torque = torque + gain * free(values, "ki_scale") * seen.ki * seen.integral
+            torque = torque + gain * values.get("ki_scale", 1.0) * seen.ki * seen.integral
         slope = -kd
         if "effort_limit" in values:
             torque, inside = limited(torque, values["effort_limit"])
@@ -133,7 +130,7 @@ class MotorLaw(DriveLaw):
 
     def torque(self, values: Mapping[str, Any], seen: Seen) -> tuple[Any, Any]:
         kt, per_ohm = values["kt"], 1.0 / values["resistance"]
-        duty, _ = limited(free(values, "gain_scale") * self.duty_per_gain * seen.kp * seen.error, 1.0)
+        duty, _ = limited(values.get("gain_scale", 1.0) * self.duty_per_gain * seen.kp * seen.error, 1.0)
         current = (duty * seen.voltage - kt * seen.velocity) * per_ohm
         slope = -kt * kt * per_ohm
         if "current_limit" in values:

@@ -115,8 +115,6 @@ class Search:
 
     values: Floats
     """(P,) the best values."""
-    cost: float
-    """Their sum of squares."""
     iterations: int
     """Steps that were tried."""
     converged: bool
@@ -170,7 +168,7 @@ def search_servos(
         quiet = quiet + 1 if gain < tolerance else 0
         if quiet == 2:
             break
-    return Search(values, here.cost, tried, quiet > 0 or _is_flat(here, values, bounds))
+    return Search(values, tried, quiet > 0 or _is_flat(here, values, bounds))
 
 
 def _is_flat(here: Normal, values: Floats, bounds: tuple[Floats, Floats]) -> bool:

@@ -72,8 +72,6 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
         ['viscous joint1']
     """
     remedy = "See docs/servos.md for an example."
-    if not Path(path).exists():
-        raise ArgumentError("there is no such file", path=path, remedy="Give the file of a model of servos.")
     content = read_toml(path, error=ArgumentError, remedy=remedy)
     if {"position", "effort", "time"} & set(content):
         remedy = f"Give kind, one of {', '.join(LAWS)}; see docs/servos.md."
