@@ -17,9 +17,9 @@ import numpy as np
 from scipy.signal import correlate
 
 from dynid.arrays import Bools, Floats
-from dynid.diagnosis.evidence import BLOCKS
+from dynid.diagnosis.evidence import BLOCKS, FEW
 from dynid.diagnosis.log_changes import HALF, OTHER_UNIT, RIDGE
-from dynid.diagnosis.signals import FEW, STILL
+from dynid.diagnosis.signals import STILL
 from dynid.diagnosis.verdicts import LEVEL, compare
 from dynid.findings import Finding, Severity
 from dynid.logs.recording import Commands, Recording
@@ -259,8 +259,8 @@ def _check_stale(recording: Recording) -> Iterator[Finding]:
     q = recording.q[np.isfinite(recording.q).all(axis=1)]
     steps = np.abs(np.diff(q, axis=0))
     quantum = np.array([column[column > 0.0].min(initial=np.inf) for column in steps.T])
-    before, after = np.abs(q[2:-3] - q[:-5]), np.abs(q[5:] - q[3:-2])
-    fast = ((before > FAST * quantum) & (after > FAST * quantum)).any(axis=1)
-    repeated = (q[3:-2] == q[2:-3]).all(axis=1)
+    moved = np.abs(q[2:] - q[:-2]) > FAST * quantum
+    fast = (moved[:-3] & moved[3:]).any(axis=1)  # before and after
+    repeated = ~steps[2:-2].any(axis=1)
     if fast.sum() >= BLOCKS and (share := float(repeated[fast].mean())) > FEW:
         yield _finding("stale", "q", "rows repeat the row before while joints move", severity="warning", share=share)

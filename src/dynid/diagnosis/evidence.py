@@ -27,6 +27,8 @@ from dynid.terms.memory import Hysteresis
 BLOCKS, FEWEST_BLOCKS = 20, 6
 """Blocks of time of all logs together, and fewest of each: values are judged by their scatter between them (convention:
 Student's t of 19 degrees of freedom is near the normal distribution)."""
+FEW = 0.05
+"""Share of missing samples that does no harm (effect)."""
 MOST_ROWS = 3000
 """Samples of a log that are looked at (convention: more repeat one another)."""
 WIDER = 3.0
@@ -72,12 +74,11 @@ def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt
         there = np.flatnonzero(~missing[:, j])
         torque[:, j] = np.interp(np.arange(run.samples), there, torque[there, j])
     torque = torque if run.smoothing is not None else low_pass(torque)
-    valid = run.valid & (np.abs(low_pass(missing.astype(float))) < 0.05) if missing.any() else run.valid
+    valid = run.valid & (np.abs(low_pass(missing.astype(float))) < FEW) if missing.any() else run.valid
     if delay_s:
         torque = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), torque)
-        valid = valid & (
-            run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), valid.astype(float)) > 0.9
-        )
+        there = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), valid.astype(float))
+        valid = valid & (there > 1.0 - FEW)
     speed = np.maximum(np.sqrt(np.mean(run.dq**2, axis=0)), 1e-12)
     valid = valid & ~_near_reversals(robot, run, hz) & (np.abs(run.dq) >= SLOW * np.sqrt(np.mean(run.dq**2, axis=0)))
     slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
@@ -119,7 +120,7 @@ def _near_reversals(robot: Robot, run: Experiment, hz: float) -> Bools:
 def _move_back(signal: Floats, samples: float) -> Floats:
     """A signal (N, k) so many samples later; zero where it is not known."""
     count = len(signal)
-    if count < 4:
+    if count < 2:
         return np.zeros_like(signal)
     place = np.arange(count) + samples
     inside = (place >= 0.0) & (place <= count - 1.0)

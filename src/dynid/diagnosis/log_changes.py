@@ -80,7 +80,7 @@ def find_change(model: Model, level: float, left: float) -> tuple[Finding | None
         f"order of {robot.joint_names[change.joint]} and {change.says.split()[-1]}"
         for change, found in zip(changes, fitted, strict=True)
         if change.code == "swapped" and change.where == "q" and change.joint is not None
-        if 0.5 * (found - usual) < -np.log(HALF)
+        if found - usual < -2.0 * np.log(HALF)
     )
     if best is None:
         return None, hidden
@@ -230,7 +230,7 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
         yield Change("swapped", "q", i, f"all columns are exchanged {text}", remedy,
                      partial(_exchange, order=order))  # fmt: skip
     for factor, name, likely in ((np.pi / 180.0, "degrees", span > np.pi), (2.0 * np.pi, "turns", span < 1.0),
-                                 (180.0 / np.pi, "radians, not degrees", span < 0.1)):  # fmt: skip
+                                 (180.0 / np.pi, "radians, not degrees", span < 1.0)):  # fmt: skip
         if (likely & turning).any():
             yield Change("unit", "q", None, f"positions are in {name}", declare,
                          partial(_moved, factor=np.where(turning, factor, 1.0)))  # fmt: skip

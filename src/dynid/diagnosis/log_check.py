@@ -19,9 +19,9 @@ import numpy as np
 from dynid.arrays import Bools
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.commands import check_commands
-from dynid.diagnosis.evidence import Evidence
+from dynid.diagnosis.evidence import FEW, Evidence
 from dynid.diagnosis.naming import diagnose
-from dynid.diagnosis.signals import FEW, check_signals
+from dynid.diagnosis.signals import FEWEST, check_signals
 from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, judge_suspects
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding, QualityReport
@@ -165,7 +165,7 @@ def check_wrench_drift(robot: Robot, run: Experiment) -> Iterator[Finding]:
     last link, so that neither the sensor nor the load need be known.
     """
     rows = np.flatnonzero(np.isfinite(run.wrench).all(axis=1)) if run.wrench is not None else np.zeros(0, dtype=int)
-    if run.wrench is None or rows.size < 240:  # four for each of the columns
+    if run.wrench is None or rows.size < FEWEST:
         return
     rows = rows[:: max(1, rows.size // 3000)]
     motion = [np.ascontiguousarray(x[rows]) for x in (run.q, run.dq, run.ddq)]
@@ -198,7 +198,7 @@ class StreamCheck:
         self._beginning: Recording | None = None
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._rows = self._pieces = 0
-        self._last_s: float | None = None
+        self._last_s = np.zeros(0)
         self._kept: list[Experiment] = []
         self._every = 1
 
@@ -242,13 +242,12 @@ class StreamCheck:
         return QualityReport.of(first.source, findings)
 
     def _observe_clock(self, piece: Recording, period_s: float) -> None:
+        time = np.append(self._last_s, piece.time)
         try:
-            faults = dict(read_clock(piece.time, period_s=period_s).faults) if piece.time.size > 1 else {}
+            faults = dict(read_clock(time, period_s=period_s).faults) if time.size > 1 else {}
         except DataError:
-            faults = {"backward-time": int(np.count_nonzero(np.diff(piece.time) <= 0.0))}
-        if self._last_s is not None and not 0.0 < piece.time[0] - self._last_s <= 3.0 * period_s:
-            faults["gap"] = faults.get("gap", 0) + 1
-        self._last_s = float(piece.time[-1])
+            faults = {"backward-time": int(np.count_nonzero(np.diff(time) <= 0.0))}
+        self._last_s = time[-1:]
         for fault, count in faults.items():
             self._counts[fault, "time", ""] += count
 

@@ -170,10 +170,10 @@ def _name_suspects(case: Case, first: Sequence[Verdict], level: float) -> Iterat
 
 
 def _hidden(case: Case, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Names of what may be wrong by several times the effect worth telling."""
+    """Names of what may be wrong by more than the effect worth telling."""
     for suspect, verdict in zip(case.suspects, verdicts, strict=True):
         kind = KINDS[suspect.kind]
-        if np.isfinite(kind.most) and not verdict.half_width[0] < 3.0 * kind.least:
+        if np.isfinite(kind.most) and not verdict.half_width[0] < kind.least:
             yield suspect.name(case.robot)
 
 

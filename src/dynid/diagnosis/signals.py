@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from dynid.arrays import Floats
+from dynid.diagnosis.evidence import FEW
 from dynid.diagnosis.log_changes import HALF, OTHER_UNIT
+from dynid.diagnosis.verdicts import EQUAL
 from dynid.errors import DataError
 from dynid.findings import Finding, Severity
 from dynid.logs.recording import Recording, torque_remedy
@@ -18,8 +20,8 @@ from dynid.robot.model import Robot
 
 RATES_HZ = (5.0, 1e5)
 """Smallest and largest sampling rate of a robot log [Hz]; a wrong unit of time is wrong by 1000 or more (effect)."""
-FEW, MANY = 0.05, 0.2
-"""Shares of samples: missing ones or spikes above the first, clipped torques above the second are errors (effect)."""
+MANY = 0.2
+"""Share of samples above which clipped torques are an error, and of a period by which it is uneven (effect)."""
 STILL = 2e-3
 """Range of a joint up to which it does not move [rad or m], and its speed per second (effect: 0.1 deg)."""
 COARSE = 2e-3
@@ -142,7 +144,7 @@ def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[F
     true = continued[~spikes, 0]
     if true.size >= FEWEST and where == "q":
         span, step = float(np.diff(np.percentile(true, [0.5, 99.5]))[0]), quantisation_step(true)
-        if span <= max(4.0 * step, STILL):
+        if span <= max(2.0 * step, STILL):
             yield found("frozen", "warning", "the joint does not move",
                         "Its own parameters cannot be identified from this log; move it.", range=span)  # fmt: skip
         elif step > 0.0:
@@ -168,14 +170,11 @@ def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[F
 
 
 def quantisation_step(y: Floats) -> float:
-    """The step of a quantised signal (N,); 0 if its values are not multiples of one step."""
-    steps = np.abs(np.diff(y[:100_000]))
-    steps = steps[steps > 1e-12 * max(float(np.abs(y).max()), 1e-300)]
-    if steps.size < 10 or np.unique(np.round(steps, 12)).size > 0.5 * steps.size:
-        return 0.0
-    multiples = steps / float(np.percentile(steps, 1.0))
-    whole = float(np.mean(np.abs(multiples - np.round(multiples)) < 0.05)) > 0.95
-    return float(np.percentile(steps, 1.0)) if whole else 0.0
+    """The step of a quantised signal (N,); 0 if its steps hardly repeat."""
+    size = max(float(np.abs(y).max()), 1e-300)
+    steps = np.round(np.abs(np.diff(y[:100_000])) / size, 12)
+    steps = steps[steps > 0.0]
+    return size * float(np.percentile(steps, 1.0)) if np.unique(steps).size < HALF * steps.size else 0.0
 
 
 def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
@@ -237,7 +236,7 @@ def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Flo
     """Report velocities in another unit, of the other sign, of another joint, or of nothing that moves."""
     window = max(1, time.size // 400)
     step = time[window:] - time[:-window]
-    good = (step > 0.0) & (step < 3.0 * np.median(step))
+    good = (step > 0.0) & (step < 2.0 * np.median(step))
     if np.count_nonzero(good) < FEWEST // 2:
         return  # the clock is broken, which `check_clock` reports
     mean = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)
@@ -280,11 +279,11 @@ def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
     period = np.diff(time)
     usual = float(np.median(period))
     uneven = np.abs(period / usual - 1.0) > MANY if usual > 0.0 else np.ones(period.size, dtype=bool)
-    if uneven.mean() > 0.005:  # rows that arrive late and together look the same
+    if uneven.mean() > FEW:  # rows that arrive late and together look the same
         return
     with np.errstate(over="ignore", invalid="ignore"):  # an absurd sample, which other findings name, is no lost row
         lost = np.where(uneven, 0.0, _excess(unwrap_angles(q)[0], recording.dq, period))
-    at = np.flatnonzero(lost >= 0.8)
+    at = np.flatnonzero(lost >= EQUAL)
     if at.size:
         yield Finding(code="missing", severity="warning", where="time",
                       message="the joints move by several steps between two rows, although the clock shows one: rows "
@@ -310,10 +309,10 @@ def _excess(q: Floats, dq: Floats | None, period: Floats) -> Floats:
     step, misfit, expected = step / noise, misfit / noise, expected / noise
     size, squares = np.maximum((expected**2).sum(axis=1), 1e-300), (misfit**2).sum(axis=1)
     excess = (misfit * expected).sum(axis=1) / size
-    is_lost = (excess**2 * size > LOST) & (excess**2 * size > 0.8 * squares)  # unlike a spike of one encoder
+    is_lost = (excess**2 * size > LOST) & (excess**2 * size > EQUAL * squares)  # unlike a spike of one encoder
     for shift in (-1, 1):  # where the steps beside it are too short, positions were held and caught up
         beside = np.roll(misfit, shift, axis=0) if has_speed else np.roll(step, shift, axis=0) - expected
-        is_lost &= (beside * expected).sum(axis=1) / size > -0.4
+        is_lost &= (beside * expected).sum(axis=1) / size > -HALF
     for shift in (-2, -1, 1, 2):  # a long step spoils what is expected beside it
         is_lost &= squares >= np.roll(squares, shift)
     is_lost[:2] = is_lost[-2:] = False

@@ -172,7 +172,7 @@ class Model:
         values = trusted_values(evidence, joint_weights(evidence), base, model)
         theta = model.parameter_vector.copy()
         theta[list(base.columns)] += values[: base.rank] - base.grouping @ model.parameter_vector
-        links = np.where(np.arange(theta.size) < 10 * model.dof, theta, 0.0)
+        links = np.concatenate([theta[: 10 * model.dof], np.zeros(len(model.terms))])
         loaded = []
         for excerpt in excerpts:
             load = [np.abs(torque_along(model, part, excerpt.run)) * excerpt.harmless[0] for part in (links, theta)]

@@ -138,8 +138,8 @@ class Fit:
         weighted = columns * self.weights[self.evidence.joint][:, None]
         rest = weighted - self.basis @ (self.basis.T @ weighted)
         rest -= self.basis @ (self.basis.T @ rest)
-        length = np.linalg.norm(rest, axis=0)
-        shown = length > SHOWN * np.maximum(np.linalg.norm(weighted, axis=0), 1e-300)
+        length, before = np.linalg.norm(rest, axis=0), np.linalg.norm(weighted, axis=0)
+        shown = (length > SHOWN * before) & (length > 0.0)
         return rest / np.where(shown, length, np.inf), shown, length
 
     def without_each(self, Z: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
@@ -346,7 +346,7 @@ def _group_gains(fit: Fit, columns: Floats, groups: Bools) -> tuple[Floats, Floa
     for group in groups:
         size, taken, score = (part[group].sum(axis=0) for part in (sizes, along, scores))
         lambdas, vectors = eigh(size - taken.T @ taken)
-        there = lambdas > SHOWN**2 * max(float(np.trace(size)), 1e-300)
+        there = (lambdas > SHOWN**2 * np.trace(size)) & (lambdas > 0.0)
         inverse = (vectors[:, there] / lambdas[there]) @ vectors[:, there].T
         values.append(inverse @ score / length)
         gains.append(float(score @ inverse @ score))
