@@ -77,8 +77,8 @@ def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt
     valid = run.valid & (np.abs(low_pass(missing.astype(float))) < FEW) if missing.any() else run.valid
     if delay_s:
         torque = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), torque)
-        known_there = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), valid.astype(float))
-        valid = valid & (known_there > 1.0 - FEW)
+        is_known = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), valid.astype(float))
+        valid = valid & (is_known > 1.0 - FEW)
     speed = np.maximum(np.sqrt(np.mean(run.dq**2, axis=0)), 1e-12)
     valid = valid & ~_near_reversals(robot, run, hz) & (np.abs(run.dq) >= SLOW * np.sqrt(np.mean(run.dq**2, axis=0)))
     slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
