@@ -261,6 +261,6 @@ def _check_stale(recording: Recording) -> Iterator[Finding]:
     quantum = np.array([column[column > 0.0].min(initial=np.inf) for column in steps.T])
     moved = np.abs(q[2:] - q[:-2])
     fast = (np.minimum(moved[:-3], moved[3:]) > FAST * quantum).any(axis=1)  # before and after
-    repeated = ~steps[2:-2].any(axis=1)
+    repeated = (steps[2:-2] == 0.0).all(axis=1)
     if fast.sum() >= BLOCKS and (share := float(repeated[fast].mean())) > FEW:
         yield _finding("stale", "q", "rows repeat the row before while joints move", severity="warning", share=share)
