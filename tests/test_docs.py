@@ -20,6 +20,7 @@ from dynid.cli import main
 from dynid.estimation.registry import estimator_class
 from dynid.excitation.point_design import design_energy_points
 from dynid.load.recognition import read_library
+from dynid.logs.channel_map import read_channel_map
 from dynid.processing.simulation import sum_of_sines
 from support.api_reference import reference
 
@@ -137,7 +138,7 @@ def test_the_proposed_map_is_a_map(folder: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["inspect", str(folder / "run1.csv")])
     assert result.exit_code == 0
     (tmp_path / "map.toml").write_text(result.stdout)
-    proposed = dynid.logs.read_channel_map(tmp_path / "map.toml")
+    proposed = read_channel_map(tmp_path / "map.toml")
     assert {"position", "effort"} <= set(proposed.signals)
 
 
@@ -158,7 +159,7 @@ def test_toml_is_understood(page: Path, tmp_path: Path) -> None:
         elif page.name == "my-robot.md":
             assert dynid.robot.read_robot(path).dof
         else:
-            assert read_library(path) if "[[object]]" in block else dynid.logs.read_channel_map(path).signals
+            assert read_library(path) if "[[object]]" in block else read_channel_map(path).signals
 
 
 def codes(page: Path) -> list[str]:

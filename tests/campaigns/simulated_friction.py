@@ -25,8 +25,9 @@ from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from dynid.terms import Hysteresis, LoadFriction, SmoothSign, Stribeck
+from dynid.terms import Hysteresis, SmoothSign, Stribeck
 from dynid.terms.base import Reference, Term
+from dynid.terms.load_dependent import LoadFriction
 from estimation.planted import planted_run
 from support.random_robots import random_robot
 

@@ -16,8 +16,9 @@ from dynid.links.rich.joint_friction import friction_table, joint_friction
 from dynid.links.rich.mechanisms import TILT, make_menu
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
-from dynid.terms import Hysteresis, LoadFriction, SmoothSign, Stribeck
+from dynid.terms import Hysteresis, SmoothSign, Stribeck
 from dynid.terms.base import Reference, Term
+from dynid.terms.load_dependent import LoadFriction
 from estimation.planted import planted_run
 
 ARM = zoo.ddarm().with_terms(dynid.RotorInertia(0.1), dynid.Viscous(0.5), dynid.Coulomb(0.8), dynid.Offset(0.1))

@@ -11,10 +11,10 @@ import pytest
 
 from dynid import read_recording
 from dynid.errors import DataError, LogReadError
-from dynid.logs import Commands, read_lerobot
+from dynid.logs import read_lerobot
 from dynid.logs.inspect import inspect_log
 from dynid.logs.readers import read_table
-from dynid.logs.recording import Recording
+from dynid.logs.recording import Commands, Recording
 
 ROOT = Path(__file__).parents[2]
 DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))

@@ -42,7 +42,8 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
         DataError: The recording has no commands, or its gains change during the motion.
 
     Example:
-        >>> commands = dynid.logs.Commands(time=ticks, position=sent)
+        >>> from dynid.logs.recording import Commands
+        >>> commands = Commands(time=ticks, position=sent)
         >>> recording = dynid.Recording(time=ticks, q=sensed.position, commands=commands)
         >>> dynid.actuators.commanded_motion(recording, pendulum).command.shape
         (300, 1)

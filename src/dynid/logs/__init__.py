@@ -5,11 +5,9 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "channel_map": ["read_channel_map"],
     "drives": ["ThreePhase"],
     "in_memory": ["as_recording"],
     "lerobot": ["read_lerobot"],
-    "recording": ["Commands"],
 }
 """Module -> its public names, loaded at first use."""
 

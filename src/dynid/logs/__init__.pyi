@@ -1,7 +1,5 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.logs.channel_map import read_channel_map as read_channel_map
 from dynid.logs.drives import ThreePhase as ThreePhase
 from dynid.logs.in_memory import as_recording as as_recording
 from dynid.logs.lerobot import read_lerobot as read_lerobot
-from dynid.logs.recording import Commands as Commands

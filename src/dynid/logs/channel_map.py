@@ -230,7 +230,8 @@ def read_channel_map(source: ChannelMapSource) -> ChannelMap:
     """A channel map from its file, by the name of a built-in one, from a parsed dictionary, or as it is.
 
     Example:
-        >>> sorted(dynid.logs.read_channel_map(folder / "map.toml").signals)
+        >>> from dynid.logs.channel_map import read_channel_map
+        >>> sorted(read_channel_map(folder / "map.toml").signals)
         ['effort', 'position']
     """
     if isinstance(source, ChannelMap):

@@ -9,7 +9,7 @@ NAMES = {
     "catalogue": ["TERMS"],
     "coupling": ["Coupling", "MotorFriction"],
     "friction": ["AsymmetricViscous", "SaturatingViscous", "SmoothSign", "Stribeck"],
-    "load_dependent": ["BaseTilt", "CrossTalk", "DriveGain", "LoadFriction"],
+    "load_dependent": ["CrossTalk", "DriveGain"],
     "memory": ["Hysteresis", "LaggedSign"],
     "springs": ["AngleHarmonic"],
 }

@@ -8,10 +8,8 @@ from dynid.terms.friction import AsymmetricViscous as AsymmetricViscous
 from dynid.terms.friction import SaturatingViscous as SaturatingViscous
 from dynid.terms.friction import SmoothSign as SmoothSign
 from dynid.terms.friction import Stribeck as Stribeck
-from dynid.terms.load_dependent import BaseTilt as BaseTilt
 from dynid.terms.load_dependent import CrossTalk as CrossTalk
 from dynid.terms.load_dependent import DriveGain as DriveGain
-from dynid.terms.load_dependent import LoadFriction as LoadFriction
 from dynid.terms.memory import Hysteresis as Hysteresis
 from dynid.terms.memory import LaggedSign as LaggedSign
 from dynid.terms.springs import AngleHarmonic as AngleHarmonic
