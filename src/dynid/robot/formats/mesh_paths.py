@@ -10,80 +10,40 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dynid.robot.formats.xml import Element, TextEdits, XmlDocument, element_lines
+from dynid.robot.formats.xml import TextEdits, XmlDocument, element_lines
 
-FOLDERS = ("meshdir", "texturedir")
+FOLDERS = ("assetdir", "meshdir", "texturedir")
 """Attributes of MuJoCo's ``<compiler>`` that name folders of assets."""
-ASSETS = ("mesh", "hfield", "texture", "skin")
-"""Elements of an MJCF that name a file."""
+NAMED = {"mesh": ("filename", "file"), "hfield": ("file",), "texture": ("file",), "skin": ("file",)}
+"""Element -> attributes that name its file: a mesh in a URDF, and assets in an MJCF."""
 
 
 def follow_meshes(edits: TextEdits, document: XmlDocument, folder: Path) -> None:
-    """Keep the meshes of a URDF that is written to a folder; nothing happens where the folder is the same.
+    """Keep the meshes of a URDF or the assets of an MJCF that is written to a folder.
 
-    MuJoCo takes the last part of a mesh's name only, unless ``strippath`` is off: its extension of URDF says so.
+    Nothing happens where the folder is the same. MuJoCo puts its folders before relative names, so that names in a file
+    that names such folders become absolute; and of meshes in a URDF it takes the last part of the name only, unless
+    ``strippath`` is off: its extension of URDF says so.
     """
-    origin = _other_folder(document, folder)
-    if origin is None:
-        return
-    extensions = [compiler for part in document.root.all("mujoco") for compiler in part.all("compiler")]
-    for compiler in extensions:
-        _follow_folders(edits, compiler, origin, folder)
-    turned = False
-    for mesh in document.root.walk():
-        name = mesh.attributes.get("filename", "") if mesh.tag == "mesh" else ""
-        if name and "://" not in name and not os.path.isabs(name) and (origin / name).is_file():
-            edits.set_attribute(mesh, "filename", _lead(origin / name, folder))
-            turned = True
-    if not turned or any("meshdir" in compiler.attributes for compiler in extensions):
-        return
-    if extensions:
-        edits.set_attribute(extensions[-1], "strippath", "false")
-    else:
-        compiler_lines = element_lines("compiler", {"strippath": "false"})
-        edits.insert_first(document.root, element_lines("mujoco", {}, compiler_lines))
-
-
-def follow_assets(edits: TextEdits, document: XmlDocument, folder: Path) -> None:
-    """Keep the assets of an MJCF that is written to a folder, as `follow_meshes` does."""
-    origin = _other_folder(document, folder)
-    compilers = document.root.all("compiler")
-    if origin is None or not any(_leads(part, compilers, origin) for part in document.root.walk()):
-        return
-    for compiler in compilers:
-        _follow_folders(edits, compiler, origin, folder)
-    given = {name for compiler in compilers for name in compiler.attributes}
-    missing = [name for name in FOLDERS if name not in given and "assetdir" not in given]
-    if missing and compilers:
-        for name in missing:
-            edits.set_attribute(compilers[-1], name, _lead(origin, folder))
-    elif missing:
-        lead = _lead(origin, folder)
-        edits.insert_first(document.root, element_lines("compiler", dict.fromkeys(missing, lead)))
-
-
-def _leads(element: Element, compilers: list[Element], origin: Path) -> bool:
-    """Whether an element names a file that is there."""
-    name = element.attributes.get("file", "") if element.tag in ASSETS else ""
-    folders = ["", *(c.attributes[key] for c in compilers for key in ("assetdir", *FOLDERS) if key in c.attributes)]
-    return bool(name) and not os.path.isabs(name) and any((origin / folder / name).is_file() for folder in folders)
-
-
-def _follow_folders(edits: TextEdits, compiler: Element, origin: Path, folder: Path) -> None:
-    for name in ("assetdir", *FOLDERS):
-        given = compiler.attributes.get(name)
-        if given is not None and not os.path.isabs(given) and (origin / given).is_dir():
-            edits.set_attribute(compiler, name, _lead(origin / given, folder))
-
-
-def _other_folder(document: XmlDocument, folder: Path) -> Path | None:
-    """The folder that a description came from, if it is there and another one."""
-    source = Path(document.path)
+    source, root = Path(document.path), document.root
     if not source.is_file() or source.parent.resolve() == folder.resolve():
-        return None
-    return source.parent.resolve()
-
-
-def _lead(target: Path, folder: Path) -> str:
-    """How a name leads from a folder to a file."""
-    return Path(os.path.relpath(target.resolve(), folder.resolve())).as_posix()
+        return
+    origin, compilers = source.parent.resolve(), [part for part in root.walk() if part.tag == "compiler"]
+    own = [c.attributes[name] for c in compilers for name in FOLDERS if name in c.attributes]
+    turned = False
+    for part in root.walk():
+        for key in NAMED.get(part.tag, ()):
+            name = part.attributes.get(key, "")
+            files = (
+                [] if not name or "://" in name or os.path.isabs(name) else [origin / at / name for at in ("", *own)]
+            )
+            if target := next((file.resolve() for file in files if file.is_file()), None):
+                lead = target if own else Path(os.path.relpath(target, folder.resolve()))
+                edits.set_attribute(part, key, lead.as_posix())
+                turned = True
+    if turned and root.tag == "robot":
+        if compilers:
+            edits.set_attribute(compilers[-1], "strippath", "false")
+        else:
+            lines = element_lines("compiler", {"strippath": "false"})
+            edits.insert_first(root, element_lines("mujoco", {}, lines))

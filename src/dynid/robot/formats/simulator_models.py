@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
 from dynid.checks import require_library
 from dynid.errors import ArgumentError
+from dynid.robot.formats.mjcf.bodies import connect
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.model import Robot
@@ -175,37 +175,28 @@ def from_mujoco(model: Any) -> Robot:
         raise _no_model(model, "mujoco.MjModel")
     gravity = np.array(model.opt.gravity)
     name_of = {body: model.body(body).name or f"body{body}" for body in range(model.nbody)}
-    links, joints = [Link(name=name_of[0])], []
-    anchor: dict[int, Floats] = {0: np.zeros(3)}  # origin of the link's frame in the body's frame
+    links, joints = [Link(name=name_of[0])], list[Joint]()
     for body in range(1, model.nbody):
-        parent = int(model.body_parentid[body])
-        pose = transform(rotation_from_quaternion(model.body_quat[body]), model.body_pos[body] - anchor[parent])
-        above = name_of[parent]
-        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
-        place = np.zeros(3)
-        for number, joint in enumerate(range(first, first + count)):
-            if model.jnt_type[joint] not in (_SLIDE, _HINGE):
-                raise ArgumentError(
-                    f"body '{name_of[body]}' has a free or a ball joint",
-                    remedy="Fix the base, and replace ball joints by hinges.",
-                )
-            last = number == count - 1
-            child = name_of[body] if last else f"{name_of[body]}_{number}"
-            shift = transform(np.eye(3), np.array(model.jnt_pos[joint]) - place)
-            joints.append(_mujoco_joint(model, joint, pose @ shift, above, child))
-            if not last:
-                links.append(Link(name=child))
-            pose, above, place = np.eye(4), child, np.array(model.jnt_pos[joint])
-        if not count:
-            name = name_of[body]
-            joints.append(Joint(name=f"{name}_fixed", kind="fixed", parent=above, child=name, T_parent_joint=pose))
-        anchor[body] = place
-        links.append(Link(name=name_of[body], inertia=_mujoco_inertia(model, body, place)))
+        first, name = int(model.body_jntadr[body]), name_of[body]
+        numbers = range(first, first + int(model.body_jntnum[body]))
+        if any(model.jnt_type[joint] not in (_SLIDE, _HINGE) for joint in numbers):
+            raise ArgumentError(
+                f"body '{name}' has a free or a ball joint",
+                remedy="Fix the base, and replace ball joints by hinges.",
+            )
+        own = [(_mujoco_joint(model, joint), np.array(model.jnt_pos[joint])) for joint in numbers]
+        pose = transform(rotation_from_quaternion(model.body_quat[body]), model.body_pos[body])
+        placed, frames = connect(name, name_of[int(model.body_parentid[body])], pose, own, str)
+        joints += placed
+        R = rotation_from_quaternion(model.body_iquat[body])
+        tensor = R @ np.diag(model.body_inertia[body]) @ R.T
+        inertia = inertia_about_com(float(model.body_mass[body]), np.array(model.body_ipos[body]), tensor)
+        links += [*(Link(name=frame) for frame in frames), Link(name=name, inertia=inertia)]
     return Robot(name="robot", links=tuple(links), joints=tuple(joints), gravity=gravity)
 
 
-def _mujoco_joint(model: Any, joint: int, T: Floats, parent: str, child: str) -> Joint:
-    """One hinge or slide; at MuJoCo's position zero it stands ``-qpos0`` away from the pose of the body."""
+def _mujoco_joint(model: Any, joint: int) -> Joint:
+    """One hinge or slide, not connected yet; its placement is the way from its position zero to the body's pose."""
     slides = model.jnt_type[joint] == _SLIDE
     axis, start = np.array(model.jnt_axis[joint]), -float(model.qpos0[model.jnt_qposadr[joint]])
     back = transform(np.eye(3), start * axis) if slides else transform(rotation_about(axis, start), np.zeros(3))
@@ -214,20 +205,13 @@ def _mujoco_joint(model: Any, joint: int, T: Floats, parent: str, child: str) ->
     return Joint(
         name=model.joint(joint).name or f"joint{joint}",
         kind="prismatic" if slides else "revolute" if limited else "continuous",
-        parent=parent,
-        child=child,
-        T_parent_joint=T @ back,
+        parent="",
+        child="",
+        T_parent_joint=back,
         axis=axis,
         limits=_limits(float(lower), float(upper), np.inf, np.inf),
         terms=_terms(model, int(model.jnt_dofadr[joint])),
     )
-
-
-def _mujoco_inertia(model: Any, body: int, place: Floats) -> Inertia:
-    """Mass properties in the link's frame, whose origin is at `place` in the body's."""
-    R = rotation_from_quaternion(model.body_iquat[body])
-    tensor = R @ np.diag(model.body_inertia[body]) @ R.T
-    return inertia_about_com(float(model.body_mass[body]), np.array(model.body_ipos[body]) - place, tensor)
 
 
 def to_mujoco(robot: Robot) -> Any:

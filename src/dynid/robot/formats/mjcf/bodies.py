@@ -6,7 +6,7 @@ slide joints have an axis, an anchor, a zero position, a range and friction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -191,6 +191,35 @@ def read_joint(
         return replace(joint, T_parent_joint=transform(np.eye(3), zero * joint.axis)), np.zeros(3)
     turned = transform(rotation_about(joint.axis, settings.radians(zero)), np.zeros(3))
     return replace(joint, T_parent_joint=turned), anchor
+
+
+def connect(
+    link: str, parent: str, T_parent_body: Floats, joints: Sequence[tuple[Joint, Floats]], claim: Callable[[str], str]
+) -> tuple[list[Joint], list[str]]:
+    """Connect a body to its parent through its joints.
+
+    Args:
+        link: The body's link.
+        parent: Link that it moves on.
+        T_parent_body: (4, 4) pose of the body.
+        joints: Each with its anchor (3,) in the body frame.
+        claim: Makes a name that nothing else has.
+
+    Returns:
+        The joints, and the massless links that stand between them.
+    """
+    placed, frames, T_next = list[Joint](), list[str](), T_parent_body
+    for index, (joint, anchor) in enumerate(joints):
+        last = index == len(joints) - 1 and not anchor.any()
+        child = link if last else claim(f"{joint.name}_frame")
+        T = T_next @ transform(np.eye(3), anchor) @ joint.T_parent_joint
+        placed.append(replace(joint, parent=parent, child=child, T_parent_joint=T))
+        frames += [] if last else [child]
+        parent, T_next = child, transform(np.eye(3), -anchor)
+    if parent != link:
+        name = claim(f"{link}_fixed")
+        placed.append(Joint(name=name, kind="fixed", parent=parent, child=link, T_parent_joint=T_next))
+    return placed, frames
 
 
 def _check_supported(element: Element, name: str, kind: str) -> None:

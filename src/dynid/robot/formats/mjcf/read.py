@@ -12,19 +12,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.robot.formats.mjcf.bodies import geom_inertia, read_inertial, read_joint
+from dynid.robot.formats.mjcf.bodies import connect, geom_inertia, read_inertial, read_joint
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings, check_scope, effort_limits, read_settings
 from dynid.robot.formats.mjcf.tendons import Site, TendonTerms, read_tendons
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document, read_document
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ModelFile, Robot
 from dynid.robot.parts import Joint, Link, check_held
-from dynid.spatial import transform
 
 
 @dataclass(slots=True, eq=False)
@@ -157,36 +156,14 @@ class _Reader:
         joints = [self._joint(m, name, k) for k, m in enumerate(m for m in members if m.element.tag in _JOINTS)]
         moving = moving or any(joint.moves and joint.name not in self._hold for joint, _ in joints)
         self._model.bodies[name] = body
-        self._model.frames[name] = []
-        self._chain(name, parent, member.T_body_frame @ self._settings.pose(body), joints)
+        pose = member.T_body_frame @ self._settings.pose(body)
+        placed, self._model.frames[name] = connect(name, parent, pose, joints, self._claim_name)
+        self._model.joints += [j.held_at(self._hold[j.name]) if j.name in self._hold else j for j in placed]
+        self._model.links += [Link(name=frame) for frame in self._model.frames[name]]
         self._model.links.append(Link(name=name, inertia=self._inertia(body, members, moving=moving)))
         self._read_children(body, name, childclass, moving=moving)
 
     # --- joints ----------------------------------------------------------------------------------------------------
-
-    def _chain(
-        self,
-        link: str,
-        parent: str,
-        T_parent_body: Floats,
-        joints: list[tuple[Joint, Floats]],
-    ) -> None:
-        """Connect a body to its parent through its joints, each given with its anchor (3,) in the body frame."""
-        T_parent_next = T_parent_body
-        for index, (joint, anchor) in enumerate(joints):
-            last = index == len(joints) - 1 and not anchor.any()
-            child = link if last else self._claim_name(f"{joint.name}_frame")
-            T_at_zero = T_parent_next @ _shift(anchor) @ joint.T_parent_joint
-            placed = replace(joint, parent=parent, child=child, T_parent_joint=T_at_zero)
-            self._model.joints.append(placed.held_at(self._hold[joint.name]) if joint.name in self._hold else placed)
-            if not last:
-                self._model.links.append(Link(name=child))
-                self._model.frames[link].append(child)
-            parent, T_parent_next = child, _shift(-anchor)
-        if parent != link:
-            name = self._claim_name(f"{link}_fixed")
-            joint = Joint(name=name, kind="fixed", parent=parent, child=link, T_parent_joint=T_parent_next)
-            self._model.joints.append(joint)
 
     def _joint(self, member: _Member, body: str, index: int) -> tuple[Joint, Floats]:
         """A joint of the body, unconnected, and its anchor in the body frame."""
@@ -224,7 +201,3 @@ class _Reader:
 
 
 _JOINTS = ("joint", "freejoint")
-
-
-def _shift(p: Floats) -> Floats:
-    return transform(np.eye(3), p)

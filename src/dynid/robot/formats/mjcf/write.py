@@ -16,7 +16,7 @@ from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ExportError
 from dynid.files import write_atomically
-from dynid.robot.formats.mesh_paths import follow_assets
+from dynid.robot.formats.mesh_paths import follow_meshes
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
 from dynid.robot.formats.mjcf.tendons import TendonText, tendon_text
@@ -89,7 +89,7 @@ def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
 def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict[str, float]) -> str:
     edits = TextEdits(model.document)
     if folder is not None:
-        follow_assets(edits, model.document, folder)
+        follow_meshes(edits, model.document, folder)
     present = {link.name: link.inertia for link in model.links}
     for name, body in model.bodies.items():
         inertia = _with_frames(robot, name, model.frames[name])
