@@ -208,9 +208,12 @@ class TorqueExpressions:
         printer = PolynomialPrinter(self.expansion, PYTHON)
         lines = ["import math", "", "", f"def {_checked(name)}(q, dq, ddq, p):"]
         lines += [f'    """Joint torques of robot {c_comment(self.robot.name)}.', ""]
-        lines += [*wrap(f"p: {self._names}.", WIDTH, initial_indent="    ", subsequent_indent="        "), '    """']
+        lines += [
+            *wrap(f"p: {', '.join(self.base.names)}.", WIDTH, initial_indent="    ", subsequent_indent="        "),
+            '    """',
+        ]
         lines += [f"    {short} = {value}" for short, value in self._definitions(printer)]
-        for joint, torque in enumerate(self._torques(printer, [f"p[{k}]" for k in self._numbers]), 1):
+        for joint, torque in enumerate(self._torques(printer, [f"p[{k}]" for k in range(self.base.rank)]), 1):
             lines += [f"    tau{joint} = (", *_fold(torque), "    )"]
         lines.append(f"    return [{', '.join(f'tau{joint + 1}' for joint in range(self.robot.dof))}]")
         return "\n".join(lines) + "\n"
@@ -218,14 +221,6 @@ class TorqueExpressions:
     @property
     def _columns(self) -> NDArray[np.object_]:
         return self.expansion.outputs["output"]
-
-    @property
-    def _names(self) -> str:
-        return ", ".join(self.base.names)
-
-    @property
-    def _numbers(self) -> range:
-        return range(len(self.base.names))
 
     def _definitions(self, printer: PolynomialPrinter) -> list[tuple[str, str]]:
         return printer.definitions(list(self._columns.ravel()))

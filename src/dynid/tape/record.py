@@ -237,9 +237,8 @@ class Recorder:
             if math.isfinite(merged):
                 return inner[0] + merged
         number = self._constant(abs(constant))
-        if scalar.negative == (constant < 0.0):
-            return Scalar(self, self._node(Operation.ADD, scalar.node, number), scalar.negative)
-        return Scalar(self, self._node(Operation.SUB, scalar.node, number), scalar.negative)
+        operation = Operation.ADD if scalar.negative == (constant < 0.0) else Operation.SUB
+        return Scalar(self, self._node(operation, scalar.node, number), scalar.negative)
 
     def product(self, left: Scalar, right: Scalar) -> Scalar:
         """Product of two scalars."""

@@ -171,7 +171,7 @@ class CPrinter:
             functions.append(_SIGN.format(name=self.package, precision=self.precision, f=self.suffix))
         return ["#include <float.h>\n#include <stdint.h>\n", *functions] if counts else functions
 
-    def static_functions(self, tapes: Mapping[str, Tape]) -> str:
-        """Tapes as static functions ``PACKAGE_NAME_values`` of one file, after what they call."""
-        own = [self.function(tape, f"{self.package}_{name}_values", "static ") for name, tape in tapes.items()]
+    def functions(self, tapes: Mapping[str, Tape], linkage: str = "") -> str:
+        """Tapes as functions of one file, by their symbols, after what they call."""
+        own = [self.function(tape, symbol, linkage) for symbol, tape in tapes.items()]
         return "\n".join([*self.called(tapes.values()), *own])

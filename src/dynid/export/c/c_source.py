@@ -61,8 +61,7 @@ class CodeText:
 
     def definitions(self, tapes: Mapping[str, Tape]) -> str:
         """Definitions of functions, after the static functions that they call."""
-        own = [self.printer.function(tape, f"{self.name}_{function}") for function, tape in tapes.items()]
-        return "\n".join([*self.printer.called(tapes.values()), *map(self._with_struct, own)])
+        return self._with_struct(self.printer.functions({f"{self.name}_{key}": tape for key, tape in tapes.items()}))
 
     def _with_struct(self, code: str) -> str:
         own = f"{self.precision} {PARAMETERS}[{len(self.model.runtime.columns)}]"

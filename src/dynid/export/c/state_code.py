@@ -111,6 +111,6 @@ class StateCode:
             types=self.types.format(**words),
             declarations="".join(f"{declared};\n\n" for declared in _PUBLIC.findall(definitions)),
         )
-        functions = printer.static_functions(self.tapes)
+        functions = printer.functions({f"{package}_{key}_values": tape for key, tape in self.tapes.items()}, "static ")
         source = _SOURCE.format(package=package, functions=functions, definitions=definitions)
         return {f"{package}.h": header, f"{package}.c": source}

@@ -331,8 +331,7 @@ def _flip_sign(w: Writer, value: str, sign: str) -> str:
     """The value with its sign changed where the first bit of the other one is set."""
     integers = vector(w.lanes, "i64")
     bit = w.value(f"and {integers} {sign}, {integer(-(2**63), w.lanes)}")
-    bits = w.value(f"bitcast {w.kind} {value} to {integers}")
-    return w.value(f"bitcast {integers} {w.value(f'xor {integers} {bits}, {bit}')} to {w.kind}")
+    return w.value(f"bitcast {integers} {w.value(f'xor {integers} {_bits(w, value)}, {bit}')} to {w.kind}")
 
 
 def print_function(name: str, tape: Tape, fused: bool) -> str:

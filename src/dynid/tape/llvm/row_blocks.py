@@ -256,9 +256,7 @@ ret void
 def rows_of(w: Writer, place: int, size: int) -> str:
     """Pointer to the block's first row in an array of the table."""
     slot = w.address("%table", 8 * place)
-    array = w.value(f"load ptr, ptr {slot}, align 8")
-    elements = w.value(f"mul i64 %start, {size}")
-    return w.value(f"getelementptr inbounds double, ptr {array}, i64 {elements}")
+    return _row_pointer(w, w.value(f"load ptr, ptr {slot}, align 8"), size, "%start")
 
 
 def _row_pointer(w: Writer, array: str, size: int, row: str = "%row") -> str:
