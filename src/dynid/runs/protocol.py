@@ -56,13 +56,17 @@ class Desk:
 
 
 class Task(ABC, Generic[Result]):
-    """One verb with its arguments; its methods are called in the order in which they stand here."""
+    """One verb; its arguments are the fields of a dataclass.
+
+    `run` calls `check`, `compute`, `write` and `page`, or `refusal` where a log is refused. A field ``recipe`` holds
+    the settings that are written beside the result.
+    """
 
     verb: ClassVar[str]
     files: ClassVar[tuple[str, ...]]
     """Names of the files that the run writes beside report and recipe; the first one holds the numbers."""
     reads: ClassVar[tuple[str, ...]] = ()
-    """Fields whose files are listed with their digests. A task may have a field ``recipe``, its settings."""
+    """Fields whose files are listed with their digests."""
 
     @classmethod
     def chosen(cls, given: Mapping[str, Any]) -> type[Task[Any]]:
@@ -126,7 +130,9 @@ def run(
         return task.compute(desk)
     request, recipe = RunRequest.of(out), getattr(task, "recipe", None)
     given = {name: getattr(task, name) for name in getattr(task, "__dataclass_fields__", {})}
-    stated = {name: _state(value) for name, value in given.items() if name not in ("robot", "recipe")}
+    stated = {
+        name: _state(value, name in task.reads) for name, value in given.items() if name not in ("robot", "recipe")
+    }
     inputs = [path for name in task.reads for path in _files(given[name])]
     settings: dict[str, Any] = {}
     if isinstance(recipe, TomlSettings):
@@ -159,11 +165,11 @@ def _files(value: Any) -> list[Path]:
     return [Path(item).absolute() for item in items if isinstance(item, str | Path) and os.path.exists(item)]
 
 
-def _state(value: Any) -> Any:
-    """A field as the record of a run holds it: absolute paths, and the type of what is no text and no number."""
+def _state(value: Any, is_file: bool) -> Any:
+    """A field as a record of a run holds it: files as absolute paths, the type of what is no text and no number."""
     if isinstance(value, list | tuple):
-        return [_state(item) for item in value]
-    if files := _files(value):
+        return [_state(item, is_file) for item in value]
+    if (is_file or isinstance(value, Path)) and (files := _files(value)):
         return str(files[0])
     if isinstance(value, Path):
         return str(value)
