@@ -211,7 +211,8 @@ def trusted_values(evidence: Evidence, weights: Floats, base: BaseParameters, ro
     prior[: base.rank] = base.grouping @ robot.parameter_vector
     products = X.T @ X
     size = np.diagonal(products)
-    held = TRUST * np.maximum(size, np.median(size))  # whatever hardly acts is not fitted to noise
+    usual = np.median(size[size > 0.0]) if size.any() else 1.0
+    held = TRUST * np.maximum(size, usual)  # whatever hardly acts is not fitted to noise
     return np.asarray(np.linalg.solve(products + np.diag(held), X.T @ (evidence.torque * scale) + held * prior))
 
 
