@@ -15,6 +15,7 @@ from dynid.logs import read_lerobot
 from dynid.logs.inspect import inspect_log
 from dynid.logs.readers import read_table
 from dynid.logs.recording import Commands, Recording
+from dynid.robot.zoo import gautier_khalil_3r
 
 ROOT = Path(__file__).parents[2]
 DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
@@ -157,6 +158,8 @@ def test_lerobot_actions_are_commands(tmp_path: Path) -> None:
     arm = read_lerobot(tmp_path, unit="deg")[0]
     np.testing.assert_allclose(arm.q, np.radians(rows[:10, [0, 2]]))
     assert (arm.joint_names, [finding.code for finding in arm.findings]) == (("joint1", "joint3"), ["unit"])
+    with pytest.raises(DataError, match=r"percentage .* Hold the gripper"):
+        read_lerobot(tmp_path, gautier_khalil_3r(), unit="deg")
     proposal = inspect_log(tmp_path)
     assert 'columns = ["observation.state[0]", "observation.state[2]"]' in proposal.toml
     assert any("percentage" in note for note in proposal.notes)

@@ -83,7 +83,7 @@ class CommandedMotion:
         missing = np.isnan(position)
         if np.size(self.counted) == 0:
             object.__setattr__(self, "counted", np.ones(shape, dtype=bool))
-        if position.shape != shape or not missing.any():
+        if position.shape != shape or np.shape(self.counted) != shape or not missing.any():
             return
         for j in np.flatnonzero(missing.any(axis=0)):
             if missing[:, j].all():

@@ -86,7 +86,10 @@ def read_lerobot(
     kept = columns_of_joints(info["features"])
     signals = {quantity: {"columns": kept.get(name, name), "unit": units[quantity]} for quantity, name in held.items()}
     chosen = read_channel_map({"time": {"column": "timestamp", "unit": "s"}, **signals})
-    names = tuple(name for name in _names(info["features"][held["position"]]) if not _is_gripper(name))
+    all_names = _names(info["features"][held["position"]])
+    names = tuple(name for name in all_names if not _is_gripper(name))
+    if robot is not None and len(names) < robot.dof == len(all_names):
+        raise DataError(GRIPPER, path=root, remedy="Hold the gripper of the robot (--hold JOINT).")
     found = []
     for number, table in _episodes(root, episodes):
         fields = convert(chosen, {"episode": table}, robot)

@@ -118,10 +118,9 @@ def _verdict(usable: bool, judged: str, error: MotionError) -> str:
 
 def scope_of(motions: Sequence[CommandedMotion], unit: str) -> str:
     """Of which motions an error is told, as a sentence: drives that are asked for more may saturate."""
-    step, behind = (
-        max(float(np.abs(x).max(initial=0.0)) for x in each)
-        for each in zip(*((np.diff(m.command, axis=0), m.command - m.position) for m in motions), strict=True)
-    )
+    parts = stretches_of(motions)
+    step = max(float(np.abs(np.diff(part.command, axis=0)).max(initial=0.0)) for part in parts)
+    behind = max(float(np.abs(part.command - part.position).max()) for part in parts)
     return (f"Told for commands that change by at most {step:.3g} {unit} at once and are at most {behind:.3g} {unit} "
             "ahead of the joints; larger steps may be predicted worse.")  # fmt: skip
 
