@@ -10,10 +10,10 @@ them, and the other states of a batch keep their results. A check would cost as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any, Literal, get_args
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from dynid.dynamics import christoffel, energy, minimal_inertia, minimal_recursi
 from dynid.dynamics import inertia_matrix as composites
 from dynid.dynamics import inverse_dynamics as newton
 from dynid.dynamics import regressor as rows
-from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
+from dynid.dynamics.jacobian import geometric_jacobian, link_frame
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, RobotKey, require_robot
@@ -272,7 +272,7 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
         >>> np.allclose(dynid.forward_dynamics(robot, q, dq, torque), ddq)
         True
     """
-    known = _known(robot).get("forward_dynamics")
+    known: Callable[..., Floats] | None = getattr(robot, "compiled", {}).get("forward_dynamics")
     if known and form == "standard" and type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape:
         return known(q, dq, tau)
     states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
@@ -333,58 +333,45 @@ def link_pose(robot: Robot, link: str, q: ArrayLike) -> Floats:
         >>> dynid.kernels.link_pose(robot, "link3", q).shape
         (4, 4)
     """
-    known = _known(robot).get((link, "pose"))
-    if known:
-        return known(q)
-    require_robot(robot)
-    index, T_body_link = robot.link_body(link)
-    if index < 0:
-        return np.broadcast_to(T_body_link, (*real_array("q", q).shape[:-1], 4, 4)).copy()
     return _of_link(robot, link, "pose")(q)
 
 
-def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base") -> Floats:
+def link_jacobian(robot: Robot, link: str, q: ArrayLike) -> Floats:
     """Geometric Jacobian J (N, 6, n) or (6, n): ``J dq`` is the velocity of a link's origin, then its angular velocity.
 
-    The transpose maps a wrench on the link, force [N] and then moment about its origin [N m], to joint torques.
+    Both are in the axes of the base. The transpose maps a wrench on the link, force [N] and then moment about its
+    origin [N m], to joint torques.
 
     Args:
         robot: The robot.
         link: Name of a link.
         q: (N, n) or (n,) joint positions [rad or m].
-        axes: Axes of velocity and wrench: those of the ``base`` or of the ``link``. The point is the link's origin.
 
     Example:
         >>> dynid.kernels.link_jacobian(robot, "link3", q).shape
         (6, 3)
     """
-    known = _known(robot).get((link, axes))
-    if known:
-        return known(q)
-    require_robot(robot)
-    if axes not in get_args(Axes):
-        raise ArgumentError(f"axes are {axes!r}", remedy=f"Give one of {', '.join(get_args(Axes))}.")
-    if robot.link_body(link)[0] < 0:
-        return np.zeros((*real_array("q", q).shape[:-1], 6, robot.dof))
-    return _of_link(robot, link, axes)(q)
+    return _of_link(robot, link, "jacobian")(q)
 
 
 _LINK_QUANTITIES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "wrench": (sensor_wrench_regressor, ("q", "dq", "ddq")),
     "pose": (link_frame, ("q",)),
-    **{axes: (partial(geometric_jacobian, axes=axes), ("q",)) for axes in get_args(Axes)},
+    "jacobian": (geometric_jacobian, ("q",)),
 }
-"""Function of (robot, link, states) and the states it depends on; Jacobians by their axes."""
+"""Function of (robot, link, states) and the states it depends on."""
 
 
 def _of_link(robot: Robot, link: str, what: str) -> Callable[..., Floats]:
     """A quantity of a link as a function of one state or many."""
-    require_robot(robot)
-    if (link, what) not in robot.compiled:
-        index, T_body_link = robot.link_body(link)
-        key = RobotKey(robot, (what, link, index, T_body_link.tobytes()))  # fixed links are not in the fingerprint
-        robot.compiled[link, what] = _link_kernel(key).single
-    return robot.compiled[link, what]
+    try:
+        return robot.compiled[link, what]
+    except (AttributeError, KeyError):  # no robot, or none yet
+        require_robot(robot)
+    index, T_body_link = robot.link_body(link)
+    key = RobotKey(robot, (what, link, index, T_body_link.tobytes()))  # fixed links are not in the fingerprint
+    found = robot.compiled[link, what] = _link_kernel(key).single
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -417,15 +404,6 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
         True
     """
     return kernel(robot, quantity).single
-
-
-_Functions = dict[Hashable, Callable[..., Floats]]
-
-
-def _known(robot: Robot) -> _Functions:
-    """The functions that a robot holds; none where something is no robot, which will be refused."""
-    found: _Functions = getattr(robot, "compiled", {})
-    return found
 
 
 def _single(robot: Robot, quantity: str) -> Callable[..., Floats]:

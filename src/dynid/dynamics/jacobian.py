@@ -6,16 +6,11 @@ moment, so that ``J^T wrench`` are the joint torques that exert a wrench on what
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from dynid.dynamics.kinematics import body_poses
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross, snap
-
-Axes = Literal["base", "link"]
-"""Axes in which a velocity is given: those of the base or those of the link. Its point is the link's origin."""
 
 
 def link_frame(robot: Robot, link: str, q: Array) -> Array:
@@ -32,26 +27,26 @@ def link_frame(robot: Robot, link: str, q: Array) -> Array:
     return pose
 
 
-def geometric_jacobian(robot: Robot, link: str, q: Array, axes: Axes = "base") -> Array:
+def geometric_jacobian(robot: Robot, link: str, q: Array) -> Array:
     """Matrix J (6, n): ``J dq`` is the velocity of a link's origin [m/s], then its angular velocity [rad/s].
+
+    Both are in the axes of the base.
 
     Args:
         robot: The robot.
         link: Name of the link.
         q: (n,) joint positions [rad or m].
-        axes: Axes of both velocities.
     """
-    R, p, index = _placed_link(robot, link, q)
+    _, p, index = _placed_link(robot, link, q)
     bodies = body_poses(robot, q)
     columns = [np.zeros(6) for _ in range(robot.dof)]
-    turn = R.T if axes == "link" else np.eye(3)
     while index >= 0:  # only the joints between the base and the link move it
         body = robot.bodies[index]
         R_base_body, origin = bodies[index]
         axis = R_base_body @ body.axis
         velocity = axis if body.is_prismatic else cross(axis, p - origin)
         angular = np.zeros(3) if body.is_prismatic else axis
-        columns[index] = np.concatenate([turn @ velocity, turn @ angular])
+        columns[index] = np.concatenate([velocity, angular])
         index = body.parent
     return np.stack(columns, axis=1)
 
