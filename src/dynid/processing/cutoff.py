@@ -38,6 +38,8 @@ MOVES = 20.0
 (convention)."""
 HIGHEST_CUTOFF = 0.45
 """Highest automatic cutoff as a share of the sampling rate; convention, just below the Nyquist frequency."""
+DEFAULT = 0.1
+"""Cutoff of a log without motion, as a share of the sampling rate (convention)."""
 FEWEST_PERIODS = 3.0
 """Smallest cutoff, in periods per stretch (convention)."""
 CANDIDATES = 160
@@ -48,7 +50,9 @@ TOP, TOP_WIDE, TOP_NARROW = 0.49, 0.30, 0.45
 """Upper end, and lower ends of the wide and the narrow band that show the noise floor, as shares of the sampling rate
 (convention)."""
 SLACK = 1.01
-"""Ratio of predicted errors within which the lowest cutoff is chosen (convention)."""
+"""Ratio of predicted errors within which the lowest cutoff is chosen ..."""
+NEAR = 1.3
+"""... but at most this factor below the best cutoff. Both are conventions."""
 
 
 HIGHEST_START = 0.35
@@ -89,18 +93,19 @@ def choose_common_cutoff(
     spectra = [_spectrum(x[k : k + LONGEST], rate) for x, k, rate in zip(longest, middles, rates, strict=True)]
     noise_std = np.sqrt(np.mean([spectrum.noise[0] for spectrum in spectra], axis=0))
     fewest = min(FEWEST_PERIODS * rate / len(x) for x, rate in zip(longest, rates, strict=True))
-    highest = HIGHEST_CUTOFF * slowest
-    candidates = np.geomspace(min(fewest, highest), highest, CANDIDATES)
+    candidates = np.geomspace(min(fewest, DEFAULT * slowest), HIGHEST_CUTOFF * slowest, CANDIDATES)
     tables = [
         _errors(spectrum, rate, candidates, differentiation, low_pass)
         for spectrum, rate in zip(spectra, rates, strict=True)
         if _moves(spectrum).any()
     ]
     if not tables:
-        return highest, f"cutoff {highest:.3g} Hz: no motion above the noise floor, the highest is used", np.inf
+        hz = DEFAULT * slowest
+        return hz, f"cutoff {hz:.3g} Hz: no motion above the noise floor, a tenth of the sampling rate is used", np.inf
     table = np.mean(tables, axis=0)
     total = table.sum(axis=1)
-    best = int(np.flatnonzero(total <= SLACK * total.min())[0])
+    near = candidates >= candidates[np.argmin(total)] / NEAR
+    best = int(np.flatnonzero(near & (total <= SLACK * total.min()))[0])
     bias, noise = np.sqrt(np.maximum(table[best], 0.0))
     hz, error = float(candidates[best]), float(np.hypot(bias, noise))
     reason = (
