@@ -54,8 +54,7 @@ class Folds:
         self._draw_to_prior(equations)
         base, first = equations.base, 10 * equations.robot.dof
         own = [first + place for place, term in enumerate(own_terms(equations.robot)) if term.is_non_negative]
-        alone = {base.layout.index(name) for name in base.identifiable}.intersection(own)
-        self._nonnegative = [row for row, column in enumerate(base.columns) if column in alone]
+        self._nonnegative = [row for column, row in base.rows_alone.items() if column in own]
         self._nonnegative += [place for term, place in self._terms.items() if term.is_non_negative]
 
     def _draw_to_prior(self, equations: Factors) -> None:

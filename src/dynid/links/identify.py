@@ -134,11 +134,8 @@ class Identification:
     def standard_stderr(self) -> Floats:
         """(p,) standard deviation of the standard parameters; infinite where the data alone do not determine them."""
         spread = np.full(self.standard.size, np.inf)
-        base, estimate = self.equations.base, self.in_columns.estimate
-        stderr = dict(zip(base.columns, estimate.stderr[: base.rank], strict=True))
-        for name in base.identifiable:
-            column = base.layout.index(name)
-            spread[column] = stderr[column]
+        alone = self.equations.base.rows_alone
+        spread[list(alone)] = self.in_columns.estimate.stderr[list(alone.values())]
         return spread
 
     @property

@@ -6,6 +6,7 @@ others in the order of the logs: the result is the same to the last bit for any 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -127,7 +128,7 @@ def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
         raise DataError("the log has no sample that can be used", path=_name(task.log), remedy="See dynid check.")
     return Leaf(
         log=_name(task.log), information=information, start_s=float(pieces.first.time[0]), samples=pieces.samples,
-        beginning=pieces.first, findings=tuple(warnings), dropped=pieces.dropped,
+        beginning=pieces.first, findings=tuple(warnings), dropped=dict(pieces.dropped),
         temperature=pieces.temperature,
     )  # fmt: skip
 
@@ -247,7 +248,7 @@ class _Watched:
         self._pieces = pieces
         self.first: Experiment | None = None
         self.samples = 0
-        self.dropped: dict[str, int] = {}
+        self.dropped = Counter[str]()
         self._warmth: list[tuple[int, Floats]] = []
 
     @property
@@ -255,10 +256,8 @@ class _Watched:
         """(n,) mean of all pieces, each weighted by its samples."""
         if not self._warmth:
             return None
-        weights = np.array([[float(samples)] for samples, _ in self._warmth])
-        values = np.array([values for _, values in self._warmth])
-        total = np.where(np.isfinite(values), weights, 0.0).sum(axis=0)
-        return np.where(total > 0.0, np.nansum(weights * values, axis=0) / np.maximum(total, 1.0), np.nan)
+        samples, values = zip(*self._warmth, strict=True)
+        return np.asarray(np.ma.filled(np.ma.average(np.ma.masked_invalid(values), axis=0, weights=samples), np.nan))
 
     def __iter__(self) -> Iterator[Experiment]:
         for piece in self._pieces:
@@ -267,8 +266,7 @@ class _Watched:
             self.samples += piece.samples
             if piece.temperature is not None and piece.samples:
                 self._warmth.append((piece.samples, piece.temperature))
-            for reason, count in piece.dropped.items():
-                self.dropped[reason] = self.dropped.get(reason, 0) + count
+            self.dropped.update(piece.dropped)
             yield piece
 
 

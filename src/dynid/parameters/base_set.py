@@ -93,10 +93,15 @@ class BaseParameters:
         return tuple(combination.text() for combination in self.combinations)
 
     @property
+    def rows_alone(self) -> dict[int, int]:
+        """Column of each standard parameter that the torques reveal by itself -> its base parameter."""
+        alone = np.count_nonzero(self.kept_grouping, axis=1) == 1
+        return {column: row for row, column in enumerate(self.columns) if alone[row]}
+
+    @property
     def identifiable(self) -> list[str]:
         """Standard parameters that the torques reveal one by one."""
-        rows = self.kept_grouping
-        return [self.layout[c].name for c, row in zip(self.columns, rows, strict=True) if _stands_alone(row)]
+        return [self.layout[column].name for column in self.rows_alone]
 
     @property
     def kept_grouping(self) -> Floats:
@@ -284,7 +289,3 @@ def require_kept_columns(base: BaseParameters) -> BaseParameters:
         f"the members of the set '{base.method}' are not columns of the regressor",
         remedy="Use base_parameters(robot), and conversion_matrix to this set afterwards.",
     )
-
-
-def _stands_alone(row: Floats) -> bool:
-    return int(np.count_nonzero(row)) == 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,11 @@ def count_inverse_dynamics(
         form: ``"standard"`` counts the recursion in base parameters, ``"minimal"`` that in Lin's set.
     """
     plain, theta = _known_values(robot, kept, form)
-    shape = (robot.dof,)
-    if form == "standard":
-        return count(
-            record(lambda q, dq, ddq: rigid_body_torque(plain, theta, q, dq, ddq), q=shape, dq=shape, ddq=shape)
-        )
-    chain = find_chain(plain)
-    values = minimal_values(chain, theta)
-    return count(record(lambda q, dq, ddq: minimal_torque(chain, values, q, dq, ddq), q=shape, dq=shape, ddq=shape))
+    shape, torque = (robot.dof,), partial(rigid_body_torque, plain, theta)
+    if form == "minimal":
+        chain = find_chain(plain)
+        torque = partial(minimal_torque, chain, minimal_values(chain, theta))
+    return count(record(lambda q, dq, ddq: torque(q, dq, ddq), q=shape, dq=shape, ddq=shape))
 
 
 def _known_values(robot: Robot, kept: Sequence[str] | None, form: str) -> tuple[Robot, Floats]:

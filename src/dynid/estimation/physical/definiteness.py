@@ -96,9 +96,7 @@ def check_friction(equations: Factors, estimate: Estimate) -> tuple[Finding, ...
         estimate: The estimate.
     """
     base, first, size = equations.base, 10 * equations.robot.dof, len(equations.base.layout)
-    alone = {base.layout.index(name) for name in base.identifiable}
-    row_of = {column: row for row, column in enumerate(base.columns) if column in alone}
-    row_of |= {size + k: base.rank + k for k in range(len(equations.terms))}
+    row_of = base.rows_alone | {size + k: base.rank + k for k in range(len(equations.terms))}
     wrong = []
     for place, term in enumerate(all_terms(equations), start=first):
         row = row_of.get(place)

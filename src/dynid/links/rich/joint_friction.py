@@ -205,9 +205,8 @@ def _plain_terms(fit: Identification) -> list[tuple[Term, float]]:
 def _parameters(fit: Identification, places: Sequence[int]) -> tuple[Floats, Floats, Bools]:
     """Parameters (k,) of the rich model at places, as combinations (k, b) of the estimate, and which are known (k,)."""
     size, base, estimate = fit.rich.theta.size, fit.equations.base, fit.in_columns.estimate
-    alone = {base.layout.index(name) for name in base.identifiable}
-    row_of = {column: row for row, column in enumerate(base.columns) if column in alone}
-    rows = [row_of.get(place, -1) if place < size else base.rank + place - size for place in places]
+    alone = base.rows_alone
+    rows = [alone.get(place, -1) if place < size else base.rank + place - size for place in places]
     every = np.concatenate([fit.rich.theta, [term.value for term in fit.rich.terms]])
     known = np.array([row >= 0 and not estimate.undetermined[row] for row in rows])
     return every[list(places)], np.eye(len(estimate.names))[rows] * known[:, None], known
