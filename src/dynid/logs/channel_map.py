@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -101,6 +101,14 @@ class _ValueOfKeyError(ValueError):
         self.key = key
 
 
+_FACTORS: dict[str, tuple[str, Callable[[Floats], Any]]] = {
+    "sign": ("+1 or -1", lambda x: np.abs(x) == 1),
+    "rated": ("above zero", lambda x: x > 0.0),
+    "torque_constant": ("other than zero", lambda x: x != 0.0),
+}
+"""Key -> what its numbers should be, in words and as a question."""
+
+
 class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
     """The source of one quantity, and its conversion into SI units on the joint side."""
 
@@ -149,12 +157,9 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=F
         if self.gain is not None:
             structs.force_setattr(self, "gain", self.gain if isinstance(self.gain, CurrentGains) else _gains(self.gain))
             _require(bool(np.all(self.gain.gain)), "gain", "other than zero", self.gain.gain)
-        if self.sign is not None:
-            _require(bool(np.all(np.abs(self.sign) == 1)), "sign", "+1 or -1", self.sign)
-        if self.rated is not None:
-            _require(bool(np.all(self.rated > 0.0)), "rated", "above zero", self.rated)
-        if self.torque_constant is not None:
-            _require(bool(np.all(self.torque_constant)), "torque_constant", "other than zero", self.torque_constant)
+        for key, (wanted, holds) in _FACTORS.items():
+            if (value := getattr(self, key)) is not None:
+                _require(bool(np.all(holds(value))), key, wanted, value)
         if self.gear is not None:
             matrix = self.gear if self.gear.ndim == 2 else np.diag(np.atleast_1d(self.gear))
             square = matrix.shape[0] == matrix.shape[1]
@@ -343,26 +348,18 @@ def _gains(value: Any) -> CurrentGains:
 def _check_signal(quantity: str, signal: Signal) -> None:
     """Refuse units of other quantities, and keys that have no effect beside the others."""
     dimensions = {parse_unit(unit, quantity).dimension for unit in signal.unit}
-    useless = {
-        "held": (not signal.held and quantity != "reference", "only commanded positions are held or joined"),
-        "gain": (
-            signal.gain is not None and quantity not in ("current", "effort"),
-            "only torques and currents have one",
-        ),
-        "rated": (
-            signal.rated is not None and bool(signal.unit) and "share" not in dimensions,
-            "the unit is no share of anything",
-        ),
-        "torque_constant": (
-            signal.torque_constant is not None and (quantity != "current" or signal.gain is not None),
-            "only currents have one, and a gain stands for it and the gear",
-        ),
-        "gear": (
-            quantity == "current" and signal.gear is not None and signal.torque_constant is None,
-            "a current passes no gear unless a torque_constant makes a torque of it",
-        ),
-    }
-    for key, (wrong, why) in useless.items():
+    torques, constant = quantity in ("current", "effort"), signal.torque_constant is not None
+    no_share = bool(signal.unit) and "share" not in dimensions
+    useless = (
+        ("held", not signal.held and quantity != "reference", "only commanded positions are held or joined"),
+        ("gain", signal.gain is not None and not torques, "only torques and currents have one"),
+        ("rated", signal.rated is not None and no_share, "the unit is no share of anything"),
+        ("torque_constant", constant and (quantity != "current" or signal.gain is not None),
+         "only currents have one, and a gain stands for it and the gear"),
+        ("gear", quantity == "current" and signal.gear is not None and not constant,
+         "a current passes no gear unless a torque_constant makes a torque of it"),
+    )  # fmt: skip
+    for key, wrong, why in useless:
         if wrong:
             remedy = f"Take {key} out, or add what it needs."
             raise DataError(f"'{key}' has no effect: {why}", place=quantity, remedy=remedy)

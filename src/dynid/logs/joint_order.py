@@ -50,15 +50,14 @@ def column_order(
 
 def named_joints(names: Sequence[str], robot: Robot) -> list[int | None]:
     """For each name the index of the robot's joint that it names; None where it names none."""
-    return list(_named(tuple(names), robot.joint_names))
+    return [_named(name, robot.joint_names) for name in names]
 
 
-@lru_cache(maxsize=64)
-def _named(names: tuple[str, ...], joint_names: tuple[str, ...]) -> tuple[int | None, ...]:
-    """`named_joints`, found once: every piece of a stream asks for the same names."""
-    known = JointNames(joint_names)
-    found = [known.find(words_of(name)) for name in names]
-    return tuple(None if spelled is None else spelled[0] for spelled in found)
+@lru_cache(maxsize=1024)
+def _named(name: str, joint_names: tuple[str, ...]) -> int | None:
+    """The joint that a name names, found once: every piece of a stream asks for the same names."""
+    found = JointNames(joint_names).find(words_of(name))
+    return None if found is None else found[0]
 
 
 def other_joints(names: Sequence[str], robot: Robot) -> str:

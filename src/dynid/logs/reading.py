@@ -135,7 +135,14 @@ def _pieces(
         if any(piece is None for piece in pieces):
             raise DataError("the files of the run have different numbers of rows", path=source)
         tables = dict(zip(files, pieces, strict=True))
-        chosen = chosen or _self_describing(tables, files)
+        if chosen is None and not all(table.clocks for table in tables.values()):
+            name = next(iter(files.values()))
+            raise DataError(
+                "the log does not say what its columns are and in which units",
+                path=name,
+                remedy=f"Run `dynid inspect {name.name}`, which proposes a channel map to check and pass on.",
+            )
+        chosen = chosen or read_channel_map("joint_state")
         try:
             fields = convert(chosen, tables, robot, first_row)
             for array in fields.values():
@@ -227,18 +234,6 @@ def _names_in(folder: Path) -> list[str]:
         return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     except OSError as error:
         raise LogReadError(f"it cannot be opened ({error.strerror})", path=folder) from error
-
-
-def _self_describing(tables: Mapping[str, Table], files: Mapping[str, Path]) -> ChannelMap:
-    """The map for a log that needs none; otherwise the error that says how to make one."""
-    if all(table.clocks for table in tables.values()):
-        return read_channel_map("joint_state")
-    name = next(iter(files.values()))
-    raise DataError(
-        "the log does not say what its columns are and in which units",
-        path=name,
-        remedy=f"Run `dynid inspect {name.name}`, which proposes a channel map to check and pass on.",
-    )
 
 
 def parts_of(log: Path) -> list[Path]:

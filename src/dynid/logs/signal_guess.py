@@ -149,7 +149,8 @@ class Survey:
                     continue
                 nanos = _fraction_beside(reading, readings, table)
                 stamps = table.columns[reading.column] + (0.0 if nanos is None else 1e-9 * table.columns[nanos])
-                if not _rises(stamps):
+                is_varied = stamps.ndim == 1 and stamps.size > 1 and np.isfinite(stamps).all() and np.ptp(stamps) > 0
+                if not is_varied or np.mean(np.diff(stamps) >= 0) <= 0.99:
                     continue
                 unit, reason, certain = _time_unit(reading, stamps, table, nanos)
                 rank = 0 if {"header", "stamp"} <= set(reading.rest) else 1 if reading.said else 2
@@ -191,7 +192,8 @@ class Survey:
                 reading = replace(reading, commanded=True)
             if reading.quantity in (*QUANTITIES, "force", "temperature") and not reading.other:
                 readings.append(reading)
-        for way in (_by_rest, _by_word, _by_quantity):
+        slides = self.robot is not None and all(joint.kind == "prismatic" for joint in self.robot.moving_joints)
+        for way in (_by_rest, _by_word, lambda reading: None if reading.joint is None else "any words"):
             groups: dict[Any, list[Reading]] = {}
             for reading in readings:
                 kind = "effort" if reading.quantity == "force" else reading.quantity
@@ -199,16 +201,13 @@ class Survey:
                 if (key := way(reading)) is not None and not (way is _by_word and is_wide):
                     groups.setdefault((kind, reading.commanded, reading.measured, key), []).append(reading)
             for (kind, *_), group in groups.items():
-                if self._is_force(group) or len({len(_tall(table.columns[one.column])) for one in group}) > 1:
+                if not slides and all(reading.quantity == "force" for reading in group):
+                    continue  # forces alone, and the robot has joints that turn
+                if len({len(_tall(table.columns[one.column])) for one in group}) > 1:
                     continue
                 ordered = self._ordered(group, is_fine=way is _by_rest, by_place=way is _by_word)
                 if ordered is not None:
                     yield _Candidate(file, kind, *ordered)
-
-    def _is_force(self, group: Sequence[Reading]) -> bool:
-        """Whether columns are forces alone, and the robot has joints that turn."""
-        slides = self.robot is not None and all(joint.kind == "prismatic" for joint in self.robot.moving_joints)
-        return not slides and all(reading.quantity == "force" for reading in group)
 
     def _ordered(
         self, group: list[Reading], *, is_fine: bool, by_place: bool
@@ -385,10 +384,6 @@ def _by_word(reading: Reading) -> Any:
     return reading.rest[: places[-1] + 1] if places[0] == 0 else ("*", *reading.rest[places[-1] :])
 
 
-def _by_quantity(reading: Reading) -> Any:
-    return None if reading.joint is None else "any words"
-
-
 def _unsaid(reading: Reading, by_file: str | None, several: bool) -> str | None:
     """The quantity of a column whose name says none: that of its file, or a position."""
     words = set(reading.rest)
@@ -405,11 +400,6 @@ def _bare(column: str) -> list[str]:
     """The words of a name without those that say commanded, measured or a position."""
     said = WORDS["commanded"] | WORDS["measured"] | WORDS["position"] | {"observation", "state"}
     return [word for word in words_of(column) if word not in said]
-
-
-def _rises(x: Floats) -> bool:
-    is_varied = x.ndim == 1 and x.size > 1 and np.isfinite(x).all() and np.ptp(x) > 0
-    return bool(is_varied) and bool(np.mean(np.diff(x) >= 0) > 0.99)
 
 
 def _fraction_beside(reading: Reading, readings: Sequence[Reading], table: Table) -> str | None:

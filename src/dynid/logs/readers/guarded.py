@@ -69,7 +69,10 @@ def read_guarded(name: str, path: Path, options: Options, rows: int = 0) -> Iter
                 is_complete = True
                 raise LogReadError(path=path, **answer["error"])
             if "table" in answer:
-                yield _unpack(answer["table"])
+                about = answer["table"]
+                columns = {name: np.frombuffer(data).reshape(shape) for name, (shape, data) in about["columns"].items()}
+                texts = {key: tuple(about[key]) for key in ("notes", "salvaged")}
+                yield Table(**{**about, **texts, "columns": columns})
             is_complete = "table" not in answer
     except (EOFError, OSError) as error:
         is_late = late.is_set() or child.wait() == -_OUT_OF_TIME
@@ -138,19 +141,6 @@ def _receive(stream: IO[bytes] | None) -> dict[str, Any]:
         raise EOFError("the answer is not one") from error
 
 
-def _pack(table: Table) -> dict[str, Any]:
-    about = {key: getattr(table, key) for key in table.__slots__}
-    return {
-        **about,
-        "columns": {name: (x.shape, np.ascontiguousarray(x).tobytes()) for name, x in table.columns.items()},
-    }
-
-
-def _unpack(about: dict[str, Any]) -> Table:
-    columns = {name: np.frombuffer(data).reshape(shape) for name, (shape, data) in about["columns"].items()}
-    return Table(**{**about, "columns": columns, "notes": tuple(about["notes"]), "salvaged": tuple(about["salvaged"])})
-
-
 def main() -> None:
     """Serve requests from standard input until it closes."""
     answers = os.fdopen(os.dup(1), "wb")
@@ -165,7 +155,9 @@ def main() -> None:
         try:
             options = Options(**request["options"])
             for table in read_here(request["name"], Path(request["path"]), options, request["rows"]):
-                _send(answers, {"table": _pack(table)})
+                about = {key: getattr(table, key) for key in table.__slots__}
+                columns = {name: (x.shape, np.ascontiguousarray(x).tobytes()) for name, x in table.columns.items()}
+                _send(answers, {"table": {**about, "columns": columns}})
             _send(answers, {"done": True})
         except LogReadError as error:
             _send(answers, {"error": {key: getattr(error, key) for key in ("reason", "place", "remedy")}})

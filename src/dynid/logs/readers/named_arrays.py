@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.errors import LogReadError
@@ -116,8 +115,11 @@ def read_hdf5(path: Path, options: Options, rows: int) -> Iterator[Table]:
             if not dataset.shape or dataset.dtype.hasobject or (dataset.dtype.names is None and _not_real(dataset)):
                 skipped.append(name)
                 continue
-            columns |= flatten_array(name, _values(dataset))
-            units |= _declared_unit(name, dataset)
+            array = np.asarray(dataset[()])  # MATLAB stores columns first
+            columns |= flatten_array(name, array.T if "MATLAB_class" in dataset.attrs else array)
+            for value in (dataset.attrs.get("units"), dataset.attrs.get("unit")):
+                text = value.decode(errors="replace") if isinstance(value, bytes) else value
+                units |= {name: text} if isinstance(text, str) else {}
     yield Table(columns=columns, units=units, notes=note_left_out("datasets", skipped))
 
 
@@ -137,19 +139,3 @@ def _check(found: dict[str, Any], stored: int) -> None:
             )
         if dataset.shape is not None:
             refuse_bomb(f"dataset '{name}'", dataset.size * dataset.dtype.itemsize, stored)
-
-
-def _values(dataset: Any) -> NDArray[Any]:
-    """The numbers, with the axes in the writer's order: MATLAB stores columns first."""
-    array = np.asarray(dataset[()])
-    return array.T if "MATLAB_class" in dataset.attrs else array
-
-
-def _declared_unit(name: str, dataset: Any) -> dict[str, str]:
-    """The unit the file itself declares in the attribute ``unit`` or ``units``."""
-    for key in ("unit", "units"):
-        value = dataset.attrs.get(key)
-        value = value.decode(errors="replace") if isinstance(value, bytes) else value
-        if isinstance(value, str):
-            return {name: value}
-    return {}

@@ -107,11 +107,14 @@ def _parse(
     stream.seek(0)
     for _ in range(dialect.first_line):
         stream.readline()
-    if dialect.quoted:
-        _refuse_open_quotes(stream, dialect)
-    if has_cut_line:
-        stream = io.BytesIO(stream.read().rpartition(b"\n")[0])
     begin, done = stream.tell(), 0
+    for number, row in enumerate(stream if dialect.quoted else (), start=dialect.first_line + 1):
+        if row.count(b'"') % 2:  # behind it lines would be taken for one
+            reason, remedy = "a quotation mark is not closed", "Remove or mend the line."
+            raise LogReadError(reason, place=f"line {number}", remedy=remedy)
+    stream.seek(begin)
+    if has_cut_line:
+        stream, begin = io.BytesIO(stream.read().rpartition(b"\n")[0]), 0
     try:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
@@ -195,16 +198,6 @@ def _is_cut(stream: IO[bytes], dialect: Dialect) -> bool:
     numbers = [field for field, numeric in zip(fields, dialect.numeric) if numeric and field]
     whole = len(fields) == len(dialect.names) and all(is_number(field, dialect.decimal) for field in numbers)
     return bool(last.strip()) and not whole
-
-
-def _refuse_open_quotes(stream: IO[bytes], dialect: Dialect) -> None:
-    """Refuse a quotation mark without its partner, behind which lines would be taken for one."""
-    begin = stream.tell()
-    for number, line in enumerate(stream, start=dialect.first_line + 1):
-        if line.count(b'"') % 2:
-            place = f"line {number}"
-            raise LogReadError("a quotation mark is not closed", place=place, remedy="Remove or mend the line.")
-    stream.seek(begin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
