@@ -45,9 +45,7 @@ def test_base_in_distal_frames() -> None:
 
 
 def test_base_with_an_unmoved_joint_knows_less() -> None:
-    free, unmoved = (
-        json.loads(run("base", "puma560", "--format", "json", *o).output) for o in ([], ["--unmoved", "joint3"])
-    )
+    free, unmoved = (json.loads(run("base", "puma560", "--json", *o).output) for o in ([], ["--unmoved", "joint3"]))
     assert len(unmoved["base_parameters"]) < len(free["base_parameters"])
 
 

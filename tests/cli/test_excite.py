@@ -24,7 +24,7 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
 
-QUICK = ["--period", "5", "--set", "rate_hz=50", "--time-limit", "0.3"]
+QUICK = ["--set", "period_s=5", "--set", "rate_hz=50", "--time-limit", "0.3"]
 WHOLE = [*QUICK, "--time-limit", "60"]
 """To the end of a `brief` search: equal seeds then give equal designs."""
 JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="{at}"/>

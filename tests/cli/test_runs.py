@@ -81,7 +81,7 @@ def test_a_saved_result_is_judged_on_new_logs(bench: Path) -> None:
     expected = json.loads(again.stdout)["validation"]
     assert verdict["relative_error_percent"] == pytest.approx(expected["relative_error_percent"], rel=1e-6)
     assert verdict["per_joint_percent"] == pytest.approx(expected["per_joint_percent"], rel=1e-6)
-    strict = run(*arguments, "--limit", "1e-6")
+    strict = run(*arguments, "--set", "limit_percent=1e-6")
     assert strict.exit_code == 1
     assert "exceeds the limit" in strict.output
 
@@ -91,7 +91,7 @@ def test_a_delay_in_the_new_log_is_not_called_passed(bench: Path) -> None:
     table[:, 4:] = np.roll(table[:, 4:], 2, axis=0)  # 20 ms
     head = (bench / "run3.csv").read_text().splitlines()[0]
     np.savetxt(bench / "late.csv", table, delimiter=",", header=head, comments="")
-    words = ("validate", bench / "res", bench / "late.csv", "--map", bench / "map.toml", "--limit", "60")
+    words = ("validate", bench / "res", bench / "late.csv", "--map", bench / "map.toml", "--set", "limit_percent=60")
     late = run(*words, "--out", bench / "late")
     assert late.exit_code == 1
     assert "not passed: " in late.stdout

@@ -135,7 +135,7 @@ base arm.urdf --hold joint1=far -> 2: --hold JOINT=0.02
 base panda --hold joint1 -> 2: robot files only
 base arm.urdf --hold 'nose*' -> 2: The joints are: joint1
 base arm.urdf --hold joint1=nan -> 2: --hold JOINT=0.02
-base arm.urdf --counts --json -> 2: --counts excludes --format
+base arm.urdf --counts --json -> 2: --counts excludes --json
 base arm.urdf --unmoved nose -> 2: Its moving joints are: joint1
 check run1.csv --robot run1.csv -> 2: no description of a robot that dynid reads
 check massless.urdf -> 0: Give the body its mass
@@ -271,7 +271,7 @@ drives arm.urdf run1.csv --unloaded run2.csv --map map.toml --mass 2 --link hand
 excite negative.urdf --out new -> 3: link 'link2': the mass is negative
 excite arm.urdf --time-limit nan --out new -> 2: not a finite number
 excite arm.urdf --set scale=nan --out new -> 2: does not fit. Give
-excite arm.urdf --period 0 --out new -> 2: --period
+excite arm.urdf --period 5 --out new -> 2: Write --set period_s=VALUE
 excite arm.urdf --floor 0 --out new -> 2: Write --set floor=VALUE.
 excite arm.urdf --set points=5 --out new -> 2: choose --method energy-points
 excite arm.urdf --set velocity=1 --set rate_hz=0.01 --out new -> 2: a rate of 0.01 Hz does not fit this motion
@@ -412,7 +412,7 @@ def test_an_output_that_is_full(here: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="no pipes of this kind")
 def test_an_output_that_nobody_reads(here: Path) -> None:
-    command = f"{sys.executable} -m dynid base puma560 --format json | head -c 10; echo ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m dynid base puma560 --json | head -c 10; echo ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
     assert result.stdout.endswith("0\n")
     assert result.stderr == ""

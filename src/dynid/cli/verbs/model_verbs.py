@@ -55,8 +55,6 @@ def robots(as_json: bool) -> None:
     *ROBOT,
     option("--method", type=click.Choice(["closed-form", "minimal-combinations", "numeric", "structural"]),
            help="Method that finds the base parameters; by default the first one that fits the robot."),
-    option("--format", "style", type=click.Choice(["text", "markdown", "latex", "json"]), default="text",
-           show_default=True, help="Format of the output."),
     JSON,
     option("--unmoved", multiple=True, metavar="JOINT",
            help="Joint that does not move in the logs; its link stays a body of its own (unlike --hold); repeatable."),
@@ -68,7 +66,7 @@ def robots(as_json: bool) -> None:
     option("--counts", is_flag=True, help="Also print the operation count of inverse dynamics."),
     option("--torques", type=click.Choice(["text", "latex", "python"]),
            help="Print the joint torques as formulas of the base parameters instead."),
-    examples=["dynid base puma560 --format markdown", "dynid base arm.urdf --usual-terms --json",
+    examples=["dynid base puma560 --method numeric", "dynid base arm.urdf --usual-terms --json",
               "dynid base ddarm --torques latex"],
 )  # fmt: skip
 def base(robot: str, hold: tuple[str, ...], gravity: str | None, **given: Any) -> None:
@@ -83,11 +81,11 @@ def base(robot: str, hold: tuple[str, ...], gravity: str | None, **given: Any) -
     from dynid.robot.term_names import add_terms
 
     model = read_robot(robot, hold, gravity)
-    known, style = model, "json" if given["as_json"] else given["style"]
+    known, as_json = model, given["as_json"]
     torques, is_distal = given["torques"], given["frames"] == "distal"
-    _exclude("--counts", given["counts"], {"--format": style != "text"})
+    _exclude("--counts", given["counts"], {"--json": as_json})
     of_data = {"--unmoved": given["unmoved"], "--static": given["static"]}
-    _exclude("--torques", torques, {**of_data, "--counts": given["counts"], "--format": style != "text"})
+    _exclude("--torques", torques, {**of_data, "--counts": given["counts"], "--json": as_json})
     _exclude("--frames distal", is_distal, {**of_data, "--method": given["method"], "--torques": torques})
     model = add_terms(model) if given["usual_terms"] else model
     if is_distal:
@@ -97,8 +95,7 @@ def base(robot: str, hold: tuple[str, ...], gravity: str | None, **given: Any) -
     if torques is not None:
         echo(getattr(torque_expressions(model, result), torques)().rstrip("\n"))
         return
-    shown = getattr(result, f"to_{style}")()
-    echo(wrap_lines(shown, tables=False) if style == "text" else shown)
+    echo(result.to_json() if as_json else wrap_lines(result.to_text(), tables=False))
     if given["counts"]:
         echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(known)}")
         if has_closed_form(known.with_terms()):

@@ -115,12 +115,11 @@ def identify(run: IdentificationRun) -> Screen:
 
 @run_command(
     "dynid.runs.validation_run.Validate", "validating", argument("result", type=EXISTING), LOGS, MAP,
-    option("--limit", "limit_percent", type=POSITIVE, metavar="PERCENT",
-           help="Largest relative torque error that passes [%]; 15 by default."),
-    ROWS, TIME, TRIM, recipe_options("cutoff_hz=10 or delay_s=0.004"), GATE, output_options("the verdict and a report"),
+    ROWS, TIME, TRIM, recipe_options("limit_percent=5, cutoff_hz=10 or delay_s=0.004"), GATE,
+    output_options("the verdict and a report"),
     examples=[
         "dynid validate result/ run9.csv --map map.toml",
-        "dynid validate result/ run9.csv --map map.toml --limit 5 --out proof",
+        "dynid validate result/ run9.csv --map map.toml --set limit_percent=5 --out proof",
         "dynid validate servos/ log9.csv --map map.toml",
     ],
 )  # fmt: skip
@@ -233,17 +232,15 @@ def actuate(run: ActuatorRun) -> Screen:
     option("--method", type=click.Choice(["fourier", "energy-points", "commands"]),
            help="A Fourier series (default), points whose energies reveal the parameters best, joined by fifth-order "
            "segments in minimal time, or commands for logs without torque: rests, levels, ramps and fast motion."),
-    option("--period", "period_s", type=POSITIVE, metavar="SECONDS",
-           help="Period of a Fourier series [s]; 10 by default."),
     option("--acceleration", metavar="NUMBER[,NUMBER...]",
            help="Acceleration limit of all joints, or of each joint [rad/s^2 or m/s^2]; URDF files have none."),
     option("--time-limit", "time_limit_s", type=POSITIVE, metavar="SECONDS",
            help="Duration of the search for a Fourier series [s]; 30 by default. Ctrl-C keeps the best motion."),
-    recipe_options("scale=0.5, floor=0, tool_speed=1 or velocity=2"),
+    recipe_options("period_s=20, scale=0.5, floor=0, tool_speed=1 or velocity=2"),
     output_options("the motion and a report", required=True),
     examples=[
         "dynid excite ur10 --out plan",
-        "dynid excite arm.urdf --set scale=0.5 --period 20 --time-limit 60 --out plan",
+        "dynid excite arm.urdf --set scale=0.5 --set period_s=20 --time-limit 60 --out plan",
         "dynid excite arm.urdf --set floor=0.05 --set clearance=0.02 --out plan",
         "dynid excite arm.urdf --method energy-points --set points=30 --acceleration 5 --out plan",
         "dynid excite arm.urdf --method commands --out commands",

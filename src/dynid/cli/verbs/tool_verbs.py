@@ -17,17 +17,17 @@ from dynid.cli.screen import echo, print_json
 @command(
     option("--out", type=click.Path(path_type=Path), default=Path("out/demo"), show_default=True,
            help="Folder for the results."),
-    option("--seed", default=0, show_default=True, help="Seed of all random numbers."), FORCE, JSON,
-    examples=["dynid demo", "dynid demo --seed 3 --out out/third"],
+    FORCE, JSON,
+    examples=["dynid demo", "dynid demo --out out/again"],
 )  # fmt: skip
-def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
+def demo(out: Path, force: bool, as_json: bool) -> None:
     """Run the whole workflow on a simulated arm.
 
     The true parameters are known. The exit code is 1 if the result fails its validation.
     """
     from dynid.cli.demo import run_demo
 
-    result = run_demo(out, lambda line: echo(f"- {line}", err=as_json), seed=seed, force=force)
+    result = run_demo(out, lambda line: echo(f"- {line}", err=as_json), force=force)
     if as_json:
         print_json({**result.run.to_json(), "seconds": result.seconds, "report": str(result.report)})
     else:
