@@ -33,7 +33,7 @@ from dynid.findings import Finding
 from dynid.links.given_data import check_copies
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
 from dynid.logs.joint_order import column_order
-from dynid.logs.lerobot import is_lerobot, read_lerobot
+from dynid.logs.lerobot import GRIPPER, columns_of_joints, is_lerobot, read_info, read_lerobot, root_of
 from dynid.logs.reading import log_digest, read_recording
 from dynid.logs.recording import Recording
 from dynid.plain_data import from_plain, json_values, to_plain
@@ -352,12 +352,15 @@ def _recordings(
     logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
 ) -> Iterator[tuple[str | Path, str, Recording]]:
     """Each log, its name and its recording; every episode of a LeRobot data set is one of its own."""
+    position = None if channel_map is None else read_channel_map(channel_map).signals.get("position")
     for log in logs:
-        name = Path(log).name
+        name, root = Path(log).name, root_of(Path(log))
         if not is_lerobot(log):
+            grippers = {} if root is None else columns_of_joints(read_info(root)["features"])
+            if position is not None and position.columns and position.columns[0] in grippers:
+                raise DataError(GRIPPER, path=log, remedy=f"Give the folder: {root}.")
             yield log, name, read_recording(log, robot, channel_map=channel_map)
             continue
-        position = None if channel_map is None else read_channel_map(channel_map).signals.get("position")
         if position is None or not position.unit:
             remedy = "Give --map lerobot_rad or --map lerobot_deg."
             raise DataError("a LeRobot data set does not declare the unit of its positions", path=log, remedy=remedy)
