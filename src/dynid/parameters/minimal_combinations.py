@@ -1,7 +1,12 @@
 """Lin's set of base parameters, named and readable ([Lin1995] theorem 2).
 
 The constants themselves come from `dynid.dynamics.minimal_constants`; here they are mapped to the robot's own frames,
-the terms join them, and their coefficients are written in the robot's geometric symbols.
+the terms join them, and their coefficients are written in the robot's geometric symbols. In Lin's letters, each of a
+link i together with all links behind it:
+
+    U     moments of inertia
+    K     first moments; kappa: the two across r, the vector between the axes i and i + 1
+    MC    mass
 """
 
 from __future__ import annotations
@@ -62,23 +67,25 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
         chain: Its chain in modified DH frames.
         to_dh: (p, p) its parameters in these frames from those in its own; None where these are the same.
     """
-    links = minimal_set(chain)
+    members = minimal_set(chain)
     table, symbols = dh_symbols(chain.rows)
     substitutes = rotor_substitutes(chain, table, layout)
     own = [c for c, p in enumerate(layout) if p.kind == "term" and p.name not in substitutes]
-    names = [*(member.name for member in links), *(layout[column].name for column in own)]
-    units = [*(member.unit for member in links), *(layout[column].unit for column in own)]
+    names = [*(member.name for member in members), *(layout[column].name for column in own)]
+    units = [*(member.unit for member in members), *(layout[column].unit for column in own)]
     numbers = {rotor: {k: c.value(symbols) for k, c in linear.items()} for rotor, linear in substitutes.items()}
-    matrix = _rows(links, layout, own, numbers).astype(float)
+    matrix = _rows(members, layout, own, numbers).astype(float)
     matrix = matrix if to_dh is None else matrix @ to_dh
+    # a coefficient is a power of lengths: what rounding makes of zero grows with the same power of the longest link
     reach = max(float(np.abs(body.p_parent_joint).max()) for body in robot.bodies)
     lengths = np.array([_degree(unit) for unit in units])[:, None] - [_degree(unit) for unit in layout.units]
     matrix[np.abs(matrix) <= ROUNDING * reach ** np.maximum(lengths, 0)] = 0.0
     formulas, columns = matrix, None
     if to_dh is None:
+        # the same recursion once more, on symbols in place of numbers
         in_symbols = replace(chain, rows=tuple(table))  # type: ignore[arg-type]
         formulas = _rows(minimal_set(in_symbols), layout, own, substitutes)
-        columns = (*_own_columns(chain, list(links), layout), *own)
+        columns = (*_own_columns(chain, list(members), layout), *own)
     combinations = tuple(
         Combination(name, tuple(Term(Polynomial() + formula[c], layout.names[c]) for c in np.flatnonzero(row).tolist()))
         for name, row, formula in zip(names, matrix, formulas, strict=True)
@@ -87,13 +94,16 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
 
 
 def _rows(
-    links: Mapping[Member, Any], layout: ParameterLayout, terms: list[int], substitutes: Mapping[str, Mapping[str, Any]]
+    members: Mapping[Member, Any],
+    layout: ParameterLayout,
+    terms: list[int],
+    substitutes: Mapping[str, Mapping[str, Any]],
 ) -> NDArray[np.object_]:
-    """(b, p) the members of the links, then those terms, with what rotors share with other parameters."""
-    rows = np.zeros((len(links) + len(terms), len(layout)), dtype=object)
-    for k, row in enumerate(links.values()):
+    """(b, p) the members, then those terms, with what rotors share with other parameters."""
+    rows = np.zeros((len(members) + len(terms), len(layout)), dtype=object)
+    for k, row in enumerate(members.values()):
         rows[k, : len(row)] = row
-    rows[range(len(links), len(rows)), terms] = 1.0
+    rows[range(len(members), len(rows)), terms] = 1.0
     for rotor, linear in substitutes.items():
         for name, coefficient in linear.items():
             rows[:, layout.index(rotor)] += rows[:, layout.index(name)] * coefficient
@@ -105,7 +115,7 @@ def _own_columns(chain: Chain, members: list[Member], layout: ParameterLayout) -
     columns = []
     for member in members:
         symbol = _OWN.get(member.symbol)
-        if symbol is None:  # kappa: the first moments but the one along which the axis of r mostly points
+        if symbol is None:  # kappa1, kappa2: the first moments but the one along which r mostly points
             hidden = int(np.argmax(np.abs(chain.axis_of_r[member.joint])))
             kept = [INERTIAL_SYMBOLS[6 + axis] for axis in range(3) if axis != hidden]
             symbol = kept[int(member.symbol[1]) - 1]
