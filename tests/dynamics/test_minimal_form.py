@@ -20,7 +20,6 @@ from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_from_rpy, transform
-from dynid.tape import compile_tape
 from parameters.random_robots import random_serial, random_tree
 from support.pinocchio_oracle import pinocchio_model, relative_error
 from support.random_robots import random_inertia, random_robot, random_states
@@ -121,17 +120,6 @@ def test_constant_and_varying_parts_are_the_composite_body(seed: int) -> None:
             assert float(ours[2, 2]) == pytest.approx(float(tensor[2, 2]), rel=1e-10, abs=1e-10)
         else:
             assert float(parts[j].mass) == pytest.approx(float(mass), rel=1e-12)
-
-
-def test_parameters_as_inputs() -> None:
-    robot = zoo.stanford()
-    kernel = kernels.kernel(robot, "minimal_inverse_dynamics", symbolic_parameters=True)
-    states = random_states(robot, 4)
-    theta = np.random.default_rng(0).normal(size=robot.parameter_vector.size)
-    expected = np.einsum("nij,j->ni", kernels.regressor(robot, *states), theta)
-    np.testing.assert_allclose(kernel(*states, np.tile(theta, (4, 1))), expected, atol=1e-10)
-    reference = compile_tape(kernel.tape, backend="numpy")
-    np.testing.assert_allclose(reference(*states, np.tile(theta, (4, 1))), expected, atol=1e-10)
 
 
 def test_steps_cover_the_equations_of_the_algorithm() -> None:

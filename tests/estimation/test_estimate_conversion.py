@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,12 +86,3 @@ def test_every_estimator_identifies_in_the_chosen_set(estimator: str, tmp_path: 
     again = read_result(tmp_path / "result.json").identification()
     assert again.estimate.names == lin.names
     assert again.estimate.values == pytest.approx(fit.estimate.values)
-
-
-def test_values_that_the_prior_determines_keep_their_mark() -> None:
-    equations = build_equations(arm(), planted_run(arm(), noise=0.05, samples=200))
-    lin = base_parameters(arm(), "minimal-combinations")
-    given = replace(WLS().solve(equations), prior_dominated=equations.names[:1])
-    T = lin.grouping[:, list(equations.base.columns)]
-    expected = tuple(name for name, row in zip(lin.names, T, strict=True) if row[0])
-    assert convert_estimate(given, equations.base, lin).prior_dominated == expected

@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline
 
 import dynid
 from dynid.estimation.closed_loop.in_loop import InLoop, SplinedMotion, with_loop
@@ -110,19 +109,3 @@ def test_a_joint_that_does_not_count_while_the_start_matters() -> None:
     never = replace(run, valid=run.valid & (np.arange(3) != 1))
     with pytest.raises(dynid.errors.IdentifiabilityError, match="Move every joint"):
         looped.solve(dynid.estimation.build_equations(CHOSEN.prior, never, base=CHOSEN.base))
-
-
-def test_an_assumed_rate_is_a_multiple_of_each_logs_own() -> None:
-    """Two logs of 500 and 300 Hz: 1000 Hz suit the first one only."""
-    whole = dynid.loop.simulate_loop(CHOSEN.robot, CHOSEN.loop)
-    runs = []
-    for rate_hz in (500.0, 300.0):
-        time = np.arange(0.0, whole.time[-1], 1.0 / rate_hz)
-        q, effort = (CubicSpline(whole.time, x)(time) for x in (whole.q, whole.torque))
-        log = dynid.Recording(time=time, q=q, effort=effort)
-        runs.append(dynid.process(log, cutoff_hz=20.0, rest=None))
-    equations = dynid.estimation.build_equations(CHOSEN.prior, runs, base=CHOSEN.base)
-    law, motions = CHOSEN.loop.law, (MOTION,) * 2
-    found = InLoop(estimator=dynid.estimation.InstrumentalVariables(), law=law, motions=motions).solve(equations)
-    assert any("1000 and 1200 Hz are assumed" in finding.message for finding in found.findings)
-    np.testing.assert_allclose(found.values, CHOSEN.values, atol=0.02 * np.abs(CHOSEN.values).max())

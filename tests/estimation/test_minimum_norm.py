@@ -95,13 +95,6 @@ def test_what_is_cut_is_reported_as_open() -> None:
     assert np.all(np.abs(estimate.values - truth(equations))[known] < 5 * estimate.stderr[known])
 
 
-def test_nothing_is_left_of_silence_and_a_full_cut() -> None:
-    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
-        TruncatedSVD().solve(silent(arm()))
-    with pytest.raises(ArgumentError):
-        TruncatedSVD(cut=1.0)
-
-
 def kept_by(estimate: Estimate, equations: Factors) -> set[str]:
     """Names of the parameters that are not set to zero."""
     assert estimate.least_norm is not None

@@ -34,16 +34,6 @@ def covered(interval: np.ndarray) -> np.ndarray:
     return np.asarray((interval[:, 0] <= TRUTH) & (interval[:, 1] >= TRUTH))
 
 
-@pytest.mark.parametrize("band_hz", [None, 5.0])
-def test_white_torque_noise(band_hz: float | None) -> None:
-    hits = []
-    for seed in range(RUNS):
-        run = planted_run(ROBOT, samples=1000, noise=0.1, seed=seed)
-        estimate = WLS().solve(build_equations(ROBOT, run, base=BASE, band_hz=band_hz))
-        hits.append(covered(estimate.interval()))
-    assert 0.90 < np.mean(hits) < 0.985
-
-
 @pytest.mark.parametrize("estimator", [WLS(), Huber(), Energy()], ids=lambda e: type(e).__name__)
 def test_coloured_torque_noise_of_every_estimator(estimator: Estimator) -> None:
     """AR(1) noise of 0.9: intervals hold about as often as those of least squares."""

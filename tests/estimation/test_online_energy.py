@@ -129,15 +129,6 @@ def test_few_equations_and_silence_claim_nothing() -> None:
     assert quiet.estimate().undetermined.all()
 
 
-def test_settings_without_meaning_are_refused() -> None:
-    with pytest.raises(ArgumentError):
-        OnlineEnergy(arm(), rate_hz=0.0)
-    with pytest.raises(ArgumentError):
-        OnlineEnergy(arm(), rate_hz=100.0, interval_s=float("nan"))
-    with pytest.raises(ArgumentError):
-        OnlineEnergy(arm(), rate_hz=100.0).update(np.zeros(2), np.zeros(2), np.zeros(2))
-
-
 def test_terms_of_the_present_state_take_part_and_those_without_energy_are_refused() -> None:
     robot = arm().with_terms(AngleHarmonic(1.5, joint=1, order=3), keep=True)
     run = planted_run(robot, samples=3000, rate_hz=250.0)

@@ -12,7 +12,7 @@ import pytest
 
 import dynid
 from dynid.estimation import registry
-from dynid.estimation.equations import Factors, LoopedRuns, Samples, build_equations
+from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.robot import zoo
 from dynid.terms.friction import Viscous
@@ -93,7 +93,3 @@ def test_what_each_can_do() -> None:
     }
     with pytest.raises(dynid.errors.ArgumentError, match="there is no estimator 'best'"):
         registry.estimator_class("best")
-
-
-def test_experiments_with_loops_make_looped_runs() -> None:
-    assert not isinstance(build_equations(ROBOT, planted_run(ROBOT)), LoopedRuns)

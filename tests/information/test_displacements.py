@@ -41,20 +41,6 @@ def test_columns_are_slopes_of_pinocchios_torques(seed):
     assert relative_error(columns[:, :, joint, place], slope) < 1e-6 or np.abs(slope).max() < 1e-6
 
 
-@pytest.mark.parametrize("name", ["ddarm", "panda"])
-def test_a_turn_about_the_own_axis_is_pinocchios_derivative_by_the_position(name):
-    robot = dynid.robots.get(name).with_terms()
-    states = states_of(robot, 1)
-    columns = displacement_columns(robot, robot.parameter_vector, *states)
-    model = pinocchio_model(robot)
-    data = model.createData()
-    for row, state in enumerate(zip(*states, strict=True)):
-        pin.computeRNEADerivatives(model, data, *state)
-        for j, body in enumerate(robot.bodies):
-            zero = columns[row, :, j, 3:] @ (body.R_parent_joint @ body.axis)
-            assert np.allclose(zero, data.dtau_dq[:, j], atol=1e-9 * np.abs(data.dtau_dq).max())
-
-
 def test_many_samples_are_compiled_and_agree():
     robot = dynid.robots.get("ddarm").with_terms()
     states = states_of(robot, 2, count=20_001)

@@ -78,11 +78,6 @@ def test_friction_and_trends_on_request() -> None:
         assert [f.code for f in one.estimate.findings].count("per-run") == 1
 
 
-def test_runs_that_agree_are_left_alone() -> None:
-    fit = identify(ROBOT, _runs(0.05), Recipe.bare(), estimator=WLS())
-    assert not {"per-run", "runs-differ"} & {finding.code for finding in fit.estimate.findings}
-
-
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(ArgumentError, match="per_run: there is no 'humidity'"):
         Recipe(per_run=("humidity",))

@@ -56,12 +56,6 @@ def test_layout_follows_the_parameter_vector():
         layout.vector(zoo.scara())
 
 
-def test_prismatic_terms_have_linear_units():
-    layout = parameter_layout(zoo.stanford().with_terms(RotorInertia(), Viscous()))
-    assert layout[layout.index("IA3")].unit == "kg"
-    assert layout[layout.index("FV3")].unit == "N s/m"
-
-
 # --- the set
 
 
@@ -127,13 +121,6 @@ def test_rotor_inertias_are_grouped_where_they_cannot_be_told_apart():
     assert "IA1" in [term.parameter for term in relations["ZZR1"].terms]
     assert "IA2" in [term.parameter for term in relations["ZZR2"].terms]
     assert "IA3" in base.identifiable
-
-
-def test_vertical_slide_with_rotor_and_offset():
-    """Mass, rotor and offset of a vertical slide: two of the three can be known."""
-    robot = zoo.cylindrical().with_terms(RotorInertia(), Offset())
-    for method in ("closed-form", "minimal-combinations", "structural"):
-        assert base_parameters(robot, method).rank == base_parameters(robot, "numeric").rank
 
 
 def test_models_of_the_users_own_are_left_to_the_numbers():
