@@ -94,7 +94,7 @@ class SplinedMotion:
 
 
 def with_loop(
-    run: Experiment, motion: TimeFunction | None = None, *, law: ControlLaw, rate_hz: float | None = None
+    run: Experiment, motion: TimeFunction | None = None, *, law: ControlLaw, rate_hz: float
 ) -> list[Experiment]:
     """The gap-free stretches of an experiment, each with the loop that made it.
 
@@ -106,13 +106,20 @@ def with_loop(
         run: The processed log.
         motion: The commanded motion: times (N,) in order -> (q, dq, ddq); the measured motion by default.
         law: The control law.
-        rate_hz: Rate of the law [Hz]; by default the lowest multiple of the log's rate that is at least 1 kHz.
+        rate_hz: Rate of the law [Hz].
 
     Raises:
-        ArgumentError: The motion is not one of the log's joints, or a rate does not fit.
+        ArgumentError: The motion is not one of the log's joints, or the rate is no multiple of the log's.
     """
     motion = SplinedMotion([(run.time, run.q)]) if motion is None else motion
-    rate = run.rate_hz * _control_factor(run.rate_hz, rate_hz or GIVEN_LAW_HZ, exact=rate_hz is not None)
+    ratio = rate_hz / run.rate_hz
+    if ratio < 1.0 - RATE_TOLERANCE or abs(ratio - round(ratio)) > RATE_TOLERANCE * ratio:
+        near = max(1, int(np.ceil(ratio))) * run.rate_hz
+        raise ArgumentError(
+            f"a control rate of {rate_hz:g} Hz is no multiple of the log's {run.rate_hz:.6g} Hz",
+            remedy=f"Give a whole multiple, such as {near:.6g} Hz, or resample the log.",
+        )
+    rate = run.rate_hz * round(ratio)
     edges = [0, *(np.flatnonzero(np.diff(run.segment)) + 1).tolist(), run.samples]
     filter_s = 0.0 if run.derivation is None else run.derivation.smoothing.settling_s
     found = []
@@ -150,24 +157,6 @@ def _reference(motion: TimeFunction, part: Experiment, rate_hz: float, beyond_s:
             remedy=f"Return three arrays of shape (N, {shape[1]}) for N instants.",
         )
     return ReferenceMotion(q=states[0], dq=states[1], ddq=states[2], rate_hz=rate_hz)
-
-
-def _control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
-    """Control periods per sample of a log; `rate_hz` is the law's rate where exact, otherwise a lower bound.
-
-    Raises:
-        ArgumentError: The control rate is no multiple of the log's.
-    """
-    ratio = rate_hz / log_hz
-    if not exact:
-        return max(1, int(np.ceil(ratio - 1e-6)))
-    if ratio < 1.0 - RATE_TOLERANCE or abs(ratio - round(ratio)) > RATE_TOLERANCE * ratio:
-        near = max(1, int(np.ceil(ratio))) * log_hz
-        raise ArgumentError(
-            f"a control rate of {rate_hz:g} Hz is no multiple of the log's {log_hz:.6g} Hz",
-            remedy=f"Give a whole multiple, such as {near:.6g} Hz, or resample the log.",
-        )
-    return round(ratio)
 
 
 def _starting_memory(part: Experiment, law: ControlLaw, reference: ReferenceMotion) -> Floats | None:
@@ -294,7 +283,7 @@ class InLoop(Estimator):
         if self.rate_hz is not None:
             return [self.rate_hz] * len(logs_hz)
         least_hz = ASSUMED_LAW_HZ if self.law is None else GIVEN_LAW_HZ
-        return [log_hz * _control_factor(log_hz, least_hz, exact=False) for log_hz in logs_hz]
+        return [log_hz * max(1, int(np.ceil(least_hz / log_hz - 1e-6))) for log_hz in logs_hz]
 
     def _assumptions(self, equations: Samples) -> tuple[Finding, ...]:
         """One note for each of the law, the commanded motion and the control rate that had to be assumed."""

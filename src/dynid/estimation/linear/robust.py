@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import median_abs_deviation
+from scipy.stats import norm
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
@@ -118,10 +118,6 @@ def _scales(equations: Samples, beta: Floats) -> Floats:
     efforts = np.concatenate([np.where(run.valid, run.effort, 0.0) for run in equations.experiments])
     largest = max(float(np.abs(efforts).max(initial=0.0)), 1e-100)
     floor = EXACT * np.maximum(np.sqrt(np.mean(efforts**2, axis=0)), EXACT * largest)
-    spread = median_abs_deviation(residuals, center=_zero, scale="normal", nan_policy="omit")
-    return np.asarray(np.where(equations.counts > 0, np.maximum(np.nan_to_num(spread), floor), 1.0))
-
-
-def _zero(values: Floats, axis: int | None = None) -> float:
-    """The centre of residuals."""
-    return 0.0
+    counted = equations.counts > 0
+    spread = np.nanmedian(np.abs(np.where(counted, residuals, 0.0)), axis=0) / norm.ppf(0.75)
+    return np.where(counted, np.maximum(spread, floor), 1.0)

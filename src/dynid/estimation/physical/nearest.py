@@ -102,7 +102,16 @@ def lift_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tup
     except EstimationError:
         message = "no possible robot was found near these base parameters: the exported robot keeps its prior ones"
         return equations.robot.parameter_vector.copy(), (_doubt(message),)
-    return theta[: len(equations.base.layout)], _distance_findings(equations, estimate, theta, rows[:, known])
+    found = theta[: len(equations.base.layout)]
+    away = rows @ np.where(known, equations.grouping @ theta - estimate.values, 0.0)
+    off = float(np.linalg.norm(away) / np.sqrt(max(1, known.sum())))
+    if off <= 1.0:
+        return found, ()
+    message = (
+        "no possible robot has these base parameters: the nearest, which is written to files, is "
+        f"{off:.2g} standard deviations away, on average"
+    )
+    return found, (_doubt(message, off),)
 
 
 def _equation_rows(equations: Factors, estimate: Estimate) -> Floats:
@@ -128,29 +137,10 @@ def _equation_rows(equations: Factors, estimate: Estimate) -> Floats:
     return np.asarray(rows * min(1.0, np.sqrt(STRONGEST) / max(strength, 1e-300)))
 
 
-def _distance_findings(equations: Factors, estimate: Estimate, theta: Floats, rows: Floats) -> tuple[Finding, ...]:
-    """A finding where standard parameters and terms (p + k,) are further from the estimate than noise would be.
-
-    Args:
-        equations: The equations.
-        estimate: The estimate.
-        theta: (p + k,) standard parameters and terms.
-        rows: (m, k) whose product with a difference of the known parameters is in standard deviations.
-    """
-    known = ~estimate.undetermined
-    away = (equations.grouping @ theta - estimate.values)[known]
-    off = float(np.linalg.norm(rows @ away) / np.sqrt(max(1, known.sum())))
-    if off <= 1.0:
-        return ()
-    message = (
-        "no possible robot has these base parameters: the nearest, which is written to files, is "
-        f"{off:.2g} standard deviations away, on average"
-    )
-    return (replace(_doubt(message), evidence={"standard deviations": off}),)
-
-
-def _doubt(message: str) -> Finding:
-    return Finding(code="impossible-estimate", severity="warning", where="standard parameters", message=message)
+def _doubt(message: str, off: float = np.inf) -> Finding:
+    evidence = {"standard deviations": off} if np.isfinite(off) else {}
+    where = "standard parameters"
+    return Finding(code="impossible-estimate", severity="warning", where=where, message=message, evidence=evidence)
 
 
 def with_possible_links(robot: Robot, theta: Floats) -> Robot:
