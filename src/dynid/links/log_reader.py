@@ -226,7 +226,9 @@ class LogReader:
             if rule is not None:
                 part, _ = split_recording(recording, rule)
                 # the split may blank the held-out torques of the training part: they do not count as missing data there
-                options = options.allowing_missing(max(0.0, _missing_share(part) - _missing_share(recording)))
+                blanked = max(0.0, _missing_share(part) - _missing_share(recording))
+                most = min(1.0, blanked + options.cleaning.most_missing)
+                options = replace(options, cleaning=replace(options.cleaning, most_missing=most))
             options, note = resolve_delay(part, options, self.robot)
             if note:
                 where = f"{_name(log)}: effort"
@@ -251,7 +253,8 @@ class LogReader:
         rule = self.recipe.hold_out_rule
         assert rule is not None
         chosen = opened.options if opened.chain is None else opened.chain.options
-        options = self._options(for_validation=True).with_choices_of(chosen)
+        options = self._options(for_validation=True)
+        options = replace(options, cutoff_hz=chosen.cutoff_hz, effort_delay_s=chosen.effort_delay_s)
         run = process(split_recording(opened.recording, rule)[1], options)
         return mask_training(run, opened.recording, rule)
 

@@ -107,19 +107,6 @@ class Processing:
             raise ArgumentError(f"cutoff_hz is {self.cutoff_hz!r}", remedy="Give a number [Hz], 'auto' or None.")
         return Smoothing(rate_hz=rate_hz, cutoff_hz=self.cutoff_hz, low_pass=self.low_pass, accuracy=self.accuracy)
 
-    def with_choices_of(self, other: Processing) -> Processing:
-        """The same options with the cutoff and the delay of another log, as held-out data need them.
-
-        Args:
-            other: `Chain.options` of the log that the choices were made for.
-        """
-        return replace(self, cutoff_hz=other.cutoff_hz, effort_delay_s=other.effort_delay_s)
-
-    def allowing_missing(self, share: float) -> Processing:
-        """The same options for a log from which a share of the torques (0 to 1) was removed on purpose."""
-        most = min(1.0, share + self.cleaning.most_missing)
-        return replace(self, cleaning=replace(self.cleaning, most_missing=most))
-
 
 def process(
     recording: Recording, options: Processing | None = None, *, progress: Progress | None = None, **changes: Any

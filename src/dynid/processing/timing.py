@@ -53,6 +53,8 @@ class Clock:
     """Gap-free pieces, as slices into `time`."""
     period_s: float
     """Sampling period [s]."""
+    gap_s: float
+    """Longest step within a stretch [s]."""
     jitter_s: float
     """Standard deviation of the steps within stretches [s]."""
     faults: dict[str, int] = field(default_factory=dict)
@@ -115,12 +117,14 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
     ordinary = np.concatenate([np.diff(stamps[p]) for p in pieces])
     ordinary = ordinary[np.abs(ordinary - rough) < 0.5 * rough]  # lost samples do not lengthen the period
     ordinary = ordinary if ordinary.size else np.array([rough])
+    period = float(ordinary.mean()) if period_s is None else period_s
     ends = np.cumsum([p.size for p in pieces])
     return Clock(
         time=stamps[chosen],
         rows=rows[chosen],
         stretches=tuple(slice(int(e - p.size), int(e)) for e, p in zip(ends, pieces, strict=True)),
-        period_s=float(ordinary.mean()) if period_s is None else period_s,
+        period_s=period,
+        gap_s=GAP_PERIODS * period if max_gap_s is None else max_gap_s,
         jitter_s=float(ordinary.std()),
         faults={name: count for name, count in faults.items() if count},
     )

@@ -16,7 +16,6 @@ from dynid.processing.experiment import Dropped
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.timing import (
     CLOCK_FAULTS,
-    GAP_PERIODS,
     on_source_clock,
     read_clock,
     resample,
@@ -120,7 +119,6 @@ def make_uniform(
     wrench = recording.wrench
     if wrench is not None and not all_finite(wrench):
         wrench = np.where(np.isfinite(wrench), wrench, np.nan)
-    gap = cleaning.max_gap_s if cleaning.max_gap_s is not None else GAP_PERIODS * clock.period_s
     channels = {
         "effort": _Channel.read(recording, effort, recording.effort_time, effort_delay_s, cleaning),
         "wrench": _Channel.read(recording, wrench, recording.wrench_time, 0.0, cleaning),
@@ -137,7 +135,7 @@ def make_uniform(
             dropped[Dropped.SHORT_STRETCH] += joints * stamps.size
             continue
         grid = uniform_grid(stamps, clock.period_s, origin_s)
-        stretches.append(_stretch(recording, grid, stamps, chosen, q[chosen], channels, gap))
+        stretches.append(_stretch(recording, grid, stamps, chosen, q[chosen], channels, clock.gap_s))
     if not stretches:
         raise DataError("no gap-free stretch of four samples is left", remedy="Record longer, without gaps.")
     return UniformRecording(
@@ -252,8 +250,7 @@ class _Channel:
         clock = read_clock(recording.time if time is None else time, max_gap_s=cleaning.max_gap_s)
         if not clock.monotone:
             raise DataError("the clock of the torques or wrenches jumps backwards", remedy="Cut the log at the jump.")
-        gap = cleaning.max_gap_s if cleaning.max_gap_s is not None else GAP_PERIODS * clock.period_s
-        return cls(values[clock.rows], clock.time - delay_s, True, gap)
+        return cls(values[clock.rows], clock.time - delay_s, True, clock.gap_s)
 
     def on(self, grid: Floats) -> tuple[Floats, Mask]:
         """The channel of a foreign clock on a grid."""

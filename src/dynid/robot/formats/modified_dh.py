@@ -168,7 +168,8 @@ def _common_perpendicular(
 def _rows(frames: Sequence[Floats], sigmas: Sequence[int], tolerance: float) -> tuple[DH, ...]:
     rows = [DH(sigma=sigmas[0])]
     for T_before, T, sigma in zip(frames[:-1], frames[1:], sigmas[1:], strict=True):
-        R, p = (inverse_transform(T_before) @ T)[:3, :3], (inverse_transform(T_before) @ T)[:3, 3]
+        step = inverse_transform(T_before) @ T
+        R, p = step[:3, :3], step[:3, 3]
         alpha = float(np.arctan2(-R[1, 2], R[2, 2]))
         parallel = abs(np.sin(alpha)) <= tolerance
         alpha = (0.0 if R[2, 2] > 0 else np.pi) if parallel else _snap_right_angle(alpha)

@@ -74,11 +74,8 @@ def update_transmissions(edits: TextEdits, document: XmlDocument, robot: Robot) 
 
 def _rotors(robot: Robot) -> dict[str, float]:
     """Joint -> its rotor inertia, for joints that have such a term."""
-    return {
-        joint.name: sum(term.value for term in joint.terms if isinstance(term, RotorInertia))
-        for joint in robot.moving_joints
-        if any(isinstance(term, RotorInertia) for term in joint.terms)
-    }
+    own = {j.name: [t.value for t in j.terms if isinstance(t, RotorInertia)] for j in robot.moving_joints}
+    return {joint: sum(values) for joint, values in own.items() if values}
 
 
 def _lines(joint: str, value: float) -> list[str]:
