@@ -260,7 +260,8 @@ def _check_stale(recording: Recording) -> Iterator[Finding]:
     steps = np.abs(np.diff(q, axis=0))
     quantum = np.array([column[column > 0.0].min(initial=np.inf) for column in steps.T])
     moved = np.abs(q[2:] - q[:-2])
-    fast = (np.minimum(moved[:-3], moved[3:]) > FAST * quantum).any(axis=1)  # before and after
+    before_and_after = np.minimum(moved[:-3], moved[3:])
+    fast = (before_and_after > FAST * quantum).any(axis=1)
     repeated = (steps[2:-2] == 0.0).all(axis=1)
     if fast.sum() >= BLOCKS and (share := float(repeated[fast].mean())) > FEW:
         yield _finding("stale", "q", "rows repeat the row before while joints move", severity="warning", share=share)
