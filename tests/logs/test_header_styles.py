@@ -49,15 +49,12 @@ BOOM = ("turntable", "shoulder", "boom_slide", "wrist_roll", "wrist_bend")
 """Joints of an arm whose third one slides."""
 UNIT_STYLES = {
     "load": ("t [s]", ("#.angle(deg)", "#.travel(mm)"), ("#.load(Nm)", "#.load(N)")),
-    "load endings": ("t", ("#_angle_deg", "#_travel_mm"), ("#_load_Nm", "#_load_N")),
     "spaced": ("Time [s]", ("# position [deg]", "# position [mm]"), ("# load [N m]", "# load [N]")),
     "moment": ("time_s", ("#_angle_deg", "#_stroke_mm"), ("#_moment_Nm", "#_force_N")),
     "prefix": ("time", ("q_act_#_deg", "q_act_#_mm"), ("tau_act_#_Nm", "tau_act_#_N")),
     "plc": ("Time [s]", ("MAIN.#.ActPos[deg]", "MAIN.#.ActPos[mm]"), ("MAIN.#.ActTorque[Nm]", "MAIN.#.ActTorque[N]")),
     "signs": ("Elapsed (s)", ("#: Rotation (°)", "#: Displacement (mm)"), ("#: Torque (N·m)", "#: Force (N)")),
-    "slashes": ("t", ("#/angle_deg", "#/extension_mm"), ("#/effort_Nm", "#/effort_N")),
     "german": ("Zeit [s]", ("# Position [deg]", "# Position [mm]"), ("# Drehmoment [Nm]", "# Drehmoment [N]")),
-    "trq": ("t", ("#_pos_deg", "#_pos_mm"), ("#_trq_Nm", "#_trq_N")),
     "unit only": ("t", ("# [deg]", "# [mm]"), ("# [Nm]", "# [N]")),
     "unknown words": ("t", ("#.drehgeber (deg)", "#.lineal (mm)"), ("#.sensor (Nm)", "#.zelle (N)")),
     "false words": ("t", ("#.T (deg)", "#.T (mm)"), ("#.position (Nm)", "#.position (N)")),

@@ -21,8 +21,7 @@ from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.robot.zoo import panda, tx40, ur10
 from dynid.spatial import rotation_from_rpy, transform
 from dynid.terms.coupling import Coupling
-from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.friction import Viscous
 from support.random_robots import random_inertia, random_robot, random_states
 
 seeds = st.integers(0, 10_000)
@@ -145,13 +144,6 @@ def test_unknown_names_list_the_known_ones() -> None:
         Coupling({"joint5": 1.0})
     with pytest.raises(ArgumentError, match="moving joint"):
         Robot(name="r", links=panda().links, joints=panda().joints, couplings=(Coupling({"a": 1.0, "b": 1.0}),))
-
-
-def test_terms_give_their_torques() -> None:
-    robot = panda().with_terms(RotorInertia(0.5), Viscous(2.0), Coulomb(3.0), Offset(-1.0))
-    q, dq, ddq = random_states(robot, 6)
-    added = kernels.inverse_dynamics(robot, q, dq, ddq) - kernels.inverse_dynamics(panda(), q, dq, ddq)
-    np.testing.assert_allclose(added, 0.5 * ddq + 2.0 * dq + 3.0 * np.sign(dq) - 1.0, atol=1e-10)
 
 
 def test_a_coupled_wrist_has_the_cross_terms_of_the_tx40() -> None:
