@@ -77,7 +77,7 @@ def test_an_identification_brings_its_terms() -> None:
     function = casadi_function(fit)
     for row in (0, 17):
         found = function(run.q[row], run.dq[row], run.ddq[row]).full()[:, 0]
-        wanted = dynid.inverse_dynamics(fit.with_terms, run.q[row], run.dq[row], run.ddq[row])
+        wanted = dynid.inverse_dynamics(fit.identified, run.q[row], run.dq[row], run.ddq[row])
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
