@@ -136,11 +136,10 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
     change, hidden = find_change(model, level, min([HALF, *(case.left(verdict) for verdict in named[:1])]))
     if change is not None:
         return (change,)
-    found = [_finding(case, runs, verdict) for verdict in named]
-    if not found:  # the masses of the model file are evidence of what all torques have in common
-        evidence = case.fit.evidence
-        found = [*check_scale(model, evidence)] or [*check_friction(model, case.fit, level)]
-        found = found or [*check_single_scales(model, evidence)]
+    # the masses of the model file are evidence of what all torques have in common
+    found = [*check_scale(model, case.fit.evidence)] or [*check_friction(model, case.fit, level)]
+    found = found or [_finding(case, runs, verdict) for verdict in named]
+    found = found or [*check_single_scales(model, case.fit.evidence)]
     names = dict.fromkeys([*hidden, *_hidden(case, first)])
     if names:
         found.append(Finding(

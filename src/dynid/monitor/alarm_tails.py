@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.stats import genpareto
 
 from dynid.arrays import Floats
 from dynid.errors import DataError
@@ -32,10 +33,8 @@ FEWEST_S = 5.0
 """Shortest clean data from which a tail is fitted [s] (convention)."""
 SHAPES = np.linspace(-0.3, 0.8, 45)
 """Shapes of the law that are considered [-]: negative for a finite end, zero exponential, positive heavy."""
-EXPONENTIAL = 1e-9
-"""Largest size of a shape that counts as zero (derivation: rounding)."""
-SHAPE_PRIOR = (0.0, 0.1)
-"""Mean and standard deviation of the shape before any peak (convention: about exponential)."""
+SHAPE_PRIOR = 0.1
+"""Standard deviation of the shape before any peak, about zero (convention: about exponential)."""
 SCALES = np.geomspace(0.2, 5.0, 61)
 """Scales that are considered, over the mean excess."""
 
@@ -57,11 +56,7 @@ class Tail:
     def rates(self, level: float) -> Floats:
         """(K,) rate of events above a level by each plausible law [1/s]; above the threshold only."""
         excess = max(level - self.threshold, 0.0) / self.scales
-        inside = np.maximum(1.0 + self.shapes * excess, 0.0)
-        is_curved = np.abs(self.shapes) > EXPONENTIAL
-        with np.errstate(divide="ignore"):
-            survival = np.where(is_curved, inside ** (-1.0 / np.where(is_curved, self.shapes, 1.0)), np.exp(-excess))
-        return np.asarray(self.events_hz * np.where(inside > 0.0, survival, 0.0))
+        return np.asarray(self.events_hz * genpareto.sf(excess, self.shapes))
 
     def rate(self, level: float) -> float:
         """The rate of events above a level, on average over the plausible laws [1/s]."""
@@ -126,13 +121,8 @@ def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
     excess = np.sort(peaks) - threshold
     mean = max(float(excess.mean()), 1e-12) if excess.size else max(threshold, 1e-12)
     scale, shape = (grid.ravel() for grid in np.meshgrid(mean * SCALES, SHAPES, indexing="ij"))
-    inside = 1.0 + shape[:, None] * excess / scale[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        is_curved = (np.abs(shape) > EXPONENTIAL)[:, None]
-        curved = (1.0 + 1.0 / np.where(is_curved, shape[:, None], 1.0)) * np.log(inside)
-        each = np.where(is_curved, curved, excess / scale[:, None])
-    likely = -np.log(scale) * excess.size - np.where(inside > 0.0, each, np.inf).sum(axis=1)
-    likely -= 0.5 * ((shape - SHAPE_PRIOR[0]) / SHAPE_PRIOR[1]) ** 2
+    likely = genpareto.logpdf(excess, shape[:, None], scale=scale[:, None]).sum(axis=1)
+    likely -= 0.5 * (shape / SHAPE_PRIOR) ** 2
     weights = np.exp(likely - likely.max())
     kept = weights > 1e-8 * weights.max()
     return Tail(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -137,12 +137,8 @@ class Watch:
             "false_alarms_per_hour": None if self.unlike else self.per_hour,
             "unlike_the_calibration": self.unlike,
             "calibrated_seconds": self.calibrated_s,
-            "alarms": [
-                {"time_s": a.time_s, "until_s": a.until_s, "joint": a.joint, "joints": list(a.joints), "kind": a.kind,
-                 "torque": a.torque, "excess": a.excess}
-                for a in self.alarms
-            ],
-        }  # fmt: skip
+            "alarms": [asdict(alarm) for alarm in self.alarms],
+        }
 
     def __repr__(self) -> str:
         """The verdict in one line."""

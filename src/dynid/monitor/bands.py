@@ -23,21 +23,18 @@ from scipy.optimize import nnls
 from scipy.special import chdtri, fdtrc
 
 from dynid.arrays import Floats
+from dynid.monitor.jumps import MEMORY_S, SLOW_S, WINDOW_S
 from dynid.monitor.watched_signals import WatchedStretch
 
 WIDTHS = (0.01, 0.1)
-"""Widths of the ranges of speeds near rest, as parts of a joint's high speed (convention)."""
-HOLD_S = 0.06
-"""Time for which a reversal is remembered [s] (derivation: memory of the noise and window of a jump)."""
+"""Widths of the ranges of speeds near rest, as parts of a joint's high speed (convention). In the first one for
+`SLOW_S`, longer than a reversal, a joint stands still: any friction up to the dry one is possible."""
 HIGH = 0.95
 """Quantile of the speed, torque or friction of a joint that counts as high (convention)."""
 ROUNDS = 6
 """Times that the weights of the fit are renewed (convention: they hardly change then)."""
 LEAST = 1e-4
 """Smallest part of a joint's mean square residual that the constant may have (convention: no band is zero)."""
-STILL, STILL_S = 0.01, 0.1
-"""Part of a joint's high speed below which it is near rest, and for how long it must be to stand still [s], where any
-friction up to the dry one is possible (convention: longer than a reversal)."""
 PARTS = 4
 """Parts of a run whose mean residuals tell how well its offset is known (convention)."""
 SURPRISE = 3.0
@@ -68,12 +65,10 @@ class Band:
         return np.asarray(np.einsum("fj,fkj->kj", self.variances, _features(stretch, *high)))
 
     def still(self, stretch: WatchedStretch) -> NDArray[np.bool_]:
-        """(N, n) whether a joint was near rest during the whole time `STILL_S` before: its friction is open then."""
-        near = np.abs(stretch.dq) < STILL * self.high_speed
-        window = max(1, round(STILL_S * stretch.rate_hz))
-        count = np.vstack([np.zeros((1, len(self.high_speed)), dtype=np.int64), np.cumsum(near, axis=0)])
-        ends = np.arange(1, len(near) + 1)
-        return np.asarray(count[ends] - count[np.maximum(ends - window, 0)] == window)
+        """(N, n) whether a joint was near rest during the whole time `SLOW_S` before: its friction is open then."""
+        near = np.abs(stretch.dq) < WIDTHS[0] * self.high_speed
+        window = max(1, round(SLOW_S * stretch.rate_hz))
+        return np.asarray(minimum_filter1d(near, window, axis=0, origin=(window - 1) // 2, mode="constant"))
 
     @property
     def most_open(self) -> Floats:
@@ -161,7 +156,7 @@ def _features(stretch: WatchedStretch, high_speed: Floats, high_torque: Floats, 
     """(features, N, n) what each of the variances is multiplied by, in the scale of high speed, torque and jerk."""
     dq, turned = stretch.dq, np.abs(stretch.dq)
     turned[1:][dq[1:] * dq[:-1] < 0.0] = 0.0
-    window = 1 + max(1, round(HOLD_S * stretch.rate_hz))
+    window = 1 + max(1, round((MEMORY_S + WINDOW_S) * stretch.rate_hz))
     slowest = minimum_filter1d(turned, window, axis=0, origin=(window - 1) // 2, mode="nearest") / high_speed
     # a break is seen in second differences over three samples, and the raw torque is a mean over two
     breaks = maximum_filter1d(np.square(_bend(stretch.expected)), 3, axis=0, origin=1, mode="nearest")

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_row
 from dynid.errors import ArgumentError
+from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.kernels import link_jacobian, link_pose
 from dynid.robot.model import Robot
 
@@ -31,8 +32,6 @@ SURE = 3.0
 """Size of a torque in standard deviations from which on a joint is surely reached (convention: three sigma)."""
 AXES = ("fx", "fy", "fz", "mx", "my", "mz")
 UNITS = ("N", "N", "N", "N m", "N m", "N m")
-NORMAL_95 = 1.96
-"""Standard deviations of a 95 % interval of the normal distribution."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +61,7 @@ class ContactWrench:
     @property
     def sentence(self) -> str:
         """What is told of the force and the moment, with units and 95 % intervals, and what is left open."""
-        shown = zip(AXES, UNITS, self.wrench, NORMAL_95 * self.stderr, self.determined, strict=False)
+        shown = zip(AXES, UNITS, self.wrench, TWO_SIDED_95 * self.stderr, self.determined, strict=False)
         told, left = [], []
         for name, unit, value, half, is_told in shown:
             interval = f"± {float(f'{half:.2g}'):g} {unit}"  # 590, not 5.9e+02
@@ -129,7 +128,7 @@ def contact_wrench(
     weighted = J / spread
     covariance = np.asarray(np.linalg.inv(weighted @ weighted.T + np.diag(prior**-2)), dtype=np.float64)
     wrench = np.asarray(covariance @ (weighted @ (torque / spread)), dtype=np.float64)
-    half, faint = NORMAL_95 * np.sqrt(np.diag(covariance)), np.array([FAINT_N] * 3 + [FAINT_NM] * 3)[: len(prior)]
+    half, faint = TWO_SIDED_95 * np.sqrt(np.diag(covariance)), np.array([FAINT_N] * 3 + [FAINT_NM] * 3)[: len(prior)]
     determined = (np.abs(wrench) > half) | (np.abs(wrench) + half < faint)
     return ContactWrench(link, as_row("point", point, 3), wrench, covariance, determined)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.linalg import solve
+from scipy.signal import lfilter
 
 from dynid.arrays import Floats
 from dynid.terms.memory import lag_exponentially
@@ -25,18 +26,15 @@ WINDOW_S = 0.02
 SLOW_S = 0.1
 """Time constant of the average before the window that is taken off [s] (convention: a disturbance that takes longer to
 come is slow)."""
-MEMORY_S, MEMORY = 0.04, (8, 24)
+MEMORY_S, MEMORY = 2.0 * WINDOW_S, (8, 24)
 """Longest memory of the noise [s] (convention: twice the window), and bounds on it [periods] (convention: a raw torque
 is a mean over two samples and holds a difference of two, which takes several periods to undo at any rate)."""
 OWN = 0.005
 """Part of the mean square residual that is taken as new in each sample (convention: smoothed torques seem to be known
 from those before to any accuracy, until friction breaks loose)."""
-UNREST, UNREST_S, MOST_UNREST = 0.7, 0.1, 16.0
-"""Part of the variance of what is new that follows its own average, time constant of the average [s], and largest
-square in it [-] (convention: vibrations last for a tenth of a second and more; chosen with figures of the real logs in
-view)."""
-SETTLE_S = 0.3
-"""Time after a gap until jumps are looked for [s] (derivation: three time constants of the average)."""
+UNREST, MOST_UNREST = 0.7, 16.0
+"""Part of the variance of what is new that follows its own average over `SLOW_S`, and largest square in it [-]
+(convention: vibrations last for a tenth of a second and more; chosen with figures of the real logs in view)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +60,9 @@ class Whitening:
     @property
     def settling(self) -> int:
         """Periods after a gap until the statistic counts: memory, average and window are filled then."""
-        return max(self.order + self.windows[-1], round(SETTLE_S * self.rate_hz))
+        return max(
+            self.order + self.windows[-1], round(3.0 * SLOW_S * self.rate_hz)
+        )  # three time constants of the average
 
     def innovations(self, sudden: Floats) -> Floats:
         """(N - order, n) what is new in sudden parts (N, n), with the variance one on average."""
@@ -148,7 +148,7 @@ def _unrest(square: Floats, known: NDArray[np.bool_], whitening: Whitening) -> F
         known: (N,) whether they count.
         whitening: Rate and windows.
     """
-    keep = float(np.exp(-1.0 / (UNREST_S * whitening.rate_hz)))
+    keep = float(np.exp(-1.0 / (SLOW_S * whitening.rate_hz)))
     one = np.where(known, np.minimum(square, MOST_UNREST), 1.0)
     average = lag_exponentially(np.concatenate([[1.0], one])[:, None], keep)[1:, 0]
     window = min(whitening.windows[-1], len(one))
@@ -171,8 +171,4 @@ class Autoregression:
 
     def whiten(self, x: Floats) -> Floats:
         """(N - p, ...) the filtered rows of x (N, ...)."""
-        p, rows = self.order, len(x) - self.order
-        result = x[p:].copy()
-        for lag in range(1, p + 1):
-            result += self.taps[lag] * x[p - lag : p - lag + rows]
-        return np.asarray(result)
+        return np.asarray(lfilter(self.taps, 1.0, x, axis=0)[self.order :])

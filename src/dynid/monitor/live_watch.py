@@ -1,4 +1,4 @@
-"""A watch while the robot runs: the statistics of whole logs, over the last samples, every `EVERY_S`.
+"""A watch while the robot runs: the statistics of whole logs, over the last samples, every half window of a jump.
 
 Only the spread of the model is not computed for every sample: its median over the calibration stands for it.
 """
@@ -16,6 +16,7 @@ from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.alarms import SAME_S, Alarm
 from dynid.monitor.bands import Learnt
 from dynid.monitor.calibration import Calibration, Kind, Statistics
+from dynid.monitor.jumps import WINDOW_S
 from dynid.monitor.live_lines import is_clock_set
 from dynid.monitor.observer import MomentumObserver, as_model
 from dynid.monitor.watched_signals import WatchedStretch, find_stale
@@ -23,8 +24,6 @@ from dynid.monitor.watched_signals import WatchedStretch, find_stale
 WHOLE, GAP = 0.75, 4.0
 """Periods of a watch after which its samples are judged together (convention: between a half and one), and without a
 sample after which it begins anew (convention)."""
-EVERY_S = 0.01
-"""Time between two judgements [s] (convention: half the window of a jump)."""
 
 
 class LiveWatch:
@@ -49,7 +48,7 @@ class LiveWatch:
         self.sight = calibration.sight(per_hour)
         self._observer = MomentumObserver(as_model(fit), gain=calibration.gain)
         self._rate = calibration.rate_hz
-        self._every = max(1, round(EVERY_S * self._rate))
+        self._every = max(1, round(0.5 * WINDOW_S * self._rate))
         self._most = 2 * calibration.whitening.settling + self._every  # averages have forgotten what is older
         self.judged_s = 0.0
         """Time for which alarms were possible [s]; restarts do not change it."""

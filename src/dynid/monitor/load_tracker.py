@@ -21,6 +21,7 @@ from dynid.arrays import Floats
 from dynid.checks import as_number, as_row, as_sample
 from dynid.decompositions import solve_upper
 from dynid.errors import DataError
+from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.estimation.online.triangle import RowTriangle
 from dynid.kernels import kernel
 from dynid.robot.model import Robot
@@ -38,8 +39,6 @@ MOST_WINDOW = 2000
 JUMP = 8.0
 """Mean square of the prediction errors over their expectation from which on the load has changed (convention: normal
 noise that lasts a fifth of a second reaches it never)."""
-TWO_SIDED_95 = 1.959963984540054
-"""Standard deviations of a two-sided 95 % interval of the normal distribution."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -264,17 +264,11 @@ def friction_torque(model: ObserverModel, run: Experiment) -> Floats:
 
 def _known_torque(run: Experiment) -> Floats:
     """(N, n) measured torques; where one is missing the last one before, or the first one after."""
-    torque = run.effort
-    if np.isfinite(torque).all():
-        return torque
-    filled = np.array(torque)
-    for column in filled.T:
-        known = np.flatnonzero(np.isfinite(column))
-        if not known.size:
-            raise DataError("a joint has no torque at all", remedy="Watch a log with the torques of every joint.")
-        before = np.searchsorted(known, np.arange(column.size), side="right") - 1
-        column[:] = column[known[np.maximum(before, 0)]]
-    return filled
+    known = np.isfinite(run.effort)
+    if not known.any(axis=0).all():
+        raise DataError("a joint has no torque at all", remedy="Watch a log with the torques of every joint.")
+    last = np.maximum.accumulate(np.where(known, np.arange(run.samples)[:, None], known.argmax(axis=0)), axis=0)
+    return np.take_along_axis(run.effort, last, axis=0)
 
 
 _MODELS: WeakKeyDictionary[Identification, ObserverModel] = WeakKeyDictionary()

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.decompositions import eigh
 from dynid.errors import DataError
 from dynid.estimation.rows import RobotTorques, stretches
 from dynid.kernels import kernel
@@ -72,7 +71,7 @@ class WatchedStretch:
 
     def cut(self, rows: slice) -> WatchedStretch:
         """Some periods of the stretch."""
-        names = ("time", "raw", "dq", "torque", "spread", "spread_beside", "friction", "expected", "stale")
+        names = [field.name for field in fields(self) if field.name != "rate_hz"]
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
@@ -162,10 +161,8 @@ def parameter_spread(fit: Identification, run: Experiment) -> Floats:
     """
     fit = fit.in_columns
     n, rank = fit.robot.dof, fit.base.rank
-    known = ~fit.estimate.undetermined
-    S = np.where(np.outer(known, known), fit.estimate.covariance, 0.0)
-    root = _root(np.where(np.isfinite(S), S, 0.0))
-    beside = np.where(_are_offsets(fit)[:, None], 0.0, root)
+    known, beside = ~fit.estimate.undetermined, ~_are_offsets(fit)
+    S = np.where(np.outer(known, known) & np.isfinite(fit.estimate.covariance), fit.estimate.covariance, 0.0)
     variance = np.zeros((2, run.samples, n))
     for rows, motion in stretches(run, memory=any(term.has_memory for term in fit.terms)):
         Y = np.zeros((rows.stop - rows.start, n, len(known)))
@@ -174,9 +171,9 @@ def parameter_spread(fit: Identification, run: Experiment) -> Floats:
         for place, term in enumerate(fit.terms, start=rank):
             for joint, column in term.column(RobotTorques(fit.robot), motion).items():
                 Y[:, joint, place] = column
-        variance[0, rows] = np.square(Y @ root).sum(axis=2)
-        variance[1, rows] = np.square(Y @ beside).sum(axis=2) if beside.any() else 0.0
-    return variance
+        for place, counted in enumerate((known, beside)):
+            variance[place, rows] = np.sum((Y @ np.where(np.outer(counted, counted), S, 0.0)) * Y, axis=2)
+    return np.maximum(variance, 0.0)  # rounding
 
 
 def _are_offsets(fit: Identification) -> NDArray[np.bool_]:
@@ -184,10 +181,3 @@ def _are_offsets(fit: Identification) -> NDArray[np.bool_]:
     own, first = fit.robot.terms, 10 * fit.robot.dof
     base = [c >= first and isinstance(own[c - first].term, Offset) for c in fit.base.columns]
     return np.array([*base, *(isinstance(term, Offset) for term in fit.terms)], dtype=bool)
-
-
-def _root(S: Floats) -> Floats:
-    """(b, k) matrix L with ``L L^T = S``; rounding below zero is dropped."""
-    values, vectors = eigh(0.5 * (S + S.T))
-    kept = values > 0.0
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
