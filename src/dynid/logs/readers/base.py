@@ -16,10 +16,11 @@ MAX_COLUMNS = 20_000
 """Most columns taken from one file; convention."""
 MAX_DEPTH = 16
 """Deepest nesting of names that is followed; convention."""
-BOMB_BYTES = 64 * 2**20
-"""Results smaller than this may be compressed at any ratio [bytes]; convention: a column of zeros is no attack."""
-MAX_RATIO = 200
-"""Largest ratio of bytes unpacked to bytes stored, beyond `BOMB_BYTES`; convention, ten times that of usual logs."""
+BASE_MEMORY = 750 * 2**20
+"""Address space that a small file and the libraries to read it may take, beyond that of the process before [bytes]
+(convention: with that of the process, below 1 GB in memory)."""
+MEMORY_PER_BYTE = 16
+"""Further address space per byte of the file (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,7 @@ def note_left_out(kind: str, names: list[str]) -> tuple[str, ...]:
 
 def refuse_bomb(what: str, unpacked: int, stored: int) -> None:
     """Refuse a declared size that is absurd, alone or against the bytes that are said to hold it."""
-    if unpacked > max(BOMB_BYTES, MAX_RATIO * stored):
+    if unpacked > BASE_MEMORY + MEMORY_PER_BYTE * stored:
         raise LogReadError(
             f"{what} declares {unpacked} bytes out of {stored} stored",
             remedy="This looks like a decompression bomb. Save the log uncompressed if it is genuine.",

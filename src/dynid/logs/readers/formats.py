@@ -42,7 +42,7 @@ FORMATS = (
     Format(
         "hdf5",
         (".h5", ".hdf5", ".hdf"),
-        ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")),
+        ((0, _HDF), (512, _HDF)),
         "named_arrays:read_hdf5",
         extra="readers",
     ),

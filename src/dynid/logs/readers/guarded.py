@@ -24,14 +24,9 @@ import msgspec
 import numpy as np
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Options, Table
+from dynid.logs.readers.base import BASE_MEMORY, MEMORY_PER_BYTE, Options, Table
 from dynid.logs.readers.formats import read_here
 
-BASE_MEMORY = 750 * 2**20
-"""Address space that a small file and the libraries to read it may take, beyond that of the process before [bytes]
-(convention: with that of the process, below 1 GB in memory)."""
-MEMORY_PER_BYTE = 16
-"""Further address space per byte of the file (convention)."""
 BASE_SECONDS = 4.5
 """Processor time for a small file [s] (convention)."""
 PATIENCE = 6.0
