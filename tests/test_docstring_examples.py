@@ -14,7 +14,6 @@ import dynid
 from support.example_names import shared_names
 
 LIBRARIES = {
-    "plot": ("matplotlib",),
     "casadi_function": ("casadi",),
     "casadi_from_tape": ("casadi",),
     "from_mujoco": ("mujoco",),

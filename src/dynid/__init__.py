@@ -52,7 +52,6 @@ _HOME = {
     "dynid.processing.process": ["Processing", "process"],
     "dynid.processing.simulation": ["Noise", "simulate_experiment"],
     "dynid.processing.streaming": ["process_stream"],
-    "dynid.report.plots": ["plot"],
     "dynid.report.report": ["write_report"],
     "dynid.robot.check": ["check_robot"],
     "dynid.robot.formats.dh": ["DH", "from_dh"],

@@ -69,7 +69,6 @@ DOORS: dict[str, Callable[[Experiment, Experiment], Any]] = {
         dynid.load.identify_drive_gains(robot(), loaded=a, unloaded=b, mass_kg=2.0).gain
     ),
     "build_equations": lambda a, b: WLS().solve(dynid.estimation.build_equations(robot(), b)).values,
-    "plot": lambda a, b: [line.get_ydata() for axis in dynid.plot(fit(), a).axes[::4] for line in axis.get_lines()],
     "joint_torques": lambda a, b: [joint.residual for joint in joint_torques(fit(), a)],
     "joint_friction": lambda a, b: [friction.speed for friction in dynid.links.joint_friction(fit(), [a])],
     "validate": lambda a, b: dynid.validate(fit(), a).per_joint,
@@ -81,8 +80,6 @@ DOORS: dict[str, Callable[[Experiment, Experiment], Any]] = {
 
 @pytest.mark.parametrize("door", DOORS)
 def test_joints_are_matched_by_name(door: str) -> None:
-    if door == "plot":
-        pytest.importorskip("matplotlib").use("Agg")
     wanted, found = DOORS[door](loaded(), run()), DOORS[door](shuffled(loaded()), shuffled(run()))
     np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-9, atol=1e-12)
 

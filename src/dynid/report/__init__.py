@@ -1,11 +1,10 @@
-"""Pictures and pages made from finished results; views only read."""
+"""Pages made from finished results; views only read."""
 
 from __future__ import annotations
 
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "plots": ["plot"],
     "report": ["write_report"],
 }
 """Module -> its public names, loaded at first use."""

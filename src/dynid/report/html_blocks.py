@@ -144,11 +144,6 @@ def pack(values: ArrayLike) -> str:
     return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()
 
 
-def unpack(text: str) -> Floats:
-    """The numbers that `pack` encoded."""
-    return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float64)
-
-
 def subtract_start(x: ArrayLike, label: str) -> tuple[Floats, str]:
     """Numbers (N,) of an axis from zero on, and a label that names the start, where the axis begins far from zero."""
     numbers = np.asarray(x, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The numbers behind the pictures: torques and statistics of the residuals; reports and plots draw the same ones."""
+"""The numbers behind the pictures: torques and statistics of the residuals; what reports draw."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def doctor(as_json: bool) -> None:
     from dynid.robot.zoo import puma560
 
     packages: dict[str, str | None] = {}
-    optional = ("h5py", "pyarrow", "mcap", "mujoco", "matplotlib", "casadi")
+    optional = ("h5py", "pyarrow", "mcap", "mujoco", "casadi")
     for name in ("numpy", "scipy", "llvmlite", "clarabel", *optional):
         try:
             packages[name] = version(name)
