@@ -1,4 +1,3 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.report.plots import plot as plot
 from dynid.report.report import write_report as write_report
