@@ -2,8 +2,9 @@
 
 Lowering: a sum that only another sum reads is merged into it, so that ``a*b + c*d - (e*f + g)`` is one signed sum of
 four terms and costs one instruction per term; each product that only sums read becomes a fused multiply-add.
-Transcendental functions are left to separate passes over whole columns; their results are leaves here. The recorded
-order comes from people who wrote link after link: compilers find few values alive at a time in it.
+A value may be kept as its negative, so that no instruction only changes a sign. `stages` lists the transcendental
+functions, which are passes over whole columns between pieces of straight-line code; `lower` makes such a piece, with
+the results of passes as inputs. The order of the tape is kept: link after link, it needs few values at a time.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class FunctionPass:
 def stages(tape: Tape) -> list[FunctionPass]:
     """The transcendental functions of a tape as passes; each needs only the results of earlier ones."""
     depth: dict[int, int] = {}
-    calls: dict[int, dict[int, tuple[int, int]]] = {}
+    calls: dict[int, dict[int, tuple[int, int]]] = {}  # depth -> value -> (code, argument)
     for value, code, left, right in tape.steps():
         depth[value] = max(depth.get(left, 0), depth.get(right, 0) if is_binary(code) else 0)
         if code in TRANSCENDENTAL:
@@ -103,7 +104,7 @@ class _Lowering:
 
     def __init__(self, tape: Tape, targets: Sequence[int], fused: bool) -> None:
         self.instructions: list[Instruction] = []
-        self._numbers: dict[int, int] = {}  # tape value -> result of the instruction that computes it
+        self._result_of: dict[int, int] = {}  # tape value -> result of the instruction that computes it
         self._flipped: set[int] = set()  # tape values whose instruction computes minus the value
         self._next = tape.input_size + len(tape.opcodes)
         self._fused = fused
@@ -121,13 +122,13 @@ class _Lowering:
     def plain(self, operand: int) -> int:
         """What the instructions call an operand of the tape, after a change of sign where they computed minus that."""
         if operand in self._flipped:
-            self._numbers[operand] = self._emit("neg", operand)
+            self._result_of[operand] = self._emit("neg", operand)
             self._flipped.remove(operand)
         return self._number(operand)
 
     def _number(self, operand: int) -> int:
         """What the instructions call an operand of the tape, whatever its sign."""
-        return self._numbers.get(operand, operand)
+        return self._result_of.get(operand, operand)
 
     def _cone(self, targets: Sequence[int]) -> list[int]:
         """The values the targets need, in order; the results of functions are given."""
@@ -154,7 +155,7 @@ class _Lowering:
             if not self._is_absorbed(value):
                 self._product(value)
         else:
-            self._numbers[value] = self._emit(_NAMES[code], *map(self.plain, self._operands(value)))
+            self._result_of[value] = self._emit(_NAMES[code], *map(self.plain, self._operands(value)))
 
     def _emit(self, name: str, *operands: int) -> int:
         self.instructions.append(Instruction(name, tuple(map(self._number, operands)), self._next))
@@ -165,7 +166,7 @@ class _Lowering:
         """Whether the operand is a product that only sums read, and that no instruction has computed."""
         is_product = operand in self._steps and self._steps[operand][0] == Operation.MUL
         is_free = not self._materialised[operand]
-        return self._fused and is_product and is_free and operand not in self._numbers
+        return self._fused and is_product and is_free and operand not in self._result_of
 
     def _terms(self, value: int) -> list[tuple[bool, int]]:
         """The signed terms (negative, operand) of a sum; sums that only this one reads are merged."""
@@ -173,7 +174,7 @@ class _Lowering:
         waiting = [(False, value)]
         while waiting:
             negative, operand = waiting.pop()
-            code = self._steps[operand][0] if operand in self._steps else 0
+            code = self._steps[operand][0] if operand in self._steps else None
             merged = operand == value or (self._readers[operand] == 1 and not self._materialised[operand])
             if code in _SUMS and merged:
                 _, left, right = self._steps[operand]
@@ -185,10 +186,10 @@ class _Lowering:
         return terms
 
     def _product(self, value: int) -> None:
-        """Compute a product or quotient, up to the signs of its operands."""
+        """Compute a product or quotient, or minus that where one operand is kept as its negative."""
         if self._signs_differ(value):
             self._flipped.add(value)
-        self._numbers[value] = self._emit(_NAMES[self._steps[value][0]], *self._operands(value))
+        self._result_of[value] = self._emit(_NAMES[self._steps[value][0]], *self._operands(value))
 
     def _signs_differ(self, product: int) -> bool:
         """Whether just one of the factors is known by its negative."""
@@ -200,7 +201,7 @@ class _Lowering:
         return self._signs_differ(operand) if self._is_absorbed(operand) else operand in self._flipped
 
     def _sum(self, value: int) -> None:
-        """Compute a sum, or minus that, with one instruction per term after the first, which is a positive one."""
+        """Compute a sum with one instruction per term after the opening one; minus the sum if that one is negative."""
         terms = [(negative != self._is_negative(operand), operand) for negative, operand in self._terms(value)]
         opening = self._opening(terms)
         if opening[0]:
@@ -215,7 +216,7 @@ class _Lowering:
                 total = self._emit("fnma" if is_subtracted else "fma", *self._operands(operand), total)
             else:
                 total = self._emit("sub" if is_subtracted else "add", total, operand)
-        self._numbers[value] = total
+        self._result_of[value] = total
 
     def _opening(self, terms: list[tuple[bool, int]]) -> tuple[bool, int]:
         """Where a sum begins: with a value rather than a product, with a positive term rather than a negative one."""
