@@ -95,10 +95,6 @@ def read_stream(
     Raises:
         LogReadError: If a file cannot be read.
         DataError: If the map does not fit the file, or leaves a unit undeclared.
-
-    Example:
-        >>> sum(part.time.size for part in dynid.read_stream(folder / "run1.csv", channel_map=folder / "map.toml"))
-        601
     """
     chosen, files = _find(path, robot, channel_map)
     total, done = sum(file.stat().st_size for log in files.values() for file in parts_of(log)), 0

@@ -48,10 +48,6 @@ def process_stream(
         options: As for `process`, with the same defaults.
         overlap_s: Time on both sides of a border that is filtered twice [s]; eight periods of the cutoff by default.
         check: Sees every raw and every processed piece, as the quality gate for streams does.
-
-    Example:
-        >>> sum(part.samples for part in dynid.process_stream([log], dynid.Processing(cutoff_hz=10.0))) > 0
-        True
     """
     options = options or Processing()
     state: _Stream | None = None
