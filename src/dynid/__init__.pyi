@@ -54,7 +54,6 @@ from dynid.load.wrist import identify_load as identify_load
 from dynid.logs.channel_map import ChannelMap as ChannelMap
 from dynid.logs.inspect import inspect_log as inspect_log
 from dynid.logs.reading import read_recording as read_recording
-from dynid.logs.reading import read_stream as read_stream
 from dynid.logs.recording import Recording as Recording
 from dynid.parameters.base import base_parameters as base_parameters
 from dynid.parameters.base_set import BaseParameters as BaseParameters
@@ -64,7 +63,6 @@ from dynid.processing.process import Processing as Processing
 from dynid.processing.process import process as process
 from dynid.processing.simulation import Noise as Noise
 from dynid.processing.simulation import simulate_experiment as simulate_experiment
-from dynid.processing.streaming import process_stream as process_stream
 from dynid.report.report import write_report as write_report
 from dynid.robot.check import check_robot as check_robot
 from dynid.robot.formats.dh import DH as DH
@@ -87,6 +85,6 @@ from dynid.terms.motors import Offset as Offset
 from dynid.terms.motors import RotorInertia as RotorInertia
 from dynid.robot import zoo as robots
 
-__all__ = ['BaseParameters', 'ChannelMap', 'Coulomb', 'DH', 'DynidError', 'Estimate', 'Excitation', 'Experiment', 'FeasibleWLS', 'Finding', 'Huber', 'Identification', 'Inertia', 'Joint', 'Link', 'Load', 'MotionLimits', 'Noise', 'OLS', 'Offset', 'Processing', 'Recipe', 'Recording', 'Robot', 'RotorInertia', 'Term', 'Validation', 'Viscous', 'WLS', '__version__', 'base_parameters', 'check_recording', 'check_robot', 'design_excitation', 'energy_regressor', 'forward_dynamics', 'from_dh', 'from_mujoco', 'from_pinocchio', 'generate_c', 'gravity_torque', 'identify', 'identify_actuators', 'identify_load', 'identify_payload', 'inertia_matrix', 'inspect_log', 'inverse_dynamics', 'momentum_regressor', 'parameter_layout', 'process', 'process_stream', 'read_mjcf', 'read_recording', 'read_result', 'read_stream', 'read_urdf', 'regressor', 'robots', 'simulate_experiment', 'validate', 'velocity_torque', 'watch', 'write_mjcf', 'write_report', 'write_result', 'write_urdf']
+__all__ = ['BaseParameters', 'ChannelMap', 'Coulomb', 'DH', 'DynidError', 'Estimate', 'Excitation', 'Experiment', 'FeasibleWLS', 'Finding', 'Huber', 'Identification', 'Inertia', 'Joint', 'Link', 'Load', 'MotionLimits', 'Noise', 'OLS', 'Offset', 'Processing', 'Recipe', 'Recording', 'Robot', 'RotorInertia', 'Term', 'Validation', 'Viscous', 'WLS', '__version__', 'base_parameters', 'check_recording', 'check_robot', 'design_excitation', 'energy_regressor', 'forward_dynamics', 'from_dh', 'from_mujoco', 'from_pinocchio', 'generate_c', 'gravity_torque', 'identify', 'identify_actuators', 'identify_load', 'identify_payload', 'inertia_matrix', 'inspect_log', 'inverse_dynamics', 'momentum_regressor', 'parameter_layout', 'process', 'read_mjcf', 'read_recording', 'read_result', 'read_urdf', 'regressor', 'robots', 'simulate_experiment', 'validate', 'velocity_torque', 'watch', 'write_mjcf', 'write_report', 'write_result', 'write_urdf']
 PACKAGES: tuple[str, ...]
 __version__: str
