@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from dynid.links.recipe import Recipe
+from dynid.logs.recording import Recording
 from dynid.parameters.layout import parameter_layout
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
@@ -49,14 +51,21 @@ def arm(number: int, changes: dict[str, float] | None = None, load_kg: float = 0
     return ROBOT.with_parameters(theta)
 
 
-def write_log(robot: Robot, path: Path, seed: int, start_s: float = START_S, duration_s: float = 10.0) -> Path:
-    """A log of a motion of its own."""
+def record(
+    robot: Robot, seed: int, *, start_s: float = START_S, duration_s: float = 10.0, effort: float = 0.2
+) -> Recording:
+    """A log of a motion of its own, with noise of the torques [N m]."""
     motion = sum_of_sines(robot.dof, period_s=5.0, harmonics=5, amplitude=0.7, seed=seed)
-    log = simulate_experiment(
-        robot, motion, rate_hz=100.0, duration_s=duration_s, noise=Noise(position=1e-5, effort=0.2), seed=seed
-    )
+    noise = Noise(position=1e-5, effort=effort)
+    log = simulate_experiment(robot, motion, rate_hz=100.0, duration_s=duration_s, noise=noise, seed=seed)
+    return replace(log, time=log.time + start_s)
+
+
+def write_log(robot: Robot, path: Path, seed: int, start_s: float = START_S, duration_s: float = 10.0) -> Path:
+    """The same as a file."""
+    log = record(robot, seed, start_s=start_s, duration_s=duration_s)
     path.parent.mkdir(parents=True, exist_ok=True)
-    columns = np.column_stack([log.time + start_s, log.q, log.effort])
+    columns = np.column_stack([log.time, log.q, log.effort])
     header = ",".join(["t", *(f"q{j}" for j in range(robot.dof)), *(f"tau{j}" for j in range(robot.dof))])
     np.savetxt(path, columns, fmt="%.9g" if start_s < 1e6 else "%.12g", delimiter=",", header=header, comments="")
     return path

@@ -10,24 +10,21 @@ import pytest
 from dynid.fleet.differences import Difference, is_clear_of_zero, percent
 from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.logs.recording import Recording
-from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot
-from fleet.small_fleet import DAY_S, RECIPE, ROBOT, START_S, arm
+from fleet.small_fleet import DAY_S, RECIPE, ROBOT, START_S, arm, record
 
 ARMS, DAYS, ODD = 6, 4, 3
 
 
-def record(robot: Robot, seed: int, day: int) -> Recording:
-    motion = sum_of_sines(robot.dof, period_s=5.0, harmonics=5, amplitude=0.7, seed=seed)
-    noise = Noise(position=1e-5, effort=0.2)
-    log = simulate_experiment(robot, motion, rate_hz=100.0, duration_s=5.0, noise=noise, seed=seed)
-    return replace(log, time=log.time + START_S + DAY_S * day, source=f"day{day}")
+def of_day(robot: Robot, day: int, number: int = ODD) -> Recording:
+    log = record(robot, 10 * number + day, start_s=START_S + DAY_S * day, duration_s=5.0)
+    return replace(log, source=f"day{day}")
 
 
 @pytest.fixture(scope="module")
 def clean() -> dict[str, list[Recording]]:
     """Six arms that differ in friction by a few per cent, each with four logs."""
-    return {f"arm{k}": [record(arm(k), 10 * k + day, day) for day in range(DAYS)] for k in range(ARMS)}
+    return {f"arm{k}": [of_day(arm(k), day, k) for day in range(DAYS)] for k in range(ARMS)}
 
 
 def identify(logs: dict[str, list[Recording]]) -> Fleet:
@@ -48,7 +45,7 @@ def test_a_clean_fleet_stays_clean(clean: dict[str, list[Recording]]) -> None:
 
 @pytest.mark.parametrize("loaded", [(2, 3), (0,)])
 def test_a_load_in_some_logs_is_told_with_them(clean: dict[str, list[Recording]], loaded: tuple[int, ...]) -> None:
-    logs = [record(arm(ODD, load_kg=2.0 if day in loaded else 0.0), 10 * ODD + day, day) for day in range(DAYS)]
+    logs = [of_day(arm(ODD, load_kg=2.0 if day in loaded else 0.0), day) for day in range(DAYS)]
     found = with_odd(clean, logs)
     assert told(found) == [(f"arm{ODD}", "load", "link3")]  # and no change of friction or offsets
     sentence = found.arms[ODD].differences[0].sentence
@@ -61,7 +58,7 @@ def test_a_load_in_some_logs_is_told_with_them(clean: dict[str, list[Recording]]
 
 def test_two_loads_are_no_single_mass(clean: dict[str, list[Recording]]) -> None:
     loads = [0.0, 2.0, 6.0, 0.0]
-    logs = [record(arm(ODD, load_kg=kg), 10 * ODD + day, day) for day, kg in enumerate(loads)]
+    logs = [of_day(arm(ODD, load_kg=kg), day) for day, kg in enumerate(loads)]
     told = sorted(difference.told for difference in with_odd(clean, logs).arms[ODD].differences)
     assert [one.split(" in ")[1] for one in told] == ["1 of 4 logs (day1)", "1 of 4 logs (day2)"]
     np.testing.assert_allclose([float(one.split("held ")[1].split(" ")[0]) for one in told], [2.0, 6.0], rtol=0.05)
@@ -80,7 +77,7 @@ def test_other_links_are_no_load(clean: dict[str, list[Recording]]) -> None:
     theta = arm(ODD).parameter_vector.copy()
     theta[16:19] *= 1.4  # centre of mass of the second
     other = ROBOT.with_parameters(theta)
-    found = with_odd(clean, [record(other, 10 * ODD + day, day) for day in range(DAYS)])
+    found = with_odd(clean, [of_day(other, day) for day in range(DAYS)])
     assert told(found) == [(f"arm{ODD}", "links", "links")]
     assert "its links differ from those of the fleet" in found.summary()
 
@@ -109,7 +106,7 @@ def test_what_a_load_mimics_and_two_causes_at_once(clean: dict[str, list[Recordi
         theta = arm(ODD).parameter_vector.copy()
         theta[parameters] *= factor
         other = ROBOT.with_parameters(theta)
-        assert told(with_odd(clean, [record(other, 10 * ODD, 0)])) == [(f"arm{ODD}", "load", "link3")]
-    loaded = record(arm(ODD, load_kg=2.0), 10 * ODD, 0)
+        assert told(with_odd(clean, [of_day(other, 0)])) == [(f"arm{ODD}", "load", "link3")]
+    loaded = of_day(arm(ODD, load_kg=2.0), 0)
     both = replace(loaded, effort=loaded.effort * [1.0, 1.3, 1.0])
     assert [d.kind for d in with_odd(clean, [both]).arms[ODD].differences][:1] == ["load"]

@@ -11,8 +11,7 @@ from dynid.estimation.equations import build_equations
 from dynid.fleet.pooling import ArmEquations, own_values, pool_arms
 from dynid.parameters.base import base_parameters
 from dynid.processing.process import Processing, process
-from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from fleet.small_fleet import ROBOT, arm
+from fleet.small_fleet import ROBOT, arm, record
 
 BASE = base_parameters(ROBOT)
 OWN = [place for place, column in enumerate(BASE.columns) if column >= 10 * ROBOT.dof]
@@ -23,10 +22,7 @@ SHARED = [place for place in range(BASE.rank) if place not in OWN]
 def arms() -> list[ArmEquations]:
     made = []
     for number in range(4):
-        motion = sum_of_sines(ROBOT.dof, period_s=5.0, harmonics=4, amplitude=0.7, seed=number)
-        log = simulate_experiment(arm(number), motion, rate_hz=100.0, duration_s=10.0, seed=number,
-                                  noise=Noise(position=1e-5, effort=0.2))  # fmt: skip
-        equations = build_equations(ROBOT, process(log, Processing(cutoff_hz=15.0)), base=BASE)
+        equations = build_equations(ROBOT, process(record(arm(number), number), Processing(cutoff_hz=15.0)), base=BASE)
         made.append(ArmEquations.of(f"arm{number}", [equations], ["log"], [[0]]))
     return made
 

@@ -13,25 +13,23 @@ from dynid.fleet.trends import excess_scatter, fit_trend
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording, Temperatures
 from dynid.processing.process import process
-from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.runs.fleet_run import fleet_content
-from fleet.small_fleet import DAY_S, MAP, RECIPE, ROBOT, START_S, arm, friction_place
+from fleet.small_fleet import DAY_S, MAP, RECIPE, ROBOT, START_S, arm, friction_place, record
 
 PER_KELVIN, PER_MONTH, MONTHS = -0.01, 0.03, 8
 WARM = 25.0 + 10.0 * np.sin(1.9 * np.arange(MONTHS)) + np.arange(MONTHS)  # seasons, and a little warmer every month
 
 
-def log(number: int, month: int, *, wear: float, channel: bool = True) -> Recording:
+def log(number: int, month: int, *, wear: float) -> Recording:
     """A log of an arm: its viscous friction of joint 1 falls by 1 % per kelvin and rises by `wear` per month."""
     warm = 1.0 + PER_KELVIN * (WARM[month] - 25.0)
     robot = arm(number, {"FV1": warm * (1.0 + wear * month)})
-    motion = sum_of_sines(robot.dof, period_s=5.0, harmonics=5, amplitude=0.7, seed=month)
-    made = simulate_experiment(robot, motion, rate_hz=100.0, duration_s=8.0, noise=Noise(position=1e-5, effort=0.05),
-                               seed=100 * number + month)  # fmt: skip
-    time = made.time + START_S + 31.0 * DAY_S * month
-    table = np.column_stack([WARM[month] + np.linspace(-1.0, 1.0, time.size), np.full((time.size, 2), 20.0)])
-    return replace(made, time=time, temperature=Temperatures(time=time, values=table) if channel else None)
+    start_s = START_S + 31.0 * DAY_S * month
+    made = record(robot, 100 * number + month, start_s=start_s, duration_s=8.0, effort=0.05)
+    size = made.time.size
+    table = np.column_stack([WARM[month] + np.linspace(-1.0, 1.0, size), np.full((size, 2), 20.0)])
+    return replace(made, temperature=Temperatures(time=made.time, values=table))
 
 
 @pytest.fixture(scope="module")

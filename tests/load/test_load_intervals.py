@@ -5,19 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.signal import lfilter
-from scipy.spatial.transform import Rotation
 from scipy.stats import t as student
 
 import dynid
-from campaigns.load_coverage import LINK, NOISES, ROBOT, Trial, trial
+from campaigns.load_coverage import NOISES, Trial, trial
 from dynid.kernels import wrench_regressor
 from dynid.load.load_solver import BlockEquations, block_covariance, solve_blocks, solve_minimum_norm
 from dynid.load.wrist import identify_load, identify_load_from_poses
-from dynid.logs.recording import Recording
-from dynid.robot.inertia import Inertia
+from load.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of
 from support.exact_runs import exact_run
-
-TRUTH = Inertia.from_com(1.16, [0.01, -0.02, 0.06], 0.002 * np.eye(3))
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -29,17 +25,12 @@ def test_noise_of_the_positions_does_not_bias_the_mass(noise: float) -> None:
 
 
 def test_a_wrench_that_was_low_passed_with_the_torques_meets_equations_that_were_too() -> None:
-    _, recording = trial_recording(3)
-    run = dynid.process(recording, filter_effort=True, cutoff_hz=3.0)
+    exact = run_of(noise=0.02, rate=200.0)
+    log = dynid.Recording(
+        time=exact.time, q=exact.q, effort=exact.effort, wrench=exact.wrench, joint_names=ROBOT.joint_names
+    )
+    run = dynid.process(log, filter_effort=True, cutoff_hz=3.0)
     assert identify_load(ROBOT, run, sensor_frame=LINK).mass == pytest.approx(TRUTH.mass, rel=2e-3)
-
-
-def trial_recording(seed: int) -> tuple[Inertia, Recording]:
-    rng = np.random.default_rng(seed)
-    time = np.arange(2400) / 200.0
-    motion = dynid.processing.simulation.sum_of_sines(ROBOT.dof, period_s=12.0, amplitude=1.2, seed=seed)(time)
-    wrench = wrench_regressor(ROBOT, LINK, *motion) @ TRUTH.vector + 0.02 * rng.normal(size=(2400, 6))
-    return TRUTH, Recording(time=time, q=motion[0], effort=0 * motion[0], wrench=wrench, joint_names=ROBOT.joint_names)
 
 
 def test_static_form_uses_the_rests_alone() -> None:
@@ -58,19 +49,13 @@ def test_static_form_uses_the_rests_alone() -> None:
     assert abs(load.mass - TRUTH.mass) < 3.0 * load.mass_stderr
 
 
-def pose_wrenches(count: int, rng: np.random.Generator, repeats: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Poses with errors that are one per pose (cables, hysteresis), however often each is measured."""
-    turns = Rotation.random(count, rng=rng).as_matrix()
-    force = TRUTH.mass * np.array([R.T @ [0.0, 0.0, 9.81] for R in turns])
-    wrench = np.hstack([force, np.cross(TRUTH.com, force)]) + rng.normal(size=(count, 6)) * np.repeat([0.3, 0.02], 3)
-    many = np.repeat(wrench, repeats, axis=0)
-    return np.repeat(turns, repeats, axis=0), many + 0.01 * rng.normal(size=many.shape)
-
-
 @pytest.mark.parametrize(("count", "repeats"), [(7, 1), (7, 50), (30, 1)])
 def test_few_poses_have_wide_intervals_that_hold_the_truth(count: int, repeats: int) -> None:
-    rng = np.random.default_rng(1)
-    loads = [identify_load_from_poses(*pose_wrenches(count, rng, repeats)) for _ in range(60)]
+    """Poses with errors that are one per pose (cables, hysteresis), however often each is measured."""
+    rng, loads = np.random.default_rng(1), []
+    for seed in range(60):
+        turns, wrench = (np.repeat(part, repeats, axis=0) for part in poses_of(count, seed, 0.3))
+        loads.append(identify_load_from_poses(turns, wrench + 0.01 * rng.normal(size=wrench.shape)))
     inside = [
         np.abs(np.append(load.mass - TRUTH.mass, load.com - TRUTH.com))
         < 1.96 * np.append(load.mass_stderr, load.com_stderr)
@@ -80,14 +65,7 @@ def test_few_poses_have_wide_intervals_that_hold_the_truth(count: int, repeats: 
 
 
 def test_a_drift_that_is_found_widens_the_interval() -> None:
-    rng = np.random.default_rng(2)
-    turns, wrench = pose_wrenches(12, rng)
-    wrench = (
-        wrench
-        - wrench
-        + np.hstack([f := TRUTH.mass * np.array([R.T @ [0.0, 0.0, 9.81] for R in turns]), np.cross(TRUTH.com, f)])
-    )
-    wrench += 0.003 * rng.normal(size=wrench.shape)
+    turns, wrench = poses_of(12, 2, 0.003)
     calm = identify_load_from_poses(turns, wrench)
     drifting = identify_load_from_poses(turns, wrench + np.outer(np.arange(12.0), [0.2, -0.1, 0.15, 0, 0, 0]))
     assert "drift" not in {finding.code for finding in calm.findings}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,35 +11,20 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.kernels import inverse_dynamics, wrench_regressor
+from dynid.kernels import inverse_dynamics
 from dynid.load.load import Load
 from dynid.load.load_motions import wrist_test_motion
 from dynid.load.load_study import LoadStudy, check_load_log
 from dynid.load.payload import identify_payload
 from dynid.load.recognition import KnownObject
 from dynid.load.wrist import identify_load
-from dynid.processing.experiment import Experiment
 from dynid.processing.process import Processing
-from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
-from support.exact_runs import exact_run
-
-ROBOT = dynid.robots.puma560()
-LINK = ROBOT.bodies[-1].joint.child
-TRUTH = Inertia.from_com(1.8, [0.01, -0.02, 0.08], np.diag([0.010, 0.014, 0.006]))
-
-
-def run_of(robot: dynid.Robot = ROBOT, *, noise: float = 0.05, amplitude: float = 1.5, **changes: Any) -> Experiment:
-    time = np.arange(300) / 50.0
-    q, dq, ddq = sum_of_sines(robot.dof, period_s=6.0, amplitude=amplitude)(time)
-    wrench = wrench_regressor(ROBOT, LINK, q, dq, ddq) @ TRUTH.vector
-    noisy = wrench + np.random.default_rng(0).normal(size=wrench.shape) * np.repeat([noise, 0.05 * noise], 3)
-    signals = {"effort": inverse_dynamics(robot, q, dq, ddq), "wrench": noisy}
-    return exact_run(time, (q, dq, ddq), **signals | changes)
+from load.test_wrist import LINK, ROBOT, TRUTH, run_of
 
 
 def test_a_good_log_gets_all_ten_parameters() -> None:
-    load = identify_load(ROBOT, run_of(), sensor_frame=LINK)
+    load = identify_load(ROBOT, run_of(noise=0.05), sensor_frame=LINK)
     study = LoadStudy(robot=ROBOT, load=load, library=[KnownObject(name="it", mass=TRUTH.mass)])
     assert study.verdict == "all ten parameters"
     assert study.recognition is not None
@@ -52,10 +38,8 @@ def test_a_good_log_gets_all_ten_parameters() -> None:
 
 
 def test_an_uncertain_inertia_is_left_out() -> None:
-    run = run_of(amplitude=0.6)
-    assert run.wrench is not None
-    noise = np.random.default_rng(0).normal(size=run.wrench.shape) * np.repeat([0.3, 0.8], 3)
-    load = identify_load(ROBOT, run_of(amplitude=0.6, wrench=run.wrench + noise), sensor_frame=LINK)
+    noise = np.random.default_rng(0).normal(size=(300, 6)) * np.repeat([0.3, 0.8], 3)
+    load = identify_load(ROBOT, run_of(lambda w, q: w + noise, amplitude=0.6), sensor_frame=LINK)
     study = LoadStudy(robot=ROBOT, load=load)
     assert study.load.has_inertia
     assert study.verdict == "mass and centre of mass"
@@ -64,11 +48,12 @@ def test_an_uncertain_inertia_is_left_out() -> None:
 
 def test_an_arm_taken_as_known_is_named_and_questioned() -> None:
     heavy = ROBOT.with_body("box", parent=LINK, inertia=TRUTH)
-    fine = LoadStudy(robot=ROBOT, load=identify_payload(ROBOT, loaded=run_of(heavy)))
+    run = run_of()
+    run = replace(run, effort=inverse_dynamics(heavy, run.q, run.dq, run.ddq))
+    fine = LoadStudy(robot=ROBOT, load=identify_payload(ROBOT, loaded=run))
     assert "arm-model" in {finding.code for finding in fine.load.findings}
     assert fine.verdict == "all ten parameters"
-    run = run_of(heavy)
-    sticky = run_of(heavy, effort=run.effort + 6.0 * np.sign(run.dq))
+    sticky = replace(run, effort=run.effort + 6.0 * np.sign(run.dq))
     rough = LoadStudy(robot=ROBOT, load=identify_payload(ROBOT, loaded=sticky))
     assert rough.verdict == "doubtful"
     assert "arm-model" in {finding.code for finding in rough.problems}
@@ -111,12 +96,9 @@ def test_advice_is_given_where_moments_are_uncertain() -> None:
 
 
 def test_logs_of_loads_pass_the_gate() -> None:
-    time = np.arange(1500) / 250.0
-    q, dq, ddq = sum_of_sines(ROBOT.dof, period_s=6.0, amplitude=1.5)(time)
-    wrench = wrench_regressor(ROBOT, LINK, q, dq, ddq) @ TRUTH.vector
-    wrench = wrench + 0.05 * np.random.default_rng(0).normal(size=wrench.shape)
-    fields: dict[str, Any] = {"time": time, "q": q, "joint_names": ROBOT.joint_names}
-    dead = dynid.Recording(**fields, wrench=wrench, effort=np.zeros_like(q))
+    run = run_of(noise=0.05, rate=250.0)
+    fields: dict[str, Any] = {"time": run.time, "q": run.q, "joint_names": ROBOT.joint_names}
+    dead = dynid.Recording(**fields, wrench=run.wrench, effort=run.effort)
     report, chain = check_load_log(dead, ROBOT, Processing(), by_sensor=True)
     assert report.ok
     assert chain is not None

@@ -8,33 +8,19 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-import dynid
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.kernels import wrench_regressor
 from dynid.load.online_load import OnlineLoad
 from dynid.load.sensing import Sensing
-from dynid.load.wrench_equations import WrenchData
+from dynid.load.wrench_equations import WrenchData, robot_equations
 from dynid.load.wrist import solve_load
-from dynid.processing.simulation import sum_of_sines
-from dynid.robot.inertia import Inertia
+from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 
-ROBOT = dynid.robots.puma560()
-LINK = ROBOT.bodies[-1].joint.child
-TRUTH = Inertia.from_com(1.8, [0.01, -0.02, 0.08], np.diag([0.010, 0.014, 0.006]))
-BIAS = np.array([-1.1, -3.0, 6.8, 0.06, -0.15, 0.01])
 STD = np.repeat([0.1, 0.005], 3)
 
 
-def equations(samples: int = 400, seed: int = 0) -> WrenchData:
-    time = np.arange(samples) / 100.0
-    motion = sum_of_sines(ROBOT.dof, period_s=4.0, amplitude=1.5, seed=seed)(time)
-    matrix = wrench_regressor(ROBOT, LINK, *motion)
-    noise = np.random.default_rng(seed).normal(size=(samples, 6)) * STD
-    return WrenchData(
-        matrix=matrix, wrench=matrix @ TRUTH.vector + BIAS + noise, time=time, log=np.zeros(samples, dtype=np.int64),
-        stretch=np.zeros(samples, dtype=np.int64), R_frame_base=np.tile(np.eye(3), (samples, 1, 1)),
-        gravity=ROBOT.gravity,
-    )  # fmt: skip
+def equations(samples: int = 600) -> WrenchData:
+    run = run_of(noise=0.1, bias=BIAS, rate=samples / 6.0)
+    return robot_equations(ROBOT, run, LINK, Sensing())
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -55,9 +41,9 @@ def test_equals_the_batch_result(bias: bool) -> None:
 
 
 def test_filtered_noise_widens_the_intervals_as_in_the_batch_result() -> None:
-    data = equations(2000)
+    data = equations(2400)
     clean = data.matrix @ TRUTH.vector + BIAS
-    white = np.random.default_rng(7).normal(size=(2000, 6))
+    white = np.random.default_rng(7).normal(size=(2400, 6))
     noise = lfilter([0.3], [1.0, -0.9], white, axis=0) * STD
     found = []
     for wrench in (clean + 0.3 * white * STD, clean + noise):
@@ -88,7 +74,7 @@ def test_says_when_nothing_can_be_told_yet() -> None:
     online = OnlineLoad(frame=LINK)
     with pytest.raises(DataError, match="no sample"):
         online.load()
-    data = equations(1)
+    data = equations()
     online.update(data.matrix[0], data.wrench[0])
     with pytest.raises(IdentifiabilityError):
         online.load()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.interpolate import CubicSpline
 import dynid
 from dynid.errors import EstimationError
 from dynid.kernels import wrench_regressor
+from dynid.load.load import Load
 from dynid.load.sensing import Sensing
 from dynid.load.wrist import identify_load
 from dynid.processing.experiment import Experiment
@@ -54,50 +56,47 @@ def swinging() -> tuple[Experiment, Floats]:
     start = np.concatenate([-rigid[0] / STIFFNESS, TAP])
     found = solve_ivp(rate, (0.0, time[-1]), start, t_eval=time, rtol=1e-7, atol=1e-10, max_step=1.0 / RATE_HZ)
     strain = -(STIFFNESS * found.y[:6].T)
-    return make_run(time, q, dq, ddq, strain), rigid
+    return exact_run(time, (q, dq, ddq), wrench=strain), rigid
 
 
-def make_run(time: Floats, q: Floats, dq: Floats, ddq: Floats, wrench: Floats) -> Experiment:
-    return exact_run(time, (q, dq, ddq), wrench=wrench)
+def with_noise(wrench: Floats, size: float, seed: int = 0) -> Experiment:
+    noise = np.random.default_rng(seed).normal(size=wrench.shape) * np.repeat([size, 0.1 * size], 3)
+    return replace(swinging()[0], wrench=wrench + noise)
 
 
-def noisy(size: float) -> Experiment:
-    run, _ = swinging()
-    assert run.wrench is not None
-    noise = np.random.default_rng(0).normal(size=run.wrench.shape) * np.repeat([size, 0.1 * size], 3)
-    return make_run(run.time, run.q, run.dq, run.ddq, run.wrench + noise)
+def identify(run: Experiment) -> Load:
+    return identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
+
+
+@cache
+def exact() -> Load:
+    return identify(swinging()[0])
 
 
 def test_the_load_and_the_compliance_are_found_exactly_without_noise() -> None:
-    run, _ = swinging()
-    load = identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
+    load = exact()
     np.testing.assert_allclose(load.vector, BODY.vector, atol=2e-6)
     np.testing.assert_allclose(load.extras["compliance"] * STIFFNESS, 1.0, atol=1e-4)
     np.testing.assert_allclose(load.extras["damping_s"], DAMPING_S, rtol=1e-3)
 
 
 def test_the_resonance_is_that_of_the_spring_and_mass() -> None:
-    run, _ = swinging()
-    load = identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
     squares = np.linalg.eigvals(np.linalg.solve(spatial_mass(BODY), np.diag(STIFFNESS))).real
     expected = np.sort(np.sqrt(squares)) / (2.0 * np.pi)
-    finding = next(finding for finding in load.findings if finding.code == "sensor-yields")
+    finding = next(finding for finding in exact().findings if finding.code == "sensor-yields")
     assert finding.evidence["frequency [Hz]"] == pytest.approx(expected[0], rel=1e-3)
     assert finding.evidence["damping ratio"] == pytest.approx(0.5 * DAMPING_S * 2 * np.pi * expected[0], rel=1e-2)
 
 
 @pytest.mark.parametrize("size", [0.02, 0.1])
 def test_intervals_of_the_compliance_hold_the_truth_although_noise_draws_it_to_zero(size: float) -> None:
-    load = identify_load(ARM, noisy(size), sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
+    load = identify(with_noise(swinging()[0].wrench, size))
     error = np.abs(load.extras["compliance"] - 1.0 / STIFFNESS)
     np.testing.assert_array_less(error, 3.0 * load.extras["compliance_stderr"])
 
 
 def test_a_rigid_sensor_has_no_resonance() -> None:
-    run, rigid = swinging()
-    noise = np.random.default_rng(1).normal(size=rigid.shape) * np.repeat([0.05, 0.005], 3)
-    stiff = make_run(run.time, run.q, run.dq, run.ddq, rigid + noise)
-    load = identify_load(ARM, stiff, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
+    load = identify(with_noise(swinging()[1], 0.05, seed=1))
     assert not [finding for finding in load.findings if finding.code == "sensor-yields"]
     np.testing.assert_array_less(np.abs(load.vector - BODY.vector), 4.0 * load.stderr)
 
@@ -107,8 +106,8 @@ def test_a_search_that_fails_says_that_the_sensor_may_be_rigid_and_what_to_leave
     q, dq, ddq = sum_of_sines(ARM.dof, period_s=10.0, amplitude=0.3, seed=3)(time)
     noise = np.random.default_rng(0).normal(size=(len(time), 6)) * np.repeat([1.0, 0.1], 3)
     wrench = wrench_regressor(ARM, LINK, q, dq, ddq) @ BODY.vector + noise
-    run = make_run(time, q, dq, ddq, wrench)
+    run = exact_run(time, (q, dq, ddq), wrench=wrench)
     with pytest.raises(EstimationError, match="the sensor may be rigid") as refused:
-        identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find=("compliance",)), physical=False)
+        identify(run)
     assert "Leave compliance out" in (refused.value.remedy or "")
     assert identify_load(ARM, run, sensor_frame=LINK, physical=False).mass == pytest.approx(BODY.mass, abs=0.05)

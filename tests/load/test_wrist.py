@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,16 +41,25 @@ def run_of(
     robot: dynid.Robot = ROBOT,
     seed: int = 0,
     rate: float = 50.0,
+    amplitude: float = 1.5,
 ) -> Experiment:
     """Six seconds of motion; ``wrench`` maps (true wrench, run's q) to what the sensor makes of it."""
     time = np.arange(int(6 * rate)) / rate
-    q, dq, ddq = sum_of_sines(robot.dof, period_s=6.0, amplitude=1.5, seed=seed)(time)
+    q, dq, ddq = sum_of_sines(robot.dof, period_s=6.0, amplitude=amplitude, seed=seed)(time)
     true = wrench_regressor(robot, LINK, q, dq, ddq) @ TRUTH.vector
     measured = true if wrench is None else wrench(true, q)
     measured = measured + bias + np.multiply.outer(time, np.broadcast_to(drift, (6,)))
     rng = np.random.default_rng(seed)
     noisy = measured + rng.normal(size=measured.shape) * np.repeat([noise, 0.05 * noise], 3)
     return exact_run(time, (q, dq, ddq), wrench=noisy)
+
+
+def poses_of(count: int, seed: int, noise: float) -> tuple[Floats, Floats]:
+    """Rotations (N, 3, 3) and wrenches (N, 6) of the load at rest (eq. 21)."""
+    R = Rotation.random(count, random_state=seed).as_matrix()
+    force = TRUTH.mass * (np.swapaxes(R, 1, 2) @ np.array([0.0, 0.0, 9.81]))
+    error = np.random.default_rng(seed).normal(size=(count, 6)) * np.repeat([noise, 0.05 * noise], 3)
+    return R, np.hstack([force, np.cross(TRUTH.com, force)]) + BIAS + error
 
 
 def halves(wrench: Floats, turn: Floats) -> Floats:
@@ -188,13 +196,8 @@ def test_faults_are_found_and_proposed(fault: str) -> None:
 
 
 def test_quaternions_without_a_robot_model() -> None:
-    rng = np.random.default_rng(3)
-    turns = Rotation.random(40, random_state=rng.integers(1000))
-    R = turns.as_matrix()
-    gravity = np.swapaxes(R, 1, 2) @ np.array([0.0, 0.0, -9.81])
-    force = -TRUTH.mass * gravity
-    wrench = np.hstack([force, np.cross(TRUTH.com, force)]) + BIAS
-    quaternions = np.roll(turns.as_quat(), 1, axis=1)
+    R, wrench = poses_of(40, 3, 0.0)
+    quaternions = np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=1)
     load = identify_load_from_poses(quaternions, wrench, frame="wrist")
     assert load.mass == pytest.approx(TRUTH.mass, abs=1e-9)
     np.testing.assert_allclose(load.com, TRUTH.com, atol=1e-9)
@@ -217,13 +220,11 @@ def test_gains_and_cross_talk_from_known_loads() -> None:
 
 
 def test_known_loads_at_rest_must_differ_in_their_centre_of_mass() -> None:
-    run = run_of()
-    still = np.zeros_like(run.q)
-    data = wrench_data(ROBOT, replace(run, ddq=still, dq=still), LINK, Sensing())
+    rest = replace(run_of(), dq=0 * run_of().q, ddq=0 * run_of().q)
+    data = wrench_data(ROBOT, rest, LINK, Sensing())
     rng = np.random.default_rng(1)
     gain = np.eye(6) + 0.05 * rng.normal(size=(6, 6))
     loads = [Inertia.from_com(1.0 + k, com, np.zeros((3, 3))) for k, com in enumerate(0.1 * np.eye(4, 3))]
-    rest = replace(run, ddq=still, dq=still)
     runs = [(replace(rest, wrench=data.matrix @ body.vector @ gain.T), body) for body in loads]
     np.testing.assert_allclose(calibrate_sensor(ROBOT, runs, sensor_frame=LINK).gain, gain, atol=1e-6)
     alone = calibrate_sensor(
@@ -232,16 +233,13 @@ def test_known_loads_at_rest_must_differ_in_their_centre_of_mass() -> None:
     np.testing.assert_array_equal(np.isinf(alone.stderr[0]), [False, True, True, True, True, True])
 
 
-def refused(runs: Sequence[Experiment]) -> None:
-    identify_load(ROBOT, runs, sensor_frame=LINK)
-
-
 def test_errors_say_what_is_missing() -> None:
     run = run_of()
-    with pytest.raises(DataError, match="no wrench"):
-        refused([replace(run, wrench=None)])
-    with pytest.raises(DataError, match="no experiment"):
-        refused([])
     one_pose = replace(run, q=np.tile(run.q[:1], (len(run.q), 1)), dq=0 * run.q, ddq=0 * run.q)
-    with pytest.raises(IdentifiabilityError, match="bias"):
-        refused([one_pose])
+    for runs, error, message in (
+        ([replace(run, wrench=None)], DataError, "no wrench"),
+        ([], DataError, "no experiment"),
+        ([one_pose], IdentifiabilityError, "bias"),
+    ):
+        with pytest.raises(error, match=message):
+            identify_load(ROBOT, runs, sensor_frame=LINK)

@@ -16,7 +16,7 @@ from dynid.load.sensor_faults import check_wrench
 from dynid.load.sensor_search import calibrate_sensor
 from dynid.load.wrist import identify_load, identify_load_from_poses
 from dynid.runs.load_run import LoadRecipe, _proposed_settings
-from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, run_of
+from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, poses_of, run_of
 
 
 def codes(load: Load) -> set[str]:
@@ -35,14 +35,6 @@ def test_a_drift_and_a_zero_between_logs_are_proposed() -> None:
     load = identify_load(ROBOT, logs, sensor_frame=LINK, sensing=proposal.sensing)
     assert abs(load.mass - TRUTH.mass) < 4 * load.mass_stderr < 0.02
     np.testing.assert_allclose(load.bias, BIAS, atol=0.2)
-
-
-def poses_of(count: int, seed: int, noise: float) -> tuple[Floats, Floats]:
-    """Rotations (N, 3, 3) and wrenches (N, 6) of the load at rest (eq. 21)."""
-    R = Rotation.random(count, random_state=seed).as_matrix()
-    force = TRUTH.mass * (np.swapaxes(R, 1, 2) @ np.array([0.0, 0.0, 9.81]))
-    error = np.random.default_rng(seed).normal(size=(count, 6)) * np.repeat([noise, 0.05 * noise], 3)
-    return R, np.hstack([force, np.cross(TRUTH.com, force)]) + BIAS + error
 
 
 def test_fewer_equations_than_unknowns_leave_them_open() -> None:
