@@ -48,20 +48,19 @@ def pick(
     Raises:
         DataError: If a column is missing, ambiguous, or found in several files.
     """
-    if signal.file is not None:
-        if signal.file not in tables:
-            raise DataError(f"there is no file '{signal.file}' under [files]", place=f"[{quantity}] file")
-        return _pick_from(tables[signal.file], signal, quantity, joints)
+    if signal.file is not None and signal.file not in tables:
+        raise DataError(f"there is no file '{signal.file}' under [files]", place=f"[{quantity}] file")
     candidates: list[Picked] = []
     errors: dict[str, DataError] = {}
-    for file, table in tables.items():
+    for file in [signal.file] if signal.file is not None else tables:
         try:
-            candidates.append(_pick_from(table, signal, quantity, joints))
+            candidates.append(_pick_from(tables[file], signal, quantity, joints))
         except DataError as error:
             errors[file] = error
     preferred = [candidate for candidate in candidates if candidate.table is prefer] or candidates
     if not preferred and len(errors) == 1:
-        raise next(iter(errors.values()))
+        (error,) = errors.values()
+        raise DataError(error.reason, place=f"[{quantity}] columns", remedy=error.remedy) from error
     if not preferred:  # any of the files may be the intended one
         reasons = "; ".join(f"{file}: {error.reason}" for file, error in errors.items())
         remedy = " ".join(f"{file}: {error.remedy}" for file, error in errors.items() if error.remedy)
@@ -86,24 +85,22 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
                 raise DataError(
                     f"'{pattern}' finds the joints {', '.join(joints_here)}, but the pattern before it "
                     f"{', '.join(joint_names)}",
-                    place=f"[{quantity}] columns",
                     remedy="Name the log's joints in order under joints, or list the columns one by one.",
                 )
             names, joint_names = names + expanded, joints_here
         else:
-            names += [_resolve(table, name, quantity) for name in expand_numbers(pattern, quantity)]
+            names += [_resolve(table, name) for name in expand_numbers(pattern)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(
             f"the column '{twice[0]}' is named twice",
-            place=f"[{quantity}] columns",
             remedy="Name one column per joint, each once.",
         )
     arrays = tuple(column for name in names if (column := table.column(name)) is not None)
     return Picked(table=table, names=tuple(names), arrays=arrays, joints=joint_names)
 
 
-def expand_numbers(pattern: str, quantity: str) -> list[str]:
+def expand_numbers(pattern: str) -> list[str]:
     """``q_{0..2}`` as q_0, q_1, q_2."""
     before, *ranges = _NUMBER_RANGE.split(pattern)  # the ends of a range stand between what is around it
     if not ranges:
@@ -112,13 +109,11 @@ def expand_numbers(pattern: str, quantity: str) -> list[str]:
     if more:
         raise DataError(
             f"'{pattern}' has two ranges of numbers",
-            place=f"[{quantity}] columns",
             remedy="Give one pattern for each number of the first range, each with the second range only.",
         )
     if int(first) > int(last):
         raise DataError(
             f"'{pattern}' counts down",
-            place=f"[{quantity}] columns",
             remedy="Write the smaller number first; give a list for another order.",
         )
     return [f"{before}{number}{behind}" for number in range(int(first), int(last) + 1)]
@@ -142,24 +137,23 @@ def match_pattern(pattern: str, name: str) -> str | None:
     return None if found is None else found[1] if found.re.groups else ""
 
 
-def _check_stars(pattern: str, quantity: str) -> None:
+def _check_stars(pattern: str) -> None:
     if pattern.count("*") > MOST_WILD:
         reason = f"a pattern has {pattern.count('*')} times '*', at most {MOST_WILD} are read"
-        raise DataError(reason, place=f"[{quantity}] columns", remedy="Name the column in full.")
+        raise DataError(reason, remedy="Name the column in full.")
 
 
-def _resolve(table: Table, pattern: str, quantity: str) -> str:
+def _resolve(table: Table, pattern: str) -> str:
     """The one column a name or pattern stands for."""
     if table.column(pattern) is not None:
         return pattern
-    _check_stars(pattern, quantity)
+    _check_stars(pattern)
     matches = [name for name in table.names if match_pattern(pattern, name) is not None] if "*" in pattern else []
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise DataError(
             f"'{pattern}' fits several columns: {', '.join(matches[:6])}",
-            place=f"[{quantity}] columns",
             remedy="Name the column (or ROS topic) in full.",
         )
     from difflib import get_close_matches  # few maps are wrong
@@ -167,7 +161,6 @@ def _resolve(table: Table, pattern: str, quantity: str) -> str:
     near = get_close_matches(pattern, table.names, 4, 0.5) or list(table.names[:12])
     raise DataError(
         f"the log has no column '{pattern}'",
-        place=f"[{quantity}] columns",
         remedy=f"Columns like it: {', '.join(near)}." if near else "The log has no columns.",
     )
 
@@ -177,10 +170,9 @@ def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]
     if pattern.count("{joint}") > 1 or _NUMBER_RANGE.search(pattern):
         raise DataError(
             f"'{pattern}' has {{joint}} twice, or together with a range of numbers",
-            place=f"[{quantity}] columns",
             remedy="Write {joint} once in a pattern and no {0..5} beside it; give one pattern for each number.",
         )
-    _check_stars(pattern, quantity)
+    _check_stars(pattern)
     columns_of: dict[str, list[str]] = {}
     for name in table.names:
         joint = match_pattern(pattern, name)
@@ -194,7 +186,6 @@ def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]
         has = f"; it has {', '.join(extra[:8])}{' ...' if len(extra) > 8 else ''}" if extra else ""
         raise DataError(
             f"{lacks}{has}" if missing else f"the log holds no {quantity}",
-            place=f"[{quantity}] columns",
             remedy="Check that the log is of this robot. Where only the names differ, list the log's names in the "
             'robot\'s order: joints = ["...", "..."] in the channel map.',
         )
@@ -202,7 +193,6 @@ def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]
         if len(columns_of[joint]) > 1:
             raise DataError(
                 f"joint '{joint}' is in several columns: {', '.join(columns_of[joint])}",
-                place=f"[{quantity}] columns",
                 remedy="Name the column (or ROS topic) in full instead of using '*'.",
             )
     return [columns_of[joint][0] for joint in wanted], wanted

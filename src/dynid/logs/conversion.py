@@ -75,22 +75,28 @@ class _Conversion:
 
     def fields(self) -> dict[str, Any]:
         """The arguments of `Recording`."""
+        # 1. the columns of every quantity, side by side as the log has them
         picked = self._pick_all()
-        main = {name: item for name, item in picked.items() if name in _FIELDS}
         raw = {name: self._side_by_side(name, self._signals[name], item) for name, item in picked.items()}
+        # 2. which column is which joint: as many as the robot has, in the robot's order or in another
+        main = {name: item for name, item in picked.items() if name in _FIELDS}
         self._check_counts(main, raw)
         orders = self._orders(picked)
+        # 3. SI units on the joint side, still in the log's order, with a clock for each quantity
         with np.errstate(all="ignore"):  # infinities and NaN of the log are kept, so that the quality gate finds them
             values = {name: self._values(name, item, raw[name], orders.get(name)) for name, item in picked.items()}
             times = {name: self._time(name, item, len(values[name])) for name, item in picked.items()}
             for name in {*main} - {"wrench"}:
                 _for_each_joint(name, values[name], values["position"].shape[1])
             gains = self._torque_from_current(values, times)
-        orders.setdefault("effort", orders.get("current"))
-        for name in values:
-            if (order := orders.get(name)) is not None:
-                values[name] = np.ascontiguousarray(values[name][:, order])
-                gains = {key: numbers[order] if name == "effort" else numbers for key, numbers in gains.items()}
+        # 4. the robot's order; torques from currents have that of the currents
+        if "current" in orders:
+            orders.setdefault("effort", orders["current"])
+        for name in orders.keys() & values.keys():
+            values[name] = np.ascontiguousarray(values[name][:, orders[name]])
+        if "effort" in orders:
+            gains = {key: numbers[orders["effort"]] for key, numbers in gains.items()}
+        # 5. names of the joints, and what is left to say
         width = values["position"].shape[1]
         used = {name for item in picked.values() for word in item.names for name in (word, word.split("[")[0])}
         used |= {str(self._map.time.column), str(self._map.time.fraction)}
@@ -133,11 +139,8 @@ class _Conversion:
             picked = {name: item for name, item in picked.items() if name in (*_FIELDS, "temperature")}
         for quantity, item in picked.items():
             if len({item.table.clocks[name] for name in item.names if name in item.table.clocks}) > 1:
-                raise DataError(
-                    f"the joints of {quantity} come in different messages, each with its own times",
-                    place=f"[{quantity}]",
-                    remedy="List under joints only those that one publisher sends.",
-                )
+                reason = f"the joints of {quantity} come in different messages, each with its own times"
+                raise _refusal(quantity, reason, "List under joints only those that one publisher sends.")
         return picked
 
     def _check_counts(self, picked: Mapping[str, Picked], raw: Mapping[str, Floats]) -> None:
@@ -157,9 +160,9 @@ class _Conversion:
         """The names that say which column belongs to which joint: the log's, the map's, or the columns' own."""
         return item.joints or (self._map.joints if len(self._map.joints) == len(item.names) else item.names)
 
-    def _orders(self, picked: Mapping[str, Picked]) -> dict[str, Ints | None]:
+    def _orders(self, picked: Mapping[str, Picked]) -> dict[str, Ints]:
         """Quantity -> the places of the robot's joints among its columns, where names and order disagree."""
-        orders: dict[str, Ints | None] = {}
+        orders: dict[str, Ints] = {}
         for quantity, item in picked.items():
             gear = self._signals[quantity].gear
             single = quantity not in _FIELDS and len(item.names) == 1
@@ -187,8 +190,11 @@ class _Conversion:
         units = self._units(quantity, signal, picked, width)
         if signal.gear is None:  # a motor turns even if its joint slides
             self._check_dimensions(quantity, units, picked.names, order)
-        factors = np.array([unit.factor for unit in units])
+        factors = scale = np.array([unit.factor for unit in units])
         if any(unit.dimension == "share" for unit in units):
+            if signal.rated is None:
+                reason = f"{quantity} is given in per cent, of what is not declared"
+                raise _refusal(quantity, reason, "Add rated = [...] with the value of 100 % in SI units.")
             factors = factors * _per_joint(quantity, "rated", signal.rated, width)
         if signal.sign is not None:
             factors = factors * _per_joint(quantity, "sign", signal.sign, width)
@@ -196,39 +202,32 @@ class _Conversion:
         if any(unit.zero for unit in units):
             values = values + np.array([unit.zero for unit in units])
         if signal.gear is not None and quantity != "current":  # a current stays the motor's; its torque passes the gear
-            values = _through_gear(quantity, signal, values)
-        if signal.offset is not None:
-            scale = np.array([unit.factor for unit in units])
+            values = _through_gear(quantity, signal.gear, values)
+        if signal.offset is not None:  # of the joint, not of the motor, though in the unit of the log
             values = values + scale * _per_joint(quantity, "offset", signal.offset, width)
-        given = signal.unit * len(units) if len(signal.unit) == 1 else signal.unit
-        changed = [f"{name} to {unit.si}" for name, unit in zip(given, units) if unit.factor != 1.0]
-        steps = [f"from {', '.join(dict.fromkeys(changed))}"] if changed else []
+        changed = [f"{name} to {unit.si}" for name, unit in zip(signal.unit * width, units) if unit.factor != 1.0]
         used = [key for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
-        if steps := [*steps, *([f"by {', '.join(used)}"] if used else [])]:
+        parts = {"from": dict.fromkeys(changed), "by": used}
+        if steps := [f"{word} {', '.join(listed)}" for word, listed in parts.items() if listed]:
             self._notes.append(f"{quantity}: converted {' and '.join(steps)}")
         return self._without_absurd(quantity, picked.names, values)
 
     def _side_by_side(self, quantity: str, signal: Signal, picked: Picked) -> Floats:
         """The picked columns side by side, (N, k)."""
-        wide = [array[:, None] if array.ndim == 1 else array for array in picked.arrays]
-        wide = [array.T for array in wide] if signal.transpose else wide
-        if len({len(array) for array in wide}) > 1:
-            lengths = ", ".join(f"{name} {len(array)}" for name, array in zip(picked.names, wide))
-            raise DataError(
-                f"the columns of {quantity} have different lengths: {lengths}",
-                place=f"[{quantity}]",
-                remedy="Name columns of one length; give others a time of their own.",
-            )
-        raw = np.concatenate(wide, axis=1) if len(wide) > 1 else wide[0]
+        blocks = [array[:, None] if array.ndim == 1 else array for array in picked.arrays]
+        blocks = [block.T for block in blocks] if signal.transpose else blocks
+        if len({len(block) for block in blocks}) > 1:
+            lengths = ", ".join(f"{name} {len(block)}" for name, block in zip(picked.names, blocks))
+            reason = f"the columns of {quantity} have different lengths: {lengths}"
+            raise _refusal(quantity, reason, "Name columns of one length; give others a time of their own.")
+        raw = np.concatenate(blocks, axis=1) if len(blocks) > 1 else blocks[0]
         if signal.width is None:
             return raw
         width = signal.width if signal.width != "joints" else self._robot.dof if self._robot else len(self.joints)
         if not width or raw.shape[1] != 1 or raw.size % width:
-            raise DataError(
-                f"{raw.shape[0]} lines of {raw.shape[1]} numbers do not make rows of {width or '?'}",
-                place=f"[{quantity}] width",
-                remedy="Declare the numbers per sample as width, or give the robot.",
-            )
+            reason = f"{raw.shape[0]} lines of {raw.shape[1]} numbers do not make rows of {width or '?'}"
+            remedy = "Declare the numbers per sample as width, or give the robot."
+            raise _refusal(quantity, reason, remedy, "width")
         return raw.reshape(-1, width)
 
     def _units(self, quantity: str, signal: Signal, picked: Picked, width: int) -> list[Unit]:
@@ -236,42 +235,37 @@ class _Conversion:
         declared = tuple(picked.table.units.get(name, "") for name in picked.names)
         names: tuple[str, ...] = signal.unit or (("number",) if quantity in _PLAIN_NUMBERS else declared)  # type: ignore[assignment]
         names = names * width if len(names) == 1 else names
-        given = zip(names, declared * width if len(declared) == 1 else declared) if signal.unit else ()
+        given = zip(names, declared * width) if signal.unit else ()
         other = [said for own, said in given if said not in ("", "SI") and known_unit(said) != known_unit(own)]
         if other:
             self._notes.append(f"{quantity}: the map's unit overrides {other[0]}, which the log declares")
         if not all(names):
-            raise DataError(
-                f"the unit of {quantity} is not declared",
-                place=f"[{quantity}]",
-                remedy=f'Add a line such as unit = "{_EXAMPLE[quantity]}" to [{quantity}] in the channel map.',
-            )
+            remedy = f'Add a line such as unit = "{_EXAMPLE[quantity]}" to [{quantity}] in the channel map.'
+            raise _refusal(quantity, f"the unit of {quantity} is not declared", remedy)
         if len(names) != width:
-            remedy = "Give one unit, or one for every column."
-            raise DataError(f"{len(names)} units for {width} columns", place=f"[{quantity}] unit", remedy=remedy)
+            reason = f"{len(names)} units for {width} columns"
+            raise _refusal(quantity, reason, "Give one unit, or one for every column.", "unit")
         return [parse_unit(name, quantity) for name in names]
 
     def _check_dimensions(self, quantity: str, units: list[Unit], columns: Sequence[str], order: Ints | None) -> None:
         """Refuse millimetres of a turning joint, newtons of a moment."""
         if quantity == "wrench":
             if len(units) != 6 or any(unit.dimension not in ("SI", wanted) for unit, wanted in zip(units, _WRENCH)):
-                raise DataError(
-                    "a wrench is three forces and three moments",
-                    place="[wrench]",
-                    remedy='Give six columns and six units, as unit = ["N", "N", "N", "N m", "N m", "N m"].',
-                )
+                remedy = 'Give six columns and six units, as unit = ["N", "N", "N", "N m", "N m", "N m"].'
+                raise _refusal(quantity, "a wrench is three forces and three moments", remedy)
             return
         joints = list(self._robot.moving_joints) if self._robot else []
         joints = joints if order is None else [joints[k] for k in np.argsort(order)]
         names = columns if len(columns) == len(units) else [f"{quantity} {k + 1}" for k in range(len(units))]
         for joint, unit, name in zip(joints, units, names):
             if unit.dimension in _DIMENSIONS["revolute" if joint.kind == "prismatic" else "prismatic"]:
-                raise DataError(
+                raise _refusal(
+                    quantity,
                     f"joint '{joint.name}' is {joint.kind}, but the unit of its column '{name}' is one of "
                     f"{unit.dimension}",
-                    place=f"[{quantity}] unit",
-                    remedy="Check that the log is of this robot and its columns in the robot's order. Then give a list "
+                    "Check that the log is of this robot and its columns in the robot's order. Then give a list "
                     "with the unit of every joint, or the gear of motor-side signals.",
+                    "unit",
                 )
 
     def _without_absurd(self, quantity: str, names: Sequence[str], values: Floats) -> Floats:
@@ -286,7 +280,7 @@ class _Conversion:
         name = names[worst] if len(names) == values.shape[1] else quantity
         peak = f"'{name}' reaches {np.abs(values[absurd]).max():.3g} in SI units, which no robot does"
         if 2 * absurd[:, worst].sum() > len(values):
-            raise DataError(peak, place=f"[{quantity}]", remedy="Check the column, its unit and its gear.")
+            raise _refusal(quantity, peak, "Check the column, its unit and its gear.")
         rows = np.flatnonzero(absurd.any(axis=1)) + self._first_row
         where = f"rows {rows[0]} to {rows[-1]}" if rows.size > 1 else f"row {rows[0]}"
         self._findings.append(_salvaged(f"{peak}; {rows.size} such samples of {quantity} are missing ({where})"))
@@ -298,24 +292,21 @@ class _Conversion:
         Returns:
             `Recording.gain` and `Recording.gain_std`, as far as the map states them.
         """
-        signal, quantity = self._map.current, "current"
-        if "current" not in values or signal is None or (signal.torque_constant is None and signal.gain is None):
-            signal, quantity = self._map.effort, "effort"
-            if "effort" not in values or signal is None or signal.gain is None:
-                return {}
-        elif "effort" in values:
-            raise DataError(
-                "effort is both measured and computed from currents",
-                place="[current]",
-                remedy="Take [effort] out, or gain and torque_constant.",
-            )
-        else:
+        stated = {name: self._signals[name] for name in ("current", "effort") if name in values}
+        stated = {name: own for name, own in stated.items() if own.gain is not None or own.torque_constant is not None}
+        if not stated:
+            return {}
+        quantity, signal = next(iter(stated.items()))
+        if quantity == "current":
+            if "effort" in values:
+                reason = "effort is both measured and computed from currents"
+                raise _refusal(quantity, reason, "Take [effort] out, or gain and torque_constant.")
             self._notes.append("effort computed from currents with the declared constants")
         drive, width = values[quantity], values[quantity].shape[1]
         times["effort"] = times[quantity]
         if signal.gain is None:
-            torque = drive * _per_joint("current", "torque_constant", signal.torque_constant, width)
-            values["effort"] = torque if signal.gear is None else _through_gear("effort", signal, torque)
+            torque = drive * _per_joint(quantity, "torque_constant", signal.torque_constant, width)
+            values["effort"] = torque if signal.gear is None else _through_gear("effort", signal.gear, torque)
             return {"gain_std": np.zeros(width)}
         gain, std = (_per_joint(quantity, "gain", x, width) for x in (signal.gain.gain, signal.gain.stderr))
         values["effort"] = drive * gain
@@ -361,21 +352,15 @@ class _Conversion:
         elif inherent:
             time = table.columns[inherent.pop()] + (table.epoch_ns - self._epoch_ns) * 1e-9
         elif clock.sample_time is None or clock.unit is None:
-            raise DataError(
-                "the log has no time column",
-                place="[time]",
-                remedy='Declare it: [time] column = "..." and unit, or sample_time = 1 and unit = "ms".',
-            )
+            remedy = 'Declare it: [time] column = "..." and unit, or sample_time = 1 and unit = "ms".'
+            raise _refusal("time", "the log has no time column", remedy)
         else:
             self._notes.append(f"time counted from the declared sample time of {clock.sample_time:g} {clock.unit}")
             counted = np.arange(self._first_row, self._first_row + rows, dtype=np.float64)
             time = counted * (clock.sample_time * parse_unit(clock.unit, "time").factor)
         if time.shape != (rows,):
-            raise DataError(
-                f"{quantity} has {rows} rows, its time column {time.size}",
-                place=f"[{quantity}]",
-                remedy=f"{_orientation_note(self._signals[quantity])}, or name the right time column.",
-            )
+            remedy = f"{_orientation_note(self._signals[quantity])}, or name the right time column."
+            raise _refusal(quantity, f"{quantity} has {rows} rows, its time column {time.size}", remedy)
         return time
 
     def _declared_time(self, column: str, table: Table) -> Floats:
@@ -387,11 +372,11 @@ class _Conversion:
             picked = pick(Signal(columns=(name,), file=clock.file), "time", self._tables, (), prefer=table)
             if len(picked.names) != 1:
                 reason = f"time is one column, not {len(picked.names)}"
-                raise DataError(reason, place="[time] column", remedy="Name the one with stamps.")
+                raise _refusal("time", reason, "Name the one with stamps.", "column")
             unit = unit or picked.table.units.get(picked.names[0])
             if not unit:
                 remedy = 'Add unit = "s" (or ms, us, ns) to [time].'
-                raise DataError("the unit of time is not declared", place="[time]", remedy=remedy)
+                raise _refusal("time", "the unit of time is not declared", remedy)
             part = picked.arrays[0].reshape(-1) * parse_unit(unit, "time").factor
             time = time + np.where(np.abs(part) <= LARGEST_SIGNAL, part, np.nan)
             unit = clock.fraction_unit
@@ -404,49 +389,41 @@ def _salvaged(loss: str) -> Finding:
     return Finding(code="salvaged", severity="warning", where="file", message=loss, remedy=remedy)
 
 
-def _per_joint(quantity: str, key: str, value: Floats | None, width: int) -> Floats:
+def _refusal(quantity: str, reason: str, remedy: str, key: str = "") -> DataError:
+    """The error for a section of the map, or for one of its keys."""
+    return DataError(reason, place=f"[{quantity}] {key}".strip(), remedy=remedy)
+
+
+def _per_joint(quantity: str, key: str, value: Floats, width: int) -> Floats:
     """A factor per column from a scalar or a list."""
-    if value is None:
-        raise DataError(
-            f"{quantity} is given in per cent, of what is not declared",
-            place=f"[{quantity}]",
-            remedy="Add rated = [...] with the value of 100 % in SI units.",
-        )
     if value.shape not in ((), (1,), (width,)):
-        remedy = "Give one value, or one for every joint."
-        raise DataError(f"{value.size} values for {width} joints", place=f"[{quantity}] {key}", remedy=remedy)
+        reason = f"{value.size} values for {width} joints"
+        raise _refusal(quantity, reason, "Give one value, or one for every joint.", key)
     return np.broadcast_to(value, (width,))
 
 
-def _through_gear(quantity: str, signal: Signal, motor: Floats) -> Floats:
+def _through_gear(quantity: str, gear: Floats, motor: Floats) -> Floats:
     """Motor side to joint side: positions and velocities through the inverse, torques through the matrix itself."""
     if quantity == "wrench":
-        raise DataError("a wrench does not pass a gear", place="[wrench] gear", remedy="Take gear out.")
-    matrix, width = signal.gear, motor.shape[1]
-    if matrix.ndim < 2:
-        matrix = np.diag(_per_joint(quantity, "gear", matrix, width))
+        raise _refusal(quantity, "a wrench does not pass a gear", "Take gear out.", "gear")
+    width = motor.shape[1]
+    matrix = np.diag(_per_joint(quantity, "gear", gear, width)) if gear.ndim < 2 else gear
     if matrix.shape != (width, width):
-        remedy = "Give one row and one column for every joint."
         reason = f"the gear matrix is {matrix.shape} for {width} joints"
-        raise DataError(reason, place=f"[{quantity}] gear", remedy=remedy)
+        raise _refusal(quantity, reason, "Give one row and one column for every joint.", "gear")
     return np.asarray(motor @ matrix.T if quantity == "effort" else np.linalg.solve(matrix, motor.T).T)
 
 
 def _clocks(times: Mapping[str, Floats]) -> dict[str, Floats | None]:
     """Time of the positions, and the clocks that differ from it."""
     time = times["position"]
-
-    def other(quantity: str, than: Floats) -> Floats | None:
-        clock = times.get(quantity)
-        same = clock is None or clock is than or np.array_equal(clock, than, equal_nan=True)
-        return None if same else clock
-
-    if other("velocity", time) is not None:
+    own = {name: clock for name, clock in times.items() if not np.array_equal(clock, time, equal_nan=True)}
+    if "velocity" in own:
         raise DataError("velocities have other times than positions", remedy="Leave [velocity] out of the map.")
-    if "effort" in times and other("current", times["effort"]) is not None:
+    drives = [times[name] for name in ("effort", "current") if name in times]
+    if len(drives) == 2 and not np.array_equal(*drives, equal_nan=True):
         raise DataError("effort and current have different times", remedy="Leave one of them out of the map.")
-    drives = other("effort" if "effort" in times else "current", time)
-    return {"time": time, "effort_time": drives, "wrench_time": other("wrench", time)}
+    return {"time": time, "effort_time": own.get("effort", own.get("current")), "wrench_time": own.get("wrench")}
 
 
 def _for_each_joint(quantity: str, values: Floats, width: int) -> Floats:
@@ -454,7 +431,7 @@ def _for_each_joint(quantity: str, values: Floats, width: int) -> Floats:
     own = (*_FIELDS, "reference", "reference_velocity")
     if values.shape[1] != width and (values.shape[1] != 1 or quantity in own):
         reason = f"{quantity} has {values.shape[1]} columns, position {width}"
-        raise DataError(reason, place=f"[{quantity}]", remedy="Name one column per joint.")
+        raise _refusal(quantity, reason, "Name one column per joint.")
     return np.broadcast_to(values, (len(values), width))
 
 

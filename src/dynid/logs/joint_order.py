@@ -219,7 +219,7 @@ def joint_findings(
     picked: Mapping[str, Picked],
     declared: Sequence[str],
     robot: Robot | None,
-    orders: Mapping[str, Ints | None],
+    orders: Mapping[str, Ints],
 ) -> list[Finding]:
     """What the names of columns say about the joints that they are taken for.
 
@@ -235,7 +235,7 @@ def joint_findings(
     in_log = [name for name in position.table.names if name in position.names]
     own = named_joints(position.names, robot)
     found = paired_by_order(declared or position.joints or names_in_columns(position.names), robot)
-    if any(order is not None for order in orders.values()):
+    if orders:
         words = position.joints or (declared if len(declared) == len(position.names) else position.names)
         found.append(order_finding(words, robot, declared=True))
     elif position.joints:
