@@ -59,8 +59,8 @@ def pick(
             errors[file] = error
     preferred = [candidate for candidate in candidates if candidate.table is prefer] or candidates
     if not preferred and len(errors) == 1:
-        (error,) = errors.values()
-        raise DataError(error.reason, place=f"[{quantity}] columns", remedy=error.remedy) from error
+        (fault,) = errors.values()
+        raise DataError(fault.reason, place=f"[{quantity}] columns", remedy=fault.remedy) from fault
     if not preferred:  # any of the files may be the intended one
         reasons = "; ".join(f"{file}: {error.reason}" for file, error in errors.items())
         remedy = " ".join(f"{file}: {error.remedy}" for file, error in errors.items() if error.remedy)

@@ -420,8 +420,8 @@ def _clocks(times: Mapping[str, Floats]) -> dict[str, Floats | None]:
     own = {name: clock for name, clock in times.items() if not np.array_equal(clock, time, equal_nan=True)}
     if "velocity" in own:
         raise DataError("velocities have other times than positions", remedy="Leave [velocity] out of the map.")
-    drives = [times[name] for name in ("effort", "current") if name in times]
-    if len(drives) == 2 and not np.array_equal(*drives, equal_nan=True):
+    effort, current = times.get("effort"), times.get("current")
+    if effort is not None and current is not None and not np.array_equal(effort, current, equal_nan=True):
         raise DataError("effort and current have different times", remedy="Leave one of them out of the map.")
     return {"time": time, "effort_time": own.get("effort", own.get("current")), "wrench_time": own.get("wrench")}
 

@@ -51,17 +51,14 @@ class Proposal:
 
     def __str__(self) -> str:
         """The proposal as text for a terminal."""
-        return "\n\n".join([*self._blocks(), "proposed channel map:\n\n" + self.toml])
+        return f"{self.explanation}\n\nproposed channel map:\n\n{self.toml}"
 
     @property
     def explanation(self) -> str:
         """The same without the map: columns, reasons and notes."""
-        return "\n\n".join(self._blocks())
-
-    def _blocks(self) -> list[str]:
         guesses = [f"  [{g.section}] {g.text}: {g.reason}{'' if g.certain else ' (check)'}" for g in self.guesses]
         parts = {"columns": [f"  {line}" for line in self.columns], "why": guesses, "notes": list(self.notes)}
-        return [f"{title}:\n" + "\n".join(lines) for title, lines in parts.items() if lines]
+        return "\n\n".join(f"{title}:\n" + "\n".join(lines) for title, lines in parts.items() if lines)
 
 
 def inspect_log(
@@ -284,10 +281,9 @@ def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
 def _single(table: Table) -> list[str]:
     """How a map would name every single column of a table."""
     return [
-        f"{name}[{k}]" if wide else name
+        own
         for name, values in table.columns.items()
-        for wide in [values.ndim == 2]
-        for k in range(values.shape[1] if wide else 1)
+        for own in ([name] if values.ndim == 1 else [f"{name}[{k}]" for k in range(values.shape[1])])
     ]
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.column_names import JointNames, read_name, words_of
 from dynid.logs.columns import Picked
-from dynid.logs.recording import Recording
+from dynid.logs.recording import Recording, taken
 from dynid.robot.model import Robot
 
 
@@ -264,11 +263,9 @@ def match_joints(recording: Recording, robot: Robot | None) -> Recording:
     order = column_order(recording.joint_names, robot, whose=f"the recording '{recording.source}'")
     if order is None or robot is None:
         return recording
-    channels = {name: getattr(recording, name) for name in ("q", "dq", "effort", "current")}
-    ordered: dict[str, Any] = {name: None if values is None else values[:, order] for name, values in channels.items()}
-    for name, numbers in (("gain", recording.gain), ("gain_std", recording.gain_std)):
-        ordered[name] = None if numbers is None else numbers[order]
-    ordered["commands"] = None if recording.commands is None else recording.commands.columns(order)
-    ordered["temperature"] = None if recording.temperature is None else recording.temperature.columns(order)
+    ordered = taken(recording, ("q", "dq", "effort", "current", "gain", "gain_std"), (..., order))
+    for name in ("commands", "temperature"):
+        if (part := getattr(recording, name)) is not None:
+            ordered[name] = part.columns(order)
     finding = order_finding(recording.joint_names, robot, declared=False)
     return replace(recording, **ordered, joint_names=robot.joint_names, findings=(*recording.findings, finding))

@@ -5,6 +5,7 @@ A log of servos may hold no torque: `Commands` then say what the drives were tol
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,6 +67,11 @@ def as_signal(name: str, values: ArrayLike | None, rows: int, width: int | None)
     return array
 
 
+def taken(record: object, names: Iterable[str], index: Any) -> dict[str, Any]:
+    """Parts of the named arrays of a record, of those that it has."""
+    return {name: array[index] for name in names if (array := getattr(record, name)) is not None}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Commands:
     """What the drives were told, in SI units on the joint side, on a clock of its own. NaN marks a missing sample."""
@@ -92,10 +98,8 @@ class Commands:
         time = freeze(self.time).reshape(-1)
         object.__setattr__(self, "time", time)
         joints = len(np.atleast_2d(np.transpose(self.position)))
-        for name, width in {
-            **dict.fromkeys(("position", "velocity", "enabled", "kp", "kd"), joints),
-            "supply": 1,
-        }.items():
+        for name in ("position", "velocity", "enabled", "kp", "kd", "supply"):
+            width = 1 if name == "supply" else joints
             value = as_signal(f"commands.{name}", getattr(self, name), time.size, width)
             if value is not None and name in ("enabled", "supply"):
                 value = freeze(value > 0.0, bool) if name == "enabled" else value.reshape(-1)
@@ -103,10 +107,7 @@ class Commands:
 
     def columns(self, order: NDArray[np.int64]) -> Commands:
         """The same commands with their joints in another order."""
-        names = ("position", "velocity", "enabled", "kp", "kd")
-        parts: dict[str, Any] = {name: getattr(self, name) for name in names}
-        ordered: dict[str, Any] = {name: None if part is None else part[:, order] for name, part in parts.items()}
-        return replace(self, **ordered)
+        return replace(self, **taken(self, ("position", "velocity", "enabled", "kp", "kd"), (..., order)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -215,16 +216,16 @@ class Recording:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        counts = {"joint names": len(self.joint_names)}
-        if self.commands is not None:
-            counts["commanded positions"] = self.commands.position.shape[1]
-        if self.temperature is not None:
-            counts["temperatures"] = self.temperature.values.shape[1]
-        gains = {"gains": self.gain, "uncertainties of gains": self.gain_std}
-        counts |= {name: numbers.size for name, numbers in gains.items() if numbers is not None}
-        for what, count in counts.items():
-            if count != width:
-                raise DataError(f"{count} {what} for {width} columns of q", remedy="Give one for every joint.")
+        counted = {
+            "joint names": self.joint_names,
+            "commanded positions": None if self.commands is None else self.commands.position.T,
+            "temperatures": None if self.temperature is None else self.temperature.values.T,
+            "gains": self.gain,
+            "uncertainties of gains": self.gain_std,
+        }
+        for what, listed in counted.items():
+            if listed is not None and len(listed) != width:
+                raise DataError(f"{len(listed)} {what} for {width} columns of q", remedy="Give one for every joint.")
 
     @property
     def mean_temperature(self) -> Floats | None:
@@ -295,10 +296,7 @@ class Recording:
 
     def rows(self, rows: slice) -> Recording:
         """Some rows of a recording whose channels share one clock; commands and temperatures, with their own, stay."""
-        channels = ("time", "q", "dq", "effort", "current", "wrench")
-        parts: dict[str, Any] = {name: getattr(self, name) for name in channels}
-        cut: dict[str, Any] = {name: None if x is None else x[rows] for name, x in parts.items()}
-        return replace(self, **cut)
+        return replace(self, **taken(self, ("time", "q", "dq", "effort", "current", "wrench"), rows))
 
 
 def torque_remedy(recording: Recording) -> str:

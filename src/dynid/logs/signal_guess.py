@@ -36,6 +36,7 @@ NEAR_REFERENCE = 0.3
 _STEPS = (("s", 0.25), ("ms", 100.0), ("us", 1e5))
 """Largest time between rows in each unit (convention: loggers write between 4 and 4000 rows a second)."""
 _DRIVES = ("enabled", "kp", "kd", "supply")
+_NO_UNIT = "no unit in the names"
 _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 _PLAIN = frozenset({"#", "joint", "joints", "axis", "j", "a", "actuator", "motor", "array"})
 """Words that say no more than that a column belongs to a joint."""
@@ -212,7 +213,7 @@ class Survey:
     def _ordered(
         self, group: list[Reading], *, is_fine: bool, by_place: bool
     ) -> tuple[tuple[Reading, ...], bool, bool] | None:
-        """Columns in the robot's order, whether names say it, and whether the log has another; None for no whole set.
+        """Columns in the robot's order, whether names say it, and that the log has another; None for no whole set.
 
         Args:
             group: The columns.
@@ -235,7 +236,7 @@ class Survey:
         ordered = sorted(group, key=lambda one: one.joint or 0) if by_joint else sorted(
             group, key=lambda one: (place if by_name else {}).get(one.number or 0, one.number or 0)
         )  # fmt: skip
-        return tuple(ordered), by_name, ordered != group
+        return tuple(ordered), by_name, by_name and ordered != group
 
     def _best(
         self, quantity: str, candidates: Sequence[_Candidate], width: int | None, *, alone: bool = False
@@ -264,12 +265,12 @@ class Survey:
     def _found(self, one: _Candidate) -> Found:
         units, reason, certain = self._units(one)
         why = "the joints' names" if one.by_name else f"the name {one.columns[0]!r}"
-        if one.by_name and one.reordered:
+        if one.reordered:
             why += "; the log has the joints in another order than the robot"
         stated = any(reading.unit for reading in one.readings)
         foreign = self.robot is not None and len({reading.context for reading in one.readings}) > 1
         return Found(file=one.file, columns=one.columns, why=why, units=_once(units), reason=reason, certain=certain,
-                     stated=stated, by_name=one.by_name, reordered=one.by_name and one.reordered,
+                     stated=stated, by_name=one.by_name, reordered=one.reordered,
                      foreign=foreign)  # fmt: skip
 
     # --- units and values ------------------------------------------------------------------------------------------
@@ -284,10 +285,10 @@ class Survey:
         if all(said):
             return said, "the names end in " + " and ".join(f"'{unit}'" for unit in dict.fromkeys(said)), False
         values = np.column_stack([_tall(table.columns[name]) for name in one.columns])
-        known = self.robot is not None and self.robot.dof == values.shape[1]
-        slides = [joint.kind == "prismatic" for joint in self.robot.moving_joints] if self.robot and known else []
-        slides = slides or [False] * values.shape[1]
-        units = list(_DEFAULT[one.quantity][slide] for slide in slides)
+        slides = [False] * values.shape[1]
+        if self.robot is not None and self.robot.dof == len(slides):
+            slides = [joint.kind == "prismatic" for joint in self.robot.moving_joints]
+        units = [_DEFAULT[one.quantity][slide] for slide in slides]
         for unit in set(units):
             largest, other = _BEYOND.get((one.quantity, unit), (np.inf, unit))
             if _largest(values[:, [own == unit for own in units]]) > largest:
@@ -304,26 +305,24 @@ class Survey:
         """Velocities in the unit in which they add up to the motion, where neither the log nor a name says one."""
         q, dq = self.values(position), self.values(velocity)
         clock = known_unit(self.time.units[0]) if self.time is not None else None
-        if velocity.stated or self.time is None or clock is None:
+        kinds = {unit: known for unit in position.units if (known := known_unit(unit)) is not None}
+        if velocity.stated or self.time is None or clock is None or len(kinds) < len({*position.units}):
             return velocity
-        if not len(self.stamps(self.time)) == len(q) == len(dq) > 2 or None in map(known_unit, position.units):
+        stamps = self.stamps(self.time)
+        if not len(stamps) == len(q) == len(dq) > 2:
             return velocity
-        known = np.isfinite(np.column_stack([q, dq])).all(axis=1)
-        q, dq, stamps = q[known], dq[known], self.stamps(self.time)[known]
-        steps = np.diff(stamps)[:, None] * clock.factor
+        whole = np.isfinite(np.column_stack([q, dq])).all(axis=1)
+        q, dq, steps = q[whole], dq[whole], np.diff(stamps[whole])[:, None] * clock.factor
         travelled = np.cumsum(0.5 * (dq[1:] + dq[:-1]) * steps, axis=0)
-        moved, added = q[1:].std(axis=0), travelled.std(axis=0)
-        columns = position.units * (q.shape[1] // len(position.units))
-        units = list(columns)
-        for unit in set(columns):
-            own, is_own = UNITS[unit], np.array([one == unit for one in columns])
-            both = np.linalg.norm(added[is_own]), np.linalg.norm(moved[is_own])
-            ratio = np.log(both[0] / both[1]) if min(both) > 0.0 else 0.0
+        spread = np.array([travelled.std(axis=0), q[1:].std(axis=0)])
+        columns, best = np.array(position.units * (q.shape[1] // len(position.units))), {}
+        for unit, own in kinds.items():
+            added, moved = np.linalg.norm(spread[:, columns == unit], axis=1)
+            ratio = np.log(added / moved) if min(added, moved) > 0.0 else 0.0
             names = ("rad/s", "deg/s") if own.si == "rad" else ("m/s", "mm/s")
-            best = min(names, key=lambda name: abs(ratio + np.log(UNITS[name].factor / own.factor)))
-            units = [best if one == unit else other for one, other in zip(columns, units, strict=True)]
-        shown = "they add up to the motion of the positions" if moved.any() else "the positions have these units"
-        return replace(velocity, units=_once(units), reason=shown)
+            best[unit] = min(names, key=lambda name: abs(ratio + np.log(UNITS[name].factor / own.factor)))
+        shown = "they add up to the motion of the positions" if spread[1].any() else "the positions have these units"
+        return replace(velocity, units=_once([best[unit] for unit in columns.tolist()]), reason=shown)
 
     def _reference(self, candidates: Sequence[_Candidate], found: Mapping[str, Found]) -> dict[str, Found]:
         """The commanded positions, if columns say so and their values lie near the measured ones.
@@ -353,13 +352,13 @@ class Survey:
                 constants = [name for name in table.constants if WORDS[quantity] & set(words_of(name))][:1]
                 if (columns or constants) and quantity not in found:
                     why = f"the name {(columns or constants)[0]!r}" + ("" if columns else ", a constant of the file")
-                    unit = {"units": ("V",), "reason": "no unit in the names"} if quantity == "supply" else {}
-                    found[quantity] = Found(file=file, columns=tuple(columns or constants), why=why, **unit)  # type: ignore[arg-type]
+                    found[quantity] = Found(file=file, columns=tuple(columns or constants), why=why,
+                                            units=("V",) * (quantity == "supply"), reason=_NO_UNIT)  # fmt: skip
         return found
 
     def _wrench(self) -> dict[str, Found]:
         """Six columns of forces and moments, or the one array that holds them."""
-        units, reason = ("N",) * 3 + ("N m",) * 3, "no unit in the names; moments may be N mm"
+        units, reason = ("N",) * 3 + ("N m",) * 3, f"{_NO_UNIT}; moments may be N mm"
         for file, table in self.tables.items():
             words = {name: [x for x in words_of(declared_unit(name)[0]) if not x.isdigit()] for name in table.names}
             last = {name: "".join(own[-1:]) for name, own in words.items()}
