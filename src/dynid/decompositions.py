@@ -146,6 +146,11 @@ def pinv(matrix: ArrayLike, rcond: float = 1e-15) -> Floats:
     return np.asarray((Vt[kept].T / s[kept]) @ U[:, kept].T)
 
 
+def standard_deviations(covariance: Floats, is_open: NDArray[np.bool_]) -> Floats:
+    """(k,) from a covariance (k, k); infinite where the data leave an unknown open."""
+    return np.where(is_open, np.inf, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)))
+
+
 def _finite(matrix: ArrayLike) -> Any:
     """The matrix as numbers of double precision, complex ones included."""
     given = np.asarray(matrix)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -114,15 +115,14 @@ class Excitation:
     @property
     def cautions(self) -> tuple[Finding, ...]:
         """Warnings about the motion that the condition number and the margins do not show."""
-        found = (self._slow_joints(), self._absurd_deviations(), self._unbounded_acceleration())
-        return tuple(finding for finding in found if finding is not None)
+        return (*self._slow_joints(), *self._absurd_deviations(), *self._unbounded_acceleration())
 
-    def _slow_joints(self) -> Finding | None:
+    def _slow_joints(self) -> Iterator[Finding]:
         """A warning about joints that stay slow in a direction."""
         slowest = np.where(np.isfinite(self.limits.velocity), self.coverage.min(axis=1), np.inf)
         slow = np.flatnonzero(slowest < _SLOW)
         if not len(slow):
-            return None
+            return
         reached = ", ".join(f"{self.limits.joint_names[j]} ({100 * slowest[j]:.0f} %)" for j in slow)
         message = (
             f"{reached}: so little of the speed limit is reached that viscous friction and inertia about "
@@ -131,16 +131,16 @@ class Excitation:
         remedy = "Take a shorter period, or search longer."
         if self.points is not None:
             remedy = "Raise the acceleration limit."
-        return _warning("slow-joint", "velocity", message, remedy, {"smallest share of a speed limit": slowest.min()})
+        yield _warning("slow-joint", "velocity", message, remedy, {"smallest share of a speed limit": slowest.min()})
 
-    def _absurd_deviations(self) -> Finding | None:
+    def _absurd_deviations(self) -> Iterator[Finding]:
         """A warning about parameters whose predicted standard deviation no robot arm can have as a value."""
         inertial = np.array([unit.startswith("kg") for unit in self.parameter_units], dtype=bool)
         with np.errstate(all="ignore"):
             deviation = np.nan_to_num(self.predicted_deviation, nan=np.inf)
         absurd = inertial & (deviation >= _ABSURD)
         if not absurd.any():
-            return None
+            return
         worst = int(np.argmax(np.where(absurd, deviation, 0.0)))
         message = (
             f"{int(absurd.sum())} of {absurd.size} parameters have an absurd predicted standard deviation, up to "
@@ -152,15 +152,17 @@ class Excitation:
             "robot has nearly dependent parameters."
         )
         evidence = {"largest predicted deviation": deviation[worst]}
-        return _warning("absurd-deviation", "parameters", message, remedy, evidence)
+        yield _warning("absurd-deviation", "parameters", message, remedy, evidence)
 
-    def _unbounded_acceleration(self) -> Finding | None:
-        free = np.flatnonzero(np.isinf(self.limits.acceleration) & np.isinf(self.limits.torque))
-        if not len(free):
-            return None
-        names = ", ".join(self.limits.joint_names[j] for j in free)
-        message = f"nothing but the period bounds the acceleration of {names}: neither a limit of its own nor torque"
-        return _warning("unbounded-acceleration", "acceleration", message, "State acceleration or torque limits.", {})
+    def _unbounded_acceleration(self) -> Iterator[Finding]:
+        free = np.isinf(self.limits.acceleration) & np.isinf(self.limits.torque)
+        if names := ", ".join(compress(self.limits.joint_names, free)):
+            message = (
+                f"nothing but the period bounds the acceleration of {names}: neither a limit of its own nor torque"
+            )
+            yield _warning(
+                "unbounded-acceleration", "acceleration", message, "State acceleration or torque limits.", {}
+            )
 
     @property
     def speed_text(self) -> str:

@@ -150,14 +150,10 @@ class Measured:
         elif self.kind == "load wrench":
             rows = lambda q, dq, ddq: sensor_wrench_regressor(robot, self.link, q, dq, ddq)  # noqa: E731
         else:
-            rows = self._load_rows(robot)
+            body, T = robot.link_body(self.link)
+            if body < 0:
+                raise ArgumentError(f"link '{self.link}' does not move", remedy="Name the link that carries the load.")
+            columns, to_body = list(range(10 * body, 10 * body + 10)), transport(T[:3, :3], T[:3, 3])
+            rows = lambda q, dq, ddq: torque_regressor(robot, q, dq, ddq)[:, columns] @ to_body  # noqa: E731
         size = 6 if self.kind == "load wrench" else robot.dof
         return Observation(robot.dof, rows, as_row("noise", self.noise, size, same=True, above=0.0))
-
-    def _load_rows(self, robot: Robot) -> Callable[..., Any]:
-        """Torques per unit of each of the load's parameters (n, 10)."""
-        body, T = robot.link_body(self.link)
-        if body < 0:
-            raise ArgumentError(f"link '{self.link}' does not move", remedy="Name the link that carries the load.")
-        columns, to_body = list(range(10 * body, 10 * body + 10)), transport(T[:3, :3], T[:3, 3])
-        return lambda q, dq, ddq: torque_regressor(robot, q, dq, ddq)[:, columns] @ to_body

@@ -91,7 +91,6 @@ def design_energy_points(
     measured = Measured.joint_torques(robot) if observation is None else observation
     check_kind("observation", measured, Measured)
     cost, rate_hz = Criterion.of(criterion), as_number("rate_hz", rate_hz, above=0.0)
-    as_whole("starts", starts, least=1)
     count, seed = check_count(robot, count), as_whole("seed", seed, least=0)
     constraints = build_constraints(robot, limits)
     rest = _resting_position(constraints, limits, seed)
@@ -100,9 +99,12 @@ def design_energy_points(
     model = EnergyPoints(robot, lower=limits.lower, upper=limits.upper, velocity=velocity)
     points: PointSequence | None = None
     for number, share in enumerate(_BOXES):
+        if points is not None:  # those of the box before, moved into this one
+            smaller = share / _BOXES[number - 1]
+            points = PointSequence(q=rest + smaller * (points.q - rest), dq=smaller * points.dq, W=points.W)
         points = optimise_points(
             model.with_box_share(share, rest), count, criterion=cost, seed=seed,
-            starts=1 if number else starts, iterations=iterations, initial=_shrink(points, rest, number),
+            starts=1 if number else starts, iterations=iterations, initial=points,
             progress=_make_report(progress, number, starts),
         )  # fmt: skip
         for slower in _ACCELERATIONS:
@@ -186,14 +188,6 @@ def _resting_position(constraints: tuple[Constraint, ...], limits: MotionLimits,
     if is_feasible(constraints, Motion.at(middle[None])):
         return np.asarray(middle)
     return np.asarray(rest_positions(constraints, limits, np.random.default_rng(seed))[0])
-
-
-def _shrink(points: PointSequence | None, rest: Floats, number: int) -> PointSequence | None:
-    """The points of the box before, moved into the next one; None for the first box."""
-    if points is None:
-        return None
-    share = _BOXES[number] / _BOXES[number - 1]
-    return PointSequence(q=rest + share * (points.q - rest), dq=share * points.dq, W=points.W)
 
 
 def _make_report(

@@ -226,10 +226,14 @@ def identify_fleet(
     """
     check_number("window_days", window_days, "a time above zero [days]")
     chosen = replace(recipe or Recipe(), friction="plain")
-    _refuse_unusable(chosen)
+    refuse_in_pieces([key for key in ("hold_out", "band_hz", "springs", "free") if getattr(chosen, key)])
     where = read_engine(engine)
     refuse_missing_dask(where["name"])
-    logs = _listed(data, channel_map)
+    if isinstance(data, Mapping):
+        kept = {arm: [log if isinstance(log, Recording) else str(log) for log in own] for arm, own in data.items()}
+        logs = [FleetLog(arm=arm, path=log) for arm, own in kept.items() for log in own]
+    else:
+        logs = find_logs(data, channel_map)
     model = prepare_robot(robot, chosen, channel_map)
     base = require_kept_columns(base_parameters(model))
     reading = _Reading(model, base, chosen, channel_map, None if store is None else LeafStore(Path(store)))
@@ -246,26 +250,10 @@ def identify_fleet(
             "--map map.toml.",
         )
     fleet = _assemble(model, base, leaves, window_days * DAY_S, chosen)
-    findings = (*fleet.findings, *map(_left_out, failed), *reading.notes)
+    left_out = (_warning("log-left-out", log.name, log.problem) for log in failed)
+    findings = (*fleet.findings, *left_out, *reading.notes)
     hz, origin = reading.cutoff
-    return replace(
-        fleet, failed=tuple(failed), read=read, findings=findings, cutoff_hz=hz, cutoff_origin=origin
-    )  # fmt: skip
-
-
-def _refuse_unusable(recipe: Recipe) -> None:
-    """Refuse settings that need whole logs in memory."""
-    refuse_in_pieces([key for key in ("hold_out", "band_hz", "springs", "free") if getattr(recipe, key)])
-
-
-def _listed(data: FleetData, channel_map: ChannelMapSource | None) -> list[FleetLog]:
-    if isinstance(data, Mapping):
-        return [
-            FleetLog(arm=arm, path=log if isinstance(log, Recording) else str(log))
-            for arm, logs in data.items()
-            for log in logs
-        ]
-    return find_logs(data, channel_map)
+    return replace(fleet, failed=tuple(failed), read=read, findings=findings, cutoff_hz=hz, cutoff_origin=origin)
 
 
 @dataclass(slots=True, eq=False)
@@ -300,7 +288,8 @@ class _Reading:
         for done, outcome in enumerate(engine.run(make_leaf, [tasks[number] for number in missing]), start=1):
             number = missing[outcome.number]
             if outcome.error is not None:
-                bad[number] = _reason(outcome.error)
+                place, reason = outcome.error.place, outcome.error.reason
+                bad[number] = f"{place}: {reason}" if place else reason
             else:
                 found[number] = outcome.result()
                 self._keep(logs[number], settings, found[number])
@@ -323,10 +312,8 @@ class _Reading:
         try:
             self.store.put(log, settings, leaf)
         except DynidError as error:
-            self.notes.append(Finding(
-                code="store-not-written", severity="warning", where=str(error.path or "store"), message=error.reason,
-                remedy="This run goes on without it. Make room, or choose another folder: --store FOLDER.",
-            ))  # fmt: skip
+            remedy = "This run goes on without it. Make room, or choose another folder: --store FOLDER."
+            self.notes.append(_warning("store-not-written", str(error.path or "store"), error.reason, remedy))
 
     def _with_cutoff(self, logs: Sequence[FleetLog]) -> Recipe:
         """The recipe with one cutoff for all logs; an earlier choice of the store holds."""
@@ -397,7 +384,10 @@ def _assemble(
         typical=_typical(base, equations, pool, make_estimator(recipe, robot, [], None)), pool=pool, arms=members,
         own_names=own_names, own_units=own_units, own_joints=joints,
         warmth=temperature_effects(own_names, own_units, joints, histories), failed=(), read=0,
-        cutoff_hz=None, cutoff_origin="", findings=tuple(map(_finding, differences)),
+        cutoff_hz=None, cutoff_origin="", findings=tuple(
+            _warning("arm-changed" if one.kind == "change" else "arm-differs", one.arm, one.sentence)
+            for one in differences
+        ),
     )  # fmt: skip
 
 
@@ -445,13 +435,8 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _finding(difference: Difference) -> Finding:
-    code = "arm-changed" if difference.kind == "change" else "arm-differs"
-    return Finding(code=code, severity="warning", where=difference.arm, message=difference.sentence)
-
-
-def _left_out(log: FleetLog) -> Finding:
-    return Finding(code="log-left-out", severity="warning", where=log.name, message=log.problem)
+def _warning(code: str, where: str, message: str, remedy: str = "") -> Finding:
+    return Finding(code=code, severity="warning", where=where, message=message, remedy=remedy)
 
 
 def _copies(leaves: Mapping[int, Leaf]) -> dict[int, int]:
@@ -466,7 +451,3 @@ def _copies(leaves: Mapping[int, Leaf]) -> dict[int, int]:
         if (earlier := first.setdefault(digest.hexdigest(), number)) != number:
             found[number] = earlier
     return found
-
-
-def _reason(error: DynidError) -> str:
-    return f"{error.place}: {error.reason}" if error.place else error.reason

@@ -12,12 +12,12 @@ neighbouring samples are alike, and no arm may count as if they were not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynid.arrays import Bools, Floats
-from dynid.decompositions import svd
+from dynid.decompositions import standard_deviations, svd
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import refined_weights
@@ -112,7 +112,7 @@ class Pool:
     @property
     def std(self) -> Floats:
         """(s,) standard deviations; infinite where the fleet leaves an unknown open."""
-        return np.where(self.undetermined, np.inf, np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0)))
+        return standard_deviations(self.covariance, self.undetermined)
 
     def base_values(self, arm: int) -> Floats:
         """(b,) base parameters of one arm."""
@@ -136,14 +136,9 @@ def pool_arms(arms: Sequence[ArmEquations], own_places: Sequence[int], present: 
         raise IdentifiabilityError("no arm has a log that can be used", remedy="See the list of logs that failed.")
     own = list(own_places)
     shared = [place for place in range(len(arms[0].logs[0].columns)) if place not in own]
-    triangles = []
-    for arm in arms:
-        parts = [Elimination.of(arm.rows(window), own, shared).triangle for window in arm.windows]
-        total = parts[0]
-        for part in parts[1:]:
-            total = append_rows(total, part)
-        triangles.append(total)
-    values, covariance, undetermined = solve_shared([triangles[k] for k in present or range(len(arms))])
+    counted = [arms[k] for k in present or range(len(arms))]
+    rows = [Elimination.of(arm.rows(window), own, shared).triangle for arm in counted for window in arm.windows]
+    values, covariance, undetermined = solve_shared(np.vstack(rows))
     whole = [Elimination.of(arm.rows(), own, shared).own(values, covariance) for arm in arms]
     return Pool(
         own_places=tuple(own), shared_places=tuple(shared), shared=values, covariance=covariance,
@@ -157,16 +152,11 @@ def own_values(arm: ArmEquations, pool: Pool, window: Sequence[int]) -> OwnPart:
     return part.own(pool.shared, np.zeros_like(pool.covariance))
 
 
-def solve_shared(triangles: Sequence[Floats]) -> tuple[Floats, Floats, Bools]:
-    """The shared unknowns (s,) by some arms, their covariance (s, s), and which of them are left open (s,)."""
-    size = triangles[0].shape[1] - 1
-    R = np.zeros((size + 1, size + 1))
-    for triangle in triangles:
-        R = append_rows(R, triangle)
-    factor = Factor(
-        columns=tuple(range(size)), R=R[:size, :size].copy(), z=R[:size, size].copy(),
-        residual=float(R[size, size] ** 2), samples=(size + 1) * len(triangles), resolution=RESOLUTION,
-    )  # fmt: skip
+def solve_shared(rows: Floats) -> tuple[Floats, Floats, Bools]:
+    """The shared unknowns (s,) by rows (r, s + 1), their covariance (s, s), and which of them are left open (s,)."""
+    width = rows.shape[1]
+    whole = Factor.of(range(width - 1), append_rows(np.zeros((width, width)), rows), len(rows))
+    factor = replace(whole, resolution=RESOLUTION)
     root, undetermined = solution_root(factor)
     return factor.solve(minimum_norm=True), root @ root.T, undetermined
 
@@ -206,6 +196,6 @@ class Elimination:
         """The own unknowns at the kept ones, with the uncertainty of both."""
         values = self.inverse @ (self.torque - self.kept @ shared)
         moved = self.inverse @ self.kept
-        variance = np.diagonal(self.inverse @ self.inverse.T + moved @ covariance @ moved.T)
-        is_open = (np.abs(self.null) > OPEN).any(axis=1)
-        return OwnPart(values=values, std=np.where(is_open, np.inf, np.sqrt(np.maximum(variance, 0.0))))
+        spread = self.inverse @ self.inverse.T + moved @ covariance @ moved.T
+        is_open: Bools = np.any(np.abs(self.null) > OPEN, axis=1)
+        return OwnPart(values=values, std=standard_deviations(spread, is_open))

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import approx_fprime
 
 from dynid.arrays import Bools, Floats
-from dynid.decompositions import eigh
+from dynid.decompositions import eigh, standard_deviations
 from dynid.dynamics.inertia_maps import UPPER, transport
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.physical.nearest import nearest_possible_body
@@ -238,7 +238,7 @@ class Load:
     @property
     def stderr(self) -> Floats:
         """(10,) standard deviation of each parameter; infinite where undetermined."""
-        return np.where(self.undetermined, np.inf, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+        return standard_deviations(self.covariance, self.undetermined)
 
     @property
     def mass_stderr(self) -> float:

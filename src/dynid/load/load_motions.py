@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynid.checks import as_number, as_row
 from dynid.errors import ArgumentError
-from dynid.excitation.trajectories.quintic import QuinticTrajectory
+from dynid.excitation.trajectories.quintic import QuinticTrajectory, shortest_move
 from dynid.robot.model import Robot
 
 
@@ -58,8 +58,6 @@ def wrist_test_motion(
         if not (own.velocity > 0.0 and own.acceleration > 0.0):
             raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
         points += [q0 + (reach if up >= down else -reach) * np.eye(robot.dof)[joint], q0]
-        # the peaks of a fifth-order move d from rest to rest are 15/8 d/T and 10/sqrt(3) d/T^2
-        peaks = 15 / 8 * reach / own.velocity, np.sqrt(10 / np.sqrt(3) * reach / own.acceleration)
-        durations += [max(shortest, *map(float, peaks))] * 2
+        durations += [max(shortest, shortest_move(reach, own.velocity, own.acceleration))] * 2
     q = np.array(points)
     return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.array(durations))

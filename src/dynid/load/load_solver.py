@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from dynid.arrays import Bools, Floats, Ints
-from dynid.decompositions import eigh, svd
+from dynid.decompositions import eigh, standard_deviations, svd
 from dynid.errors import IdentifiabilityError
 from dynid.load.load import MUCH, Load, remark
 from dynid.spatial import EXACT, SAME, TINY
@@ -59,7 +59,7 @@ class LinearSolution:
     @property
     def stderr(self) -> Floats:
         """(k,) standard deviations; infinite where the data leave the unknown open."""
-        return np.where(self.undetermined, np.inf, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+        return standard_deviations(self.covariance, self.undetermined)
 
     @property
     def determined(self) -> Floats:
@@ -107,10 +107,6 @@ class BlockEquations:
         """(m, k + 1) rows of one channel in all blocks."""
         return _triangle(np.concatenate([block[channel] for block in self.blocks]))
 
-    def weighted(self, std: Floats) -> list[Floats]:
-        """(m, k + 1) rows of each block, channels divided by their standard deviations (c,)."""
-        return [np.concatenate([rows / s for rows, s in zip(block, std, strict=True)]) for block in self.blocks]
-
 
 def _triangle(rows: Floats) -> Floats:
     """Rows with the same cross products, no more of them than there are columns."""
@@ -142,7 +138,8 @@ def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> Line
         used = [np.sum((own[:, :-1] @ root) ** 2) / s**2 for own, s in zip(channels, std, strict=True)]
         variance = _shared_variance(squares, equations.counts - np.array(used), equations.kinds)
         std = np.maximum(np.sqrt(variance), smallest)
-    covariance = block_covariance(equations.weighted(std), values, root, before[:, :-1])
+    weighted = [np.concatenate([rows / s for rows, s in zip(block, std, strict=True)]) for block in equations.blocks]
+    covariance = block_covariance(weighted, values, root, before[:, :-1])
     return LinearSolution(
         values=values, covariance=covariance, undetermined=undetermined, noise_std=std, white=root @ root.T
     )

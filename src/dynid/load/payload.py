@@ -28,7 +28,6 @@ from dynid.load.load import LITTLE, MUCH, Load, make_possible, remark
 from dynid.load.load_solver import MOST_BLOCKS, BlockEquations, LinearSolution, label_blocks, solve_load_equations
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.spatial import TINY, skew
 
@@ -52,21 +51,14 @@ def arm_directions(robot: Robot, arm: Arm) -> Floats:
 
     The causes are, for each body, its mass, three coordinates of its centre of mass and six moments about it.
     """
-    changes = np.zeros((len(robot.parameter_vector), 10 * robot.dof))
+    (mass, com), changes = arm, np.zeros((len(robot.parameter_vector), 10 * robot.dof))
     for k, body in enumerate(robot.bodies):
-        own = slice(10 * k, 10 * k + 10)
-        changes[own, own] = _body_directions(body.inertia, *arm)
-    return changes
-
-
-def _body_directions(inertia: Inertia, mass: float, com: float) -> Floats:
-    """(10, 10) changes of the parameters of one body."""
-    changes, c = np.zeros((10, 10)), skew(inertia.com)
-    changes[:, 0] = mass * inertia.vector  # a heavier or lighter body of the same shape
-    for axis, e in enumerate(map(skew, np.eye(3))):
-        changes[:6, 1 + axis] = -inertia.mass * com * (c @ e + e @ c)[UPPER]
-        changes[6 + axis, 1 + axis] = inertia.mass * com
-    changes[:6, 4:] = mass * abs(np.trace(inertia.about_com)) / 3.0 * np.eye(6)
+        own, inertia, c = changes[10 * k : 10 * k + 10, 10 * k : 10 * k + 10], body.inertia, skew(body.inertia.com)
+        own[:, 0] = mass * inertia.vector  # a heavier or lighter body of the same shape
+        for axis, e in enumerate(map(skew, np.eye(3))):
+            own[:6, 1 + axis] = -inertia.mass * com * (c @ e + e @ c)[UPPER]
+            own[6 + axis, 1 + axis] = inertia.mass * com
+        own[:6, 4:] = mass * abs(np.trace(inertia.about_com)) / 3.0 * np.eye(6)
     return changes
 
 

@@ -170,9 +170,14 @@ class QuinticTrajectory(Trajectory):
         T = self.durations[:, None]
         return quintic_coefficients(self.q[:-1], self.q[1:], self.dq[:-1], self.dq[1:], T)
 
+    @property
+    def _starts(self) -> Floats:
+        """(m,) times at which the segments begin [s]."""
+        return np.append(0.0, np.cumsum(self.durations)[:-1])
+
     def derivative(self, t: Floats, order: int) -> Floats:
         """Derivative of order 0 to 3 at times t (N,): (N, n)."""
-        starts = np.concatenate([[0.0], np.cumsum(self.durations)[:-1]])
+        starts = self._starts
         segment = np.clip(np.searchsorted(starts, t, side="right") - 1, 0, len(starts) - 1)
         return _evaluate(self.segments[segment], (t - starts[segment])[:, None], order)
 
@@ -182,7 +187,7 @@ class QuinticTrajectory(Trajectory):
         Args:
             per_segment: Number of uniform times in each segment.
         """
-        starts = np.concatenate([[0.0], np.cumsum(self.durations)[:-1]])
+        starts = self._starts
         uniform = starts[:, None] + self.durations[:, None] * np.linspace(0.0, 1.0, per_segment, endpoint=False)
         ends = starts + self.durations * (1.0 - SAME)  # the jerk jumps at the points
         times = [uniform.ravel(), ends, np.array([self.duration])]
@@ -203,6 +208,15 @@ class QuinticTrajectory(Trajectory):
         """Exact largest |dq| and |ddq| of each joint (n,), (n,)."""
         motion = self.motion(self.check_times(1))
         return np.abs(motion.dq).max(axis=0), np.abs(motion.ddq).max(axis=0)
+
+
+def shortest_move(step: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike) -> float:
+    """Shortest duration [s] of a move by a step [rad or m] from rest to rest within limits, of one joint or of all.
+
+    Derivation: the unit move 10 s^3 - 15 s^4 + 6 s^5 has the peaks 15/8 (velocity) and 10/sqrt(3) (acceleration).
+    """
+    rates = np.divide(step, velocity), np.divide(step, acceleration)
+    return float(np.max([np.max(15 / 8 * rates[0]), np.max(np.sqrt(10 / np.sqrt(3) * rates[1]))]))
 
 
 def minimum_jerk(
@@ -232,9 +246,7 @@ def minimum_jerk(
     q = np.array([first, as_row("q_end", q_end, first.size)])
     step = np.abs(q[1] - q[0])
     if duration_s is None:
-        # derivation: the unit move 10 s^3 - 15 s^4 + 6 s^5 has the peaks 15/8 (velocity) and 10/sqrt(3) (acceleration)
-        needs = (15 / 8 * step / np.asarray(velocity), np.sqrt(10 / np.sqrt(3) * step / np.asarray(acceleration)))
-        duration_s = max(float(np.max(need)) for need in needs)
+        duration_s = shortest_move(step, velocity, acceleration)
         if not 0.0 < duration_s < np.inf:
             raise ArgumentError("the shortest move needs a distance and limits", remedy="Give duration_s instead.")
     return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.array([duration_s]))
