@@ -14,6 +14,7 @@ from dynid.logs.channel_map import ChannelMap, built_in_maps, read_channel_map
 from dynid.logs.reading import read_recording
 from dynid.logs.units import parse_unit
 from dynid.processing.process import process
+from support.header_styles import write_columns
 
 ROWS = 50
 RNG = np.random.default_rng(1)
@@ -44,6 +45,7 @@ def base_map(**sections: Any) -> dict[str, Any]:
         ("position", "rev", 2 * math.pi),
         ("position", "mm", 1e-3),
         ("velocity", "rpm", math.pi / 30),
+        ("velocity", "Grad/s", math.pi / 180),
         ("velocity", "mm/min", 1e-3 / 60),
         ("effort", "N mm", 1e-3),
         ("effort", "N·m", 1.0),
@@ -203,7 +205,7 @@ def test_a_map_changes_single_keys_of_its_profile(tmp_path: Path) -> None:
     path = tmp_path / "ur.csv"
     names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd", "current") for j in range(6))]
     values = RNG.normal(size=(20, 19))
-    np.savetxt(path, values, delimiter=" ", header=" ".join(names), comments="", fmt="%.17g")
+    write_columns(path, names, [values], " ")
     changes = {"profile": "ur_rtde", "position": {"unit": "deg"}, "current": {"torque_constant": 10}}
     assert read_recording(path, channel_map="ur_rtde").effort is None
     recording = read_recording(path, channel_map=changes)
@@ -221,8 +223,7 @@ def test_libfranka_profile(tmp_path: Path) -> None:
     values = RNG.normal(size=(30, len(names)))
     values[:, 0] = np.arange(30)
     path = tmp_path / "log.csv"
-    lines = [", ".join(names), *(",".join(f"{v:.17g}" for v in row) for row in values)]
-    path.write_text("\n".join(lines) + "\n")
+    write_columns(path, names, [values], ", ")
     recording = read_recording(path, channel_map="libfranka")
     np.testing.assert_allclose(recording.time, np.arange(30) * 1e-3, rtol=1e-14)
     np.testing.assert_array_equal(recording.q, values[:, 2:9])
@@ -230,8 +231,8 @@ def test_libfranka_profile(tmp_path: Path) -> None:
 
 
 def test_several_files(tmp_path: Path) -> None:
-    np.savetxt(tmp_path / "pos.csv", Q, delimiter=",", header="a,b,c", comments="", fmt="%.17g")
-    np.savetxt(tmp_path / "tau.csv", TAU, delimiter=",", header="a,b,c", comments="", fmt="%.17g")
+    write_columns(tmp_path / "pos.csv", list("abc"), [Q])
+    write_columns(tmp_path / "tau.csv", list("abc"), [TAU])
     sections = {
         "files": {"p": "pos.csv", "e": "tau*"},
         "time": {"sample_time": 2, "unit": "ms"},
@@ -294,8 +295,8 @@ def test_units_that_the_log_itself_declares(header: str, tmp_path: Path) -> None
 
 def test_when_no_file_fits_the_message_says_what_each_lacks(tmp_path: Path) -> None:
     """The first file lacks everything, the second one column only: that one was meant."""
-    np.savetxt(tmp_path / "tau.csv", TAU, delimiter=",", header="u,v,w", comments="", fmt="%.17g")
-    np.savetxt(tmp_path / "pos.csv", Q, delimiter=",", header="a,b,c", comments="", fmt="%.17g")
+    write_columns(tmp_path / "tau.csv", list("uvw"), [TAU])
+    write_columns(tmp_path / "pos.csv", list("abc"), [Q])
     sections = {
         "files": {"e": "tau.csv", "p": "pos.csv"},
         "time": {"sample_time": 2, "unit": "ms"},

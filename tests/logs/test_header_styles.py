@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,16 +17,23 @@ from dynid.errors import DataError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.joint_order import column_order, match_joints
 from dynid.logs.reading import read_recording, runs_in
-from support.header_styles import NAMES, STYLES, Style, joint_pos, motion
+from support.header_styles import NAMES, STYLES, Style, joint_pos, motion, write_columns
 
 
-def arm(names: tuple[str, ...] = NAMES) -> dynid.Robot:
-    """An arm with given joint names."""
-    links = [dynid.Link(name=f"link{k}") for k in range(len(names) + 1)]
+def arm(names: Sequence[str] = NAMES) -> dynid.Robot:
+    """An arm with given joint names; those of slides say so."""
+    kinds = ["prismatic" if "slide" in name else "revolute" for name in names]
     joints = [
-        dynid.Joint(name=name, kind="revolute", parent=f"link{k}", child=f"link{k + 1}") for k, name in enumerate(names)
+        dynid.Joint(name=name, kind=kind, parent=f"link{k}", child=f"link{k + 1}")
+        for k, (name, kind) in enumerate(zip(names, kinds, strict=True))
     ]
+    links = [dynid.Link(name=f"link{k}") for k in range(len(names) + 1)]
     return dynid.Robot(name="arm", links=links, joints=joints)
+
+
+def planted_header(path: Path, names: list[str], *values: Any) -> Path:
+    """A log with the time of the motion, and columns that the names belong to."""
+    return write_columns(path, ["t", *names], [MOTION.time, *values])
 
 
 ARM, MOTION = arm(), motion()
@@ -41,10 +50,6 @@ def test_the_map_of_inspect_reads_the_log(style: Style, tmp_path: Path) -> None:
     np.testing.assert_allclose(recording.time - recording.time[0], MOTION.time, atol=2e-6)
 
 
-SLIDE = dynid.robots.scara()
-"""Its third joint slides."""
-
-
 BOOM = ("turntable", "shoulder", "boom_slide", "wrist_roll", "wrist_bend")
 """Joints of an arm whose third one slides."""
 UNIT_STYLES = {
@@ -54,21 +59,12 @@ UNIT_STYLES = {
     "prefix": ("time", ("q_act_#_deg", "q_act_#_mm"), ("tau_act_#_Nm", "tau_act_#_N")),
     "plc": ("Time [s]", ("MAIN.#.ActPos[deg]", "MAIN.#.ActPos[mm]"), ("MAIN.#.ActTorque[Nm]", "MAIN.#.ActTorque[N]")),
     "signs": ("Elapsed (s)", ("#: Rotation (°)", "#: Displacement (mm)"), ("#: Torque (N·m)", "#: Force (N)")),
-    "german": ("Zeit [s]", ("# Position [deg]", "# Position [mm]"), ("# Drehmoment [Nm]", "# Drehmoment [N]")),
+    "german": ("Zeit [s]", ("Istwinkel # [Grad]", "Istposition # [mm]"), ("Drehmoment # [Nm]", "Drehmoment # [N]")),
     "unit only": ("t", ("# [deg]", "# [mm]"), ("# [Nm]", "# [N]")),
     "unknown words": ("t", ("#.drehgeber (deg)", "#.lineal (mm)"), ("#.sensor (Nm)", "#.zelle (N)")),
     "false words": ("t", ("#.T (deg)", "#.T (mm)"), ("#.position (Nm)", "#.position (N)")),
 }  # fmt: skip
 """Style -> names of time, and of positions and efforts of a turning and of a sliding joint; # is the joint's name."""
-
-
-def boom() -> dynid.Robot:
-    kinds = ["prismatic" if name == "boom_slide" else "revolute" for name in BOOM]
-    joints = [
-        dynid.Joint(name=name, kind=kind, parent=f"link{k}", child=f"link{k + 1}")
-        for k, (name, kind) in enumerate(zip(BOOM, kinds, strict=True))
-    ]
-    return dynid.Robot(name="boom", links=[dynid.Link(name=f"link{k}") for k in range(6)], joints=joints)
 
 
 @pytest.mark.parametrize("style", UNIT_STYLES)
@@ -79,13 +75,10 @@ def test_units_decide_the_quantity_and_names_the_order(style: str, order: list[i
     clock, *pairs = UNIT_STYLES[style]
     names = [pair[int(slides[j])].replace("#", BOOM[j]) for pair in pairs for j in order]
     written = q * np.where(slides, 1e3, 180.0 / np.pi)
-    path = tmp_path / "run.csv"
-    table = np.column_stack([MOTION.time, written[:, order], effort[:, order]])
-    path.write_text(
-        "\n".join([";".join([clock, *names]), *(";".join(f"{x:.17g}" for x in row) for row in table)]), encoding="utf-8"
-    )
-    proposal = inspect_log(path, boom())
-    recording = read_recording(path, boom(), channel_map=tomllib.loads(proposal.toml))
+    columns = [MOTION.time, written[:, order], effort[:, order]]
+    path = write_columns(tmp_path / "run.csv", [clock, *names], columns, ";")
+    proposal = inspect_log(path, arm(BOOM))
+    recording = read_recording(path, arm(BOOM), channel_map=tomllib.loads(proposal.toml))
     np.testing.assert_allclose(recording.q, q)
     np.testing.assert_allclose(recording.effort, effort)
     assert "not mapped" not in proposal.explanation
@@ -99,7 +92,7 @@ def test_units_decide_the_quantity_and_names_the_order(style: str, order: list[i
             "t,a_pos,b_pos,a load [permille],b load [permille]",
             "[unknown quantity] not mapped: a load [permille], b load [permille]",
         ),
-        ("t,a_pos,b_pos,a_tau", "[effort] not mapped: a_tau: they do not make one column for each joint; robot 'ab'"),
+        ("t,a_pos,b_pos,a_tau", "[effort] not mapped: a_tau: they do not make one column for each joint; robot 'arm'"),
         ("t,a_pos,b_pos,a_pos2 [deg],b_pos2 [Nm]", "[effort] not mapped: b_pos2 [Nm]"),
         (
             "t,a_pos,b_pos,a_cmd_tau,b_cmd_tau",
@@ -108,12 +101,8 @@ def test_units_decide_the_quantity_and_names_the_order(style: str, order: list[i
     ],
 )
 def test_columns_outside_the_map_are_named(header: str, said: str, tmp_path: Path) -> None:
-    joints = [dynid.Joint(name=name, kind="revolute", parent=f"l{k}", child=f"l{k + 1}") for k, name in enumerate("ab")]
-    robot = dynid.Robot(name="ab", links=[dynid.Link(name=f"l{k}") for k in range(3)], joints=joints)
-    path = tmp_path / "run.csv"
     rows = [[0.01 * k, *((-1) ** k * 0.1 * j for j in range(1, header.count(",") + 1))] for k in range(5)]
-    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]))
-    proposal = inspect_log(path, robot)
+    proposal = inspect_log(write_columns(tmp_path / "run.csv", [header], [np.array(rows)]), arm("ab"))
     assert tomllib.loads(proposal.toml)["position"]["columns"] == ["a_pos", "b_pos"]
     assert said in proposal.explanation
 
@@ -124,7 +113,7 @@ def test_a_log_of_another_robot_is_told_by_its_joints(tmp_path: Path) -> None:
     path = style.write(tmp_path, MOTION)
     channel_map = tomllib.loads(inspect_log(path).toml)
     assert len(channel_map["position"]["columns"]) == 6
-    panda, slide = dynid.robots.panda(), SLIDE
+    panda, slide = dynid.robots.panda(), dynid.robots.scara()
     for robot, missing in ((panda, "joint7"), (slide, "joint4")):
         with pytest.raises(
             DataError, match=rf"the log lacks joint1.*{missing}; .*no joint for elbow_joint_pos"
@@ -186,10 +175,8 @@ def shuffled(order: list[int]) -> dynid.Recording:
 def test_a_map_with_the_joints_in_another_order_is_a_warning(tmp_path: Path) -> None:
     """Lists of signs and units follow the columns as the map lists them; the values are matched by name."""
     order = [3, 0, 2, 1, 5, 4]
-    path = tmp_path / "run.csv"
     names = [f"{NAMES[j]}_pos" for j in order]
-    np.savetxt(path, np.column_stack([MOTION.time, MOTION.q[:, order]]), delimiter=",", header=",".join(["t", *names]),
-               comments="", fmt="%.17g")  # fmt: skip
+    path = planted_header(tmp_path / "run.csv", names, MOTION.q[:, order])
     clock = {"column": "t", "unit": "s"}
     sign = [-1, 1, 1, 1, 1, 1]
     by_columns = {"time": clock, "position": {"columns": names, "unit": "rad", "sign": sign}}
@@ -215,9 +202,7 @@ def test_a_map_with_the_joints_in_another_order_is_a_warning(tmp_path: Path) -> 
 def test_a_map_that_names_a_joint_wrongly_is_refused(twice: bool, tmp_path: Path) -> None:
     """Names are never dropped: for one wrong name all columns would be taken by their places."""
     order = [3, 0, 2, 1, 5, 4]
-    path = tmp_path / "run.csv"
-    np.savetxt(path, np.column_stack([MOTION.time, MOTION.q[:, order]]), delimiter=",", header="t,a,b,c,d,e,f",
-               comments="", fmt="%.17g")  # fmt: skip
+    path = planted_header(tmp_path / "run.csv", list("abcdef"), MOTION.q[:, order])
     joints = [NAMES[j] for j in order]
     missing = joints[2]
     joints[2] = joints[0] if twice else missing[1:]
@@ -234,10 +219,8 @@ def test_a_map_that_names_a_joint_wrongly_is_refused(twice: bool, tmp_path: Path
 def test_torques_without_names_beside_shuffled_positions(tmp_path: Path) -> None:
     """Nobody can tell whether they have the robot's order or that of the positions: refused, or a warning."""
     order = [3, 0, 2, 1, 5, 4]
-    path = tmp_path / "run.csv"
     names = [*(f"{NAMES[j]}_pos" for j in order), *(f"tau_{k}" for k in range(6))]
-    values = np.column_stack([MOTION.time, MOTION.q[:, order], MOTION.effort[:, order]])
-    np.savetxt(path, values, delimiter=",", header=",".join(["t", *names]), comments="", fmt="%.17g")
+    path = planted_header(tmp_path / "run.csv", names, MOTION.q[:, order], MOTION.effort[:, order])
     channel_map = {
         "time": {"column": "t", "unit": "s"},
         "position": {"columns": names[:6], "unit": "rad"},
@@ -354,12 +337,11 @@ def test_a_percent_sign_within_a_header_is_no_comment(tmp_path: Path) -> None:
 )
 def test_temperatures_get_a_section(names: list[str], columns: list[int], unit: str, tmp_path: Path) -> None:
     joints = ("shoulder", "elbow", "wrist")
-    log, rng = tmp_path / "run.csv", np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     written = 20.0 + 10.0 * np.arange(len(names)) + rng.uniform(size=(50, len(names)))
     shown = {"degC": written, "K": written + 273.15, "degF": 1.8 * written + 32.0}[unit]
     head = ["t", *(f"{joint} position [rad]" for joint in joints), *names]
-    table = np.column_stack([np.arange(50) / 100, rng.normal(size=(50, 3)), shown])
-    np.savetxt(log, table, delimiter=",", header=",".join(head), comments="")
+    log = write_columns(tmp_path / "run.csv", head, [np.arange(50) / 100, rng.normal(size=(50, 3)), shown])
     (tmp_path / "map.toml").write_text(dynid.inspect_log(log, arm(joints)).toml)
     found = dynid.read_recording(log, arm(joints), channel_map=tmp_path / "map.toml").temperature
     assert found is not None

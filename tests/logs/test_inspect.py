@@ -14,6 +14,7 @@ from dynid.errors import DataError, LogReadError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.reading import read_recording
 from dynid.processing.simulation import sum_of_sines
+from support.header_styles import write_columns
 
 LOG = planted(60)
 
@@ -43,7 +44,7 @@ def test_units_are_guessed_with_a_reason(
 ) -> None:
     path = tmp_path / "log.csv"
     values = scale * LOG.q[:, :2] / np.abs(LOG.q[:, :2]).max()
-    np.savetxt(path, values, delimiter=",", header=header, comments="")
+    write_columns(path, [header], [values])
     proposal = inspect_log(path)
     assert tomllib.loads(proposal.toml)[section]["unit"] == unit
     guess = next(guess for guess in proposal.guesses if guess.section == section and guess.text.startswith("unit"))
@@ -61,7 +62,7 @@ def test_wide_arrays_several_files_and_wrench(tmp_path: Path) -> None:
     np.savez(tmp_path / "plain.npz", t=LOG.time, q=LOG.q.T)
     assert propose(tmp_path / "wide.npz")["position"]["transpose"]  # type: ignore[index]
     assert propose(tmp_path / "wide.npz")["wrench"]["columns"] == "w"  # type: ignore[index]
-    np.savetxt(tmp_path / "ft.csv", LOG.wrench, delimiter=",", header="Fx,Fy,Fz,Tx,Ty,Tz", comments="", fmt="%.17g")
+    write_columns(tmp_path / "ft.csv", ["Fx", "Fy", "Fz", "Tx", "Ty", "Tz"], [LOG.wrench])
     proposal = tomllib.loads(inspect_log([tmp_path / "plain.npz", tmp_path / "ft.csv"]).toml)
     assert proposal["files"] == {"file1": "plain.npz", "file2": "ft.csv"}
     assert proposal["wrench"]["columns"][0] == "Fx"
@@ -100,41 +101,28 @@ def test_a_log_with_one_row_says_so(tmp_path: Path) -> None:
 def test_the_map_leaves_places_for_torque_constants(tmp_path: Path) -> None:
     names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd", "current") for j in range(6))]
     values = np.arange(20 * 19).reshape(20, 19) / 1000.0
-    np.savetxt(tmp_path / "ur.csv", values, delimiter=",", header=",".join(names), comments="")
+    write_columns(tmp_path / "ur.csv", names, [values])
     toml = inspect_log(tmp_path / "ur.csv").toml
     assert 'torque_constant = ["?", "?", "?", "?", "?", "?"]' in toml
     (tmp_path / "map.toml").write_text(toml)
     place = r"map\.toml: \[current\] torque_constant: fill in torque_constant \(N m/A\) of the 6 joints"
     with pytest.raises(DataError, match=place):
         read_recording(tmp_path / "ur.csv", channel_map=tmp_path / "map.toml")
-    np.savetxt(tmp_path / "ur.csv", values[:, :-1], delimiter=",", header=",".join(names[:-1]), comments="")
+    write_columns(tmp_path / "ur.csv", names[:-1], [values[:, :-1]])
     proposal = inspect_log(tmp_path / "ur.csv")  # one current is missing
     assert "[current] not mapped: actual_current_0" in proposal.explanation
     assert "current" not in tomllib.loads(proposal.toml)
 
 
 @pytest.mark.parametrize("velocity", ["rad/s", "deg/s"])
-@pytest.mark.parametrize("position", ["rad", "deg"])
+@pytest.mark.parametrize("position", ["rad", "deg", "°"])
 def test_the_unit_of_velocities_is_that_in_which_they_add_up(position: str, velocity: str, tmp_path: Path) -> None:
     """Degrees beside radians per second, as some controllers write them, with noise and no unit in any name."""
     time = np.arange(1000) / 100.0
     q, dq, _ = sum_of_sines(3, amplitude=1.5, seed=4)(time)
     dq = dq + 0.05 * np.random.default_rng(0).normal(size=dq.shape)
-    written = [x * (180.0 / np.pi if "deg" in unit else 1.0) for x, unit in ((q, position), (dq, velocity))]
-    np.savez(tmp_path / "log.npz", time=1e3 * time, q=written[0], dq=written[1])
+    written = [x * (1.0 if "rad" in unit else 180.0 / np.pi) for x, unit in ((q, position), (dq, velocity))]
+    np.savez(tmp_path / "log.npz", time=1e3 * time, dq=written[1], **{"q [°]" if position == "°" else "q": written[0]})
     recording = read_recording(tmp_path / "log.npz", channel_map=propose(tmp_path / "log.npz"))
     np.testing.assert_allclose(recording.q, q)
     np.testing.assert_allclose(recording.dq, dq)
-
-
-def test_german_headers(tmp_path: Path) -> None:
-    kinds = ("Istwinkel Achse # [Grad]", "Istgeschwindigkeit Achse # [Grad/s]", "Drehmoment Achse # [Nm]")
-    names = ["Zeit [s]", *(kind.replace("#", str(k + 1)) for kind in kinds for k in range(3))]
-    time = np.arange(50) * 0.01
-    values = np.column_stack([time, *(np.sin(time + k) for k in range(9))])
-    text = [";".join(names), *(";".join(f"{x:.9g}".replace(".", ",") for x in row) for row in values)]
-    (tmp_path / "log.csv").write_text("\n".join(text) + "\n")
-    log = read_recording(tmp_path / "log.csv", channel_map=tomllib.loads(inspect_log(tmp_path / "log.csv").toml))
-    np.testing.assert_allclose(log.q, np.radians(values[:, 1:4]), rtol=1e-8)
-    np.testing.assert_allclose(log.dq, np.radians(values[:, 4:7]), rtol=1e-8)
-    np.testing.assert_allclose(log.effort, values[:, 7:], rtol=1e-8)

@@ -11,6 +11,7 @@ import pytest
 import dynid
 from dynid.errors import DataError
 from dynid.logs.reading import read_recording
+from support.header_styles import write_columns
 
 COLUMNS = {"position": "q{1..6}", "velocity": "dq{1..6}", "effort": "tau{1..6}"}
 UNITS = {"position": "rad", "velocity": "rad/s", "effort": "N m"}
@@ -27,8 +28,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("log") / "run.csv"
     names = ["t", *(f"{x}{j}" for x in ("q", "dq", "tau") for j in range(1, 7))]
     values = np.column_stack([np.arange(50) / 100.0, np.random.default_rng(0).normal(size=(50, 18))])
-    np.savetxt(path, values, delimiter=",", header=",".join(names), comments="")
-    return path
+    return write_columns(path, names, [values])
 
 
 def _changed(section: str, **values: object) -> dict[str, Any]:

@@ -369,12 +369,17 @@ def test_ros1_bag_variants_and_truncation(compression: str, tmp_path: Path) -> N
         read_recording(path, channel_map=channel_map)
 
 
-def write_states(path: Path, states: list[bytes], topics: tuple[str, ...] = ("/joint_states",)) -> None:
+def write_states(
+    path: Path,
+    states: list[bytes],
+    topics: tuple[str, ...] = ("/joint_states",),
+    kind: str = "sensor_msgs/msg/JointState",
+) -> None:
     database = sqlite3.connect(path)
     database.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name, type, serialization_format)")
     database.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
     for k, topic in enumerate(topics):
-        database.execute("INSERT INTO topics VALUES (?, ?, 'sensor_msgs/msg/JointState', 'cdr')", (k, topic))
+        database.execute("INSERT INTO topics VALUES (?, ?, ?, 'cdr')", (k, topic, kind))
     rows = [(k % len(topics), 10**9 + k * 10**6, state) for k, state in enumerate(states)]
     database.executemany("INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)", rows)
     database.commit()
@@ -410,15 +415,9 @@ def test_empty_stamps_and_several_topics(tmp_path: Path) -> None:
 
 
 def test_bag_without_useful_messages_says_what_it_holds(tmp_path: Path) -> None:
-    path = tmp_path / "log.db3"
-    database = sqlite3.connect(path)
-    database.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name, type, serialization_format)")
-    database.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
-    database.execute("INSERT INTO topics VALUES (1, '/odom', 'nav_msgs/msg/Odometry', 'cdr')")
-    database.commit()
-    database.close()
+    write_states(tmp_path / "log.db3", [], ("/odom",), "nav_msgs/msg/Odometry")
     with pytest.raises(LogReadError, match="odom"):
-        read_table(path)
+        read_table(tmp_path / "log.db3")
 
 
 def test_damaged_message_counts(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from dynid.cli.verbs.model_verbs import inspect
 from dynid.errors import DataError, LogReadError
 from dynid.logs.readers import read_table
 from dynid.logs.reading import read_recording
+from support.header_styles import write_columns
 
 LOG = planted(60)
 MAP = {"time": {"column": "t", "unit": "s"}, "position": {"columns": "q{1..2}", "unit": "rad"}}
@@ -24,9 +25,7 @@ MAP = {"time": {"column": "t", "unit": "s"}, "position": {"columns": "q{1..2}", 
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    path = tmp_path / "log.csv"
-    np.savetxt(path, np.arange(30.0).reshape(10, 3) ** 0.5, delimiter=",", header="t,q1,q2", comments="")
-    return path
+    return write_columns(tmp_path / "log.csv", ["t", "q1", "q2"], [np.arange(30.0).reshape(10, 3) ** 0.5])
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def motion(rows: int = 60, rate_hz: float = 125.0) -> Motion:
     return Motion(time, reach * np.sin(phase), reach * speed * np.cos(phase), effort)
 
 
-def _write(
+def write_columns(
     path: Path, names: list[str], values: Any, delimiter: str = ",", decimal: str = ".", first: str = ""
 ) -> Path:
     """A text table with a header."""
@@ -66,7 +66,7 @@ def ur_rtde(folder: Path, m: Motion) -> Path:
     """The recorder of Universal Robots' RTDE client: blank-separated, targets beside actual values, currents."""
     names = ["timestamp", *_numbered("target_q_#", "actual_q_#", "actual_qd_#", "actual_current_#", start=0)]
     values = [m.time + 1e5, m.q + 1e-3, m.q, m.dq, m.effort / 10.0]
-    return _write(folder / "robot_data.csv", names, values, " ")
+    return write_columns(folder / "robot_data.csv", names, values, " ")
 
 
 def libfranka(folder: Path, m: Motion) -> Path:
@@ -74,33 +74,33 @@ def libfranka(folder: Path, m: Motion) -> Path:
     columns = ("state.q[#]", "state.q_d[#]", "state.dq[#]", "state.tau_J[#]", "state.tau_ext_hat_filtered[#]")
     names = ["time", "success_rate", *_numbered(*columns, "cmd.tau_J_d[#]", start=0)]
     values = [1e3 * m.time, np.ones(len(m.time)), m.q, m.q + 1e-4, m.dq, m.effort, m.effort * 0.1, m.effort + 1.0]
-    return _write(folder / "log.csv", names, values)
+    return write_columns(folder / "log.csv", names, values)
 
 
 def kuka_trace(folder: Path, m: Motion) -> Path:
     """A KUKA trace as text: semicolons and decimal commas, degrees."""
     patterns = ("Axis actual position A# [deg]", "Axis command position A# [deg]", "Axis torque A# [Nm]")
     values = [m.time, m.q * DEG, m.q * DEG + 0.01, m.effort]
-    return _write(folder / "trace.csv", ["Time [s]", *_numbered(*patterns)], values, ";", ",")
+    return write_columns(folder / "trace.csv", ["Time [s]", *_numbered(*patterns)], values, ";", ",")
 
 
 def abb_signals(folder: Path, m: Motion) -> Path:
     """ABB test signals: unit and axis in every name, another number in the name of the robot."""
     patterns = ("ROB_1 Axis # Position [rad]", "ROB_1 Axis # Speed [rad/s]", "ROB_1 Axis # Torque [Nm]")
     names = ["Time (s)", *_by_joint(*patterns)]
-    return _write(folder / "signals.txt", names, [m.time, *_interleaved(m.q, m.dq, m.effort)], "\t")
+    return write_columns(folder / "signals.txt", names, [m.time, *_interleaved(m.q, m.dq, m.effort)], "\t")
 
 
 def fanuc(folder: Path, m: Motion) -> Path:
     """Fanuc diagnostics: J1 to J6 in capital letters."""
     names = ["TIME(ms)", *_numbered("J# POS(deg)", "J# TRQ(Nm)"), "OVERRIDE(%)"]
-    return _write(folder / "fanuc.csv", names, [1e3 * m.time, m.q * DEG, m.effort, np.full(len(m.time), 100.0)])
+    return write_columns(folder / "fanuc.csv", names, [1e3 * m.time, m.q * DEG, m.effort, np.full(len(m.time), 100.0)])
 
 
 def matlab(folder: Path, m: Motion) -> Path:
     """MATLAB's writetable of matrices: the variable, an underscore and the column."""
     names = ["Time", *_numbered("q_#", "qd_#", "qdd_#", "tau_#")]
-    return _write(folder / "table.csv", names, [m.time, m.q, m.dq, np.gradient(m.dq, axis=0), m.effort])
+    return write_columns(folder / "table.csv", names, [m.time, m.q, m.dq, np.gradient(m.dq, axis=0), m.effort])
 
 
 def plotjuggler(folder: Path, m: Motion) -> Path:
@@ -110,7 +110,7 @@ def plotjuggler(folder: Path, m: Motion) -> Path:
     for j in OTHER_ORDER:
         names += [f"/joint_states/{NAMES[j]}/{part}" for part in ("effort", "position", "velocity")]
         values += [m.effort[:, j], m.q[:, j], m.dq[:, j]]
-    return _write(folder / "plot.csv", names, values)
+    return write_columns(folder / "plot.csv", names, values)
 
 
 def lerobot(folder: Path, m: Motion) -> Path:
@@ -135,26 +135,26 @@ def lerobot(folder: Path, m: Motion) -> Path:
 def joint_pos(folder: Path, m: Motion) -> Path:
     """joint_1_pos, joint_1_vel, joint_1_torque: the number in the middle."""
     names = ["time", *_by_joint("joint_#_pos", "joint_#_vel", "joint_#_torque")]
-    return _write(folder / "run.csv", names, [m.time, *_interleaved(m.q, m.dq, m.effort)])
+    return write_columns(folder / "run.csv", names, [m.time, *_interleaved(m.q, m.dq, m.effort)])
 
 
 def angle_deg(folder: Path, m: Motion) -> Path:
     """J1_angle_deg, J1_speed_deg_s, J1_torque_Nm: units behind the names."""
     names = ["t_ms", *_numbered("J#_angle_deg", "J#_speed_deg_s", "J#_torque_Nm", "J#_temp_C")]
     values = [1e3 * m.time, m.q * DEG, m.dq * DEG, m.effort, 40.0 + 0.0 * m.q]
-    return _write(folder / "run.csv", names, values)
+    return write_columns(folder / "run.csv", names, values)
 
 
 def pos_joint(folder: Path, m: Motion) -> Path:
     """pos_joint1, vel_joint1, eff_joint1: the number at the end."""
     names = ["stamp", *_numbered("pos_joint#", "vel_joint#", "eff_joint#")]
-    return _write(folder / "run.csv", names, [m.time + 1.7e9, m.q, m.dq, m.effort])
+    return write_columns(folder / "run.csv", names, [m.time + 1.7e9, m.q, m.dq, m.effort])
 
 
 def axis_position(folder: Path, m: Motion) -> Path:
     """ "Axis1 Position [deg]": words with blanks and units in brackets."""
     names = ["Time [s]", *_numbered("Axis# Position [deg]", "Axis# Velocity [deg/s]", "Axis# Torque [Nm]")]
-    return _write(folder / "run.csv", names, [m.time, m.q * DEG, m.dq * DEG, m.effort])
+    return write_columns(folder / "run.csv", names, [m.time, m.q * DEG, m.dq * DEG, m.effort])
 
 
 def file_per_quantity(folder: Path, m: Motion) -> Path:
@@ -168,7 +168,7 @@ def shared_clock(folder: Path, m: Motion) -> Path:
     """Several files with the same time column, joints by their names in another order."""
     order = list(OTHER_ORDER)
     for name, values in (("joint_position", m.q), ("joint_velocity", m.dq), ("joint_effort", m.effort)):
-        _write(folder / f"{name}.csv", ["time", *(NAMES[j] for j in order)], [m.time, values[:, order]])
+        write_columns(folder / f"{name}.csv", ["time", *(NAMES[j] for j in order)], [m.time, values[:, order]])
     return folder
 
 
@@ -176,7 +176,7 @@ def by_name(folder: Path, m: Motion) -> Path:
     """The robot's joint names in another order, the quantity behind them."""
     order = list(OTHER_ORDER)
     names = ["timestamp", *(f"{NAMES[j]}_{part}" for part in ("position", "velocity", "effort") for j in order)]
-    return _write(folder / "run.csv", names, [m.time, m.q[:, order], m.dq[:, order], m.effort[:, order]])
+    return write_columns(folder / "run.csv", names, [m.time, m.q[:, order], m.dq[:, order], m.effort[:, order]])
 
 
 def mujoco_arrays(folder: Path, m: Motion) -> Path:
@@ -190,14 +190,14 @@ def twincat(folder: Path, m: Motion) -> Path:
     patterns = ("Axes.Axis #.NcToPlc.ActPos", "Axes.Axis #.NcToPlc.SetPos", "Axes.Axis #.NcToPlc.ActTorque")
     first = "Name;Scope Project\nFile;C:\\scope.tcscopex\nStarttime of export;16.11.2026 05:00:00\n\n"
     values = [1e3 * m.time, m.q * DEG, m.q * DEG + 0.02, m.effort]
-    return _write(folder / "scope.csv", ["Time [ms]", *_numbered(*patterns)], values, ";", ".", first)
+    return write_columns(folder / "scope.csv", ["Time [ms]", *_numbered(*patterns)], values, ";", ".", first)
 
 
 def kinova(folder: Path, m: Motion) -> Path:
     """Kortex feedback: actuators counted from zero, degrees without a word about it, motor currents beside torques."""
     patterns = ("actuators[#].position", "actuators[#].velocity", "actuators[#].torque", "actuators[#].current_motor")
     values = [m.time, *_interleaved(m.q * DEG, m.dq * DEG, m.effort, m.effort / 20.0)]
-    return _write(folder / "feedback.csv", ["time_s", *_by_joint(*patterns, start=0)], values)
+    return write_columns(folder / "feedback.csv", ["time_s", *_by_joint(*patterns, start=0)], values)
 
 
 @dataclass(frozen=True)
