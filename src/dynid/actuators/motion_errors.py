@@ -74,15 +74,22 @@ class MotionError:
     def is_usable(self) -> bool:
         """Whether it is at most half as far away as the commands, and leaves at most half of the squares of followers.
 
-        A simulated motion that is as near to the encoders as their noise is usable, too.
+        No joint may be farther away than if it merely followed. A simulated motion that is as near to the encoders as
+        their noise is usable, too.
         """
-        follower = float(np.sqrt(HALF)) * self.follower_rms
-        return self.rms <= max(min(USABLE * self.command_rms, follower), 2.0 * self.noise)
+        own, _, follower = self.joint_rms
+        most = min(USABLE * self.command_rms, float(np.sqrt(HALF)) * self.follower_rms)
+        return self.rms <= max(most, 2.0 * self.noise) and bool(np.all(own <= np.maximum(follower, 2.0 * self.noise)))
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it is usable, and no more than the noise of the encoders is left."""
+        return self.is_usable and (self.noise == 0.0 or self.rms <= MANY_NOISES * self.noise)
 
     @property
     def finding(self) -> Finding | None:
         """Why the law does not fit, if so."""
-        if self.is_usable and (self.noise == 0.0 or self.rms <= MANY_NOISES * self.noise):
+        if self.is_good:
             return None
         message = f"simulated motions are off by {self.rms:.3g} {self.unit} rms, "
         if self.is_usable:
@@ -96,7 +103,8 @@ class MotionError:
             severity="warning" if self.is_usable else "error",
             where=self.name,
             message=f"{message}; most of all {self.joint_names[int(np.argmax(self.squares[0]))]}",
-            remedy="The law, its gains (per radian or metre) or its terms miss something; intervals may be too narrow."
+            remedy="The law, its gains (per radian or metre) or its terms (effort_limit, where drives saturate) miss "
+            "something, or two columns are exchanged; intervals may be too narrow."
             if self.is_usable
             else "Do not use the values: check the law, its gains (per radian or metre), which joint and axis each "
             "column belongs to, and that commands and positions are not exchanged.",

@@ -110,10 +110,11 @@ class ActuatorRun:
 
 
 def _verdict(usable: bool, judged: str, error: MotionError) -> str:
+    word = "NOT USABLE" if not usable else "usable" if error.is_good else "usable with care"
     unit = milli(error.unit)
     told = f"{judged} are predicted to {1e3 * error.rms:.3g} {unit} rms"
     told += f"; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
-    return f"{'usable' if usable else 'NOT USABLE'}: {told}"
+    return f"{word}: {told}"
 
 
 def scope_of(motions: Sequence[CommandedMotion], unit: str) -> str:
@@ -121,8 +122,8 @@ def scope_of(motions: Sequence[CommandedMotion], unit: str) -> str:
     parts = stretches_of(motions)
     step = max(float(np.abs(np.diff(part.command, axis=0)).max(initial=0.0)) for part in parts)
     behind = max(float(np.abs(part.command - part.position).max()) for part in parts)
-    return (f"Told for commands that change by at most {step:.3g} {unit} at once and are at most {behind:.3g} {unit} "
-            "ahead of the joints; larger steps may be predicted worse.")  # fmt: skip
+    return (f"These errors hold for commands that change by at most {step:.3g} {unit} at once and are at most "
+            f"{behind:.3g} {unit} ahead of the joints; larger steps may be predicted worse.")  # fmt: skip
 
 
 SAVED = (Robot, Link, Joint, JointLimits, Inertia, Coupling, ServoModel, ServoParameter, PositionLaw, MotorLaw)
