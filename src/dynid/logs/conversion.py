@@ -30,6 +30,8 @@ from dynid.robot.model import Robot
 _FIELDS = {"position": "q", "velocity": "dq", "effort": "effort", "current": "current", "wrench": "wrench"}
 _EXAMPLE = {"position": "rad", "velocity": "rad/s", "effort": "N m", "current": "A", "wrench": "N", "time": "s"}
 _EXAMPLE |= {"reference": "rad", "reference_velocity": "rad/s", "supply": "V", "temperature": "degC"}
+_TOLD = {"reference": "position", "reference_velocity": "velocity"}
+"""Quantity -> field of `Commands`; the others have one name."""
 _PLAIN_NUMBERS = ("enabled", "kp", "kd")
 """Quantities of drives that have no unit unless one is declared."""
 _WRENCH = ("force",) * 3 + ("torque",) * 3
@@ -316,27 +318,16 @@ class _Conversion:
         """What the drives were told, on the clock of the commanded positions."""
         if "reference" not in values:
             return None
-        told = {}
+        told: dict[str, Any] = {}
         for quantity in self._map.commands:
             if (array := values.get(quantity)) is None:
                 continue
-            if quantity != "supply":
-                array = _for_each_joint(quantity, array, width)
+            array = array[:, :1] if quantity == "supply" else _for_each_joint(quantity, array, width)
             if not np.array_equal(times[quantity], times["reference"], equal_nan=True):  # each holds until the next
                 last = np.searchsorted(times[quantity], times["reference"], side="right") - 1
                 array = array[np.clip(last, 0, max(len(array) - 1, 0))]
-            told[quantity] = array
-        supply, on = told.get("supply"), told.get("enabled")
-        return Commands(
-            time=times["reference"],
-            position=told["reference"],
-            velocity=told.get("reference_velocity"),
-            enabled=None if on is None else on > 0.0,
-            kp=told.get("kp"),
-            kd=told.get("kd"),
-            supply=None if supply is None else supply[:, 0],
-            held=self._signals["reference"].held,
-        )
+            told[_TOLD.get(quantity, quantity)] = array
+        return Commands(time=times["reference"], held=self._signals["reference"].held, **told)
 
     # --- time ------------------------------------------------------------------------------------------------------
 

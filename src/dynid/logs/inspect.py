@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.logs.column_names import JointNames, quantity_in, words_of
-from dynid.logs.joint_order import other_joints, shortened
+from dynid.logs.column_names import quantity_in, words_of
+from dynid.logs.joint_order import named_joints, other_joints, shortened
 from dynid.logs.lerobot import GRIPPER, columns_of_joints, is_lerobot, read_info, root_of
 from dynid.logs.readers import Table
 from dynid.logs.readers.ros import bag_files
@@ -167,10 +167,9 @@ def _from_messages(tables: Mapping[str, Table], robot: Robot | None) -> tuple[st
     """The proposal for bags of ROS messages, which say quantities, units and times themselves."""
     columns = [column for table in tables.values() for column in table.clocks if "/position/" in column]
     joints = tuple(dict.fromkeys(column.rsplit("/", 1)[1] for column in columns))
-    names = JointNames(robot.joint_names if robot else ())
-    place = {found[0]: joint for joint in joints if (found := names.find(words_of(joint))) is not None}
-    is_known = robot is not None and len(place) == robot.dof
-    ordered = tuple(place[j] for j in sorted(place)) if is_known else joints
+    place = dict(zip(named_joints(joints, robot), joints, strict=True)) if robot is not None else {}
+    is_known = robot is not None and place.keys() >= set(range(robot.dof))
+    ordered = tuple(place[j] for j in range(robot.dof)) if robot is not None and is_known else joints
     remark = "" if is_known else "  # check: put them into the order of the robot's joints"
     lines = ['profile = "joint_state"', *([f"joints = {_array(ordered)}{remark}"] if joints else [])]
     reason = "the joints' names" + ("" if ordered == joints[: len(ordered)] else "; the log has another order")

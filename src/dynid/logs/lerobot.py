@@ -33,10 +33,8 @@ FEATURES = {
     "reference": "action",
 }
 """Quantity -> the usual feature that holds it; what was commanded is called the reference."""
-_SI = {"position": "rad", "velocity": "rad/s", "effort": "N m"}
 GRIPPER = "the gripper is a percentage of its opening in LeRobot data sets, not an angle, and is left out"
 """What is said of a gripper's column."""
-_PER_SECOND = {"rad": "rad/s", "deg": "deg/s"}
 
 
 def is_lerobot(path: str | Path) -> bool:
@@ -82,7 +80,7 @@ def read_lerobot(
         )  # fmt: skip
     if "reference" in held and not _same_numbers(info["features"], held["position"], held["reference"]):
         del held["reference"]
-    units = {**_SI, "position": unit, "reference": unit, "velocity": _PER_SECOND.get(unit, "rad/s")}
+    units = {"position": unit, "reference": unit, "velocity": f"{unit}/s", "effort": "N m"}
     kept = columns_of_joints(info["features"])
     signals = {quantity: {"columns": kept.get(name, name), "unit": units[quantity]} for quantity, name in held.items()}
     chosen = read_channel_map({"time": {"column": "timestamp", "unit": "s"}, **signals})

@@ -359,27 +359,24 @@ def _header(
     The names are the line above the numbers with the right number of different fields that says most quantities, the
     lowest of several; a line of units may follow.
     """
-    fitting = []
+    fitting: dict[int, list[str]] = {}
     for number, line in reversed(list(enumerate(above, start=1))):
         fields = [name.strip("\"' ") for name in _fields(_COMMENT.sub("", line, count=1), delimiter)]
         fits = len(fields) == width and any(fields) and (width > 1 or "," not in line)
         if fits and max(map(len, fields)) <= LONGEST_NAME:
-            fitting.append((number, fields))
+            fitting[number] = fields
     if not fitting:
         return None
-    spelled = {number: [declared_unit(f"({field.strip('[]()')})")[1] for field in fields] for number, fields in fitting}
-    named = [
-        (number, fields)
-        for number, fields in fitting
-        if len(fitting) == 1 or not all(unit or not field for unit, field in zip(spelled[number], fields))
-    ] or fitting[-1:]
-    distinct = [(number, words) for number, words in named if len(set(words)) == width] or named[:1]
-    place, fields = max(distinct, key=lambda line: sum(quantity_in(words_of(word)) is not None for word in line[1]))
-    below = [number for number, _ in reversed(fitting) if number > place]
-    listed = next((spelled[number] for number in below if number not in dict(named)), None)
+    spelled = {line: [declared_unit(f"({field.strip('[]()')})")[1] for field in fitting[line]] for line in fitting}
+    of_units = {line for line in fitting if all(unit or not field for unit, field in zip(spelled[line], fitting[line]))}
+    named = [line for line in fitting if line not in of_units] or [min(fitting)]
+    distinct = [line for line in named if len(set(fitting[line])) == width] or named[:1]
+    place = max(distinct, key=lambda line: sum(quantity_in(words_of(word)) is not None for word in fitting[line]))
+    below = sorted(line for line in fitting if line > place)
+    listed = next((spelled[line] for line in below if line not in named), None)
     names: list[str] = []
-    for k, name in enumerate(fields):
+    for k, name in enumerate(fitting[place]):
         label = name or f"c{k + 1}"
         names.append(label if label not in names else f"{label}#{k + 1}")
-    corrupt = tuple(number for number in below if number in dict(named))
-    return tuple(names), tuple(listed or [declared_unit(name)[1] for name in fields]), corrupt
+    corrupt = tuple(line for line in below if line in named)
+    return tuple(names), tuple(listed or [declared_unit(name)[1] for name in fitting[place]]), corrupt
