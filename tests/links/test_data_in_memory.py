@@ -90,6 +90,8 @@ def test_lerobot_episodes_are_runs(version: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(run.q, LOG.q[rows], atol=1e-12)
         np.testing.assert_allclose(run.effort, LOG.effort[rows])
     assert len(read_lerobot(tmp_path, ROBOT, unit="deg", episodes=(1,))) == 1
+    (renamed, _) = read_lerobot(tmp_path, ROBOT, unit="deg", joints=ROBOT.joint_names)
+    np.testing.assert_allclose(renamed.q, LOG.q[halves[0]][:, order], atol=1e-12)
     with pytest.raises(dynid.DynidError, match=r"info\.json"):
         read_lerobot(tmp_path / "data", unit="deg")
 

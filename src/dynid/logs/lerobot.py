@@ -7,7 +7,7 @@ numbers are in Parquet files: one per episode (2.1), or several episodes in one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ def read_lerobot(
     unit: str,
     features: Mapping[str, str] = FEATURES,
     episodes: tuple[int, ...] | None = None,
+    joints: Sequence[str] = (),
 ) -> list[Recording]:
     """Read the episodes of a LeRobot data set.
 
@@ -59,6 +60,7 @@ def read_lerobot(
         features: Quantity (position, velocity, effort, reference) -> feature; features that the data set lacks, and an
             action of other numbers than the state, are left out.
         episodes: Numbers of the episodes to read; all by default.
+        joints: Names of the joints in the order of the columns; those of the data set by default.
 
     Raises:
         LogReadError: The folder is no such data set, or holds no numbers of the positions.
@@ -85,7 +87,7 @@ def read_lerobot(
     signals = {quantity: {"columns": kept.get(name, name), "unit": units[quantity]} for quantity, name in held.items()}
     chosen = read_channel_map({"time": {"column": "timestamp", "unit": "s"}, **signals})
     all_names = _names(info["features"][held["position"]])
-    names = tuple(name for name in all_names if not _is_gripper(name))
+    names = tuple(joints) or tuple(name for name in all_names if not _is_gripper(name))
     if robot is not None and len(names) < robot.dof == len(all_names):
         raise DataError(GRIPPER, path=root, remedy="Hold the gripper of the robot (--hold JOINT).")
     found = []

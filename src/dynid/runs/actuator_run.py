@@ -353,7 +353,8 @@ def _recordings(
     logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
 ) -> Iterator[tuple[str | Path, str, Recording]]:
     """Each log, its name and its recording; every episode of a LeRobot data set is one of its own."""
-    position = None if channel_map is None else read_channel_map(channel_map).signals.get("position")
+    chart = None if channel_map is None else read_channel_map(channel_map)
+    position = None if chart is None else chart.signals.get("position")
     for log in logs:
         name, root = Path(log).name, root_of(Path(log))
         if not is_lerobot(log):
@@ -362,10 +363,10 @@ def _recordings(
                 raise DataError(GRIPPER, path=log, remedy=f"Give the folder: {root}.")
             yield log, name, read_recording(log, robot, channel_map=channel_map)
             continue
-        if position is None or not position.unit:
+        if chart is None or position is None or not position.unit:
             remedy = "Give --map lerobot_rad or --map lerobot_deg."
             raise DataError("a LeRobot data set does not declare the unit of its positions", path=log, remedy=remedy)
-        for recording in read_lerobot(log, robot, unit=position.unit[0]):
+        for recording in read_lerobot(log, robot, unit=position.unit[0], joints=chart.joints):
             yield log, f"{name} {recording.source.rpartition(' episode ')[2]}", recording
 
 

@@ -20,10 +20,10 @@ MOST_JOINTS = 12
 
 
 def servo_table(found: ActuatorEstimate) -> Table:
-    """One row per entry: value, standard deviation, interval, and what is to be said about it."""
+    """One row per entry: value, standard deviation, interval, and what is to be said about it; shared ones first."""
     rows = []
     opened = {name: direction.at_least for direction in found.open_directions for name in direction.names}
-    for k, entry in enumerate(found.model.entries):
+    for k, entry in sorted(enumerate(found.model.entries), key=lambda item: -len(item[1].joints)):
         std, known = float(found.std[k]), bool(np.isfinite(found.std[k]))
         low, high = (float(x) if known else None for x in found.interval[k])
         remark = (
