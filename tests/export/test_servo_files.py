@@ -13,7 +13,7 @@ import pytest
 import dynid
 from dynid.actuators import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
-from dynid.export.servo_robot import FileNotes, notes_text, write_servo_mjcf, write_servo_urdf
+from dynid.export.servo_robot import ServoFile, notes_text, write_servo_mjcf, write_servo_urdf
 from dynid.robot.parts import JointLimits
 from support.planted_servos import chirp, planted
 from support.servo_logs import DATASETS, double_pendulum, go2_motion
@@ -159,10 +159,11 @@ def test_limits_hold_the_motion_where_zeros_move_it_beyond_them(source: str, tmp
 
 
 def test_the_text_says_what_is_missing() -> None:
-    files = (FileNotes("servos.xml", ("delay: send commands later by this time",)), FileNotes("a.json", refused="why"))
+    files = (ServoFile(Path("servos.xml"), ("delay: send commands later by this time",)),
+             ServoFile(Path("servos.urdf"), refused="why"))  # fmt: skip
     text = notes_text(files, ["DO NOT USE"])
     assert text.startswith("DO NOT USE\n")
-    assert "a.json\n  is not written: why" in text
+    assert "servos.urdf (URDF: damping and friction of joints)\n  is not written: why" in text
     assert "  - delay: send commands later" in text
 
 

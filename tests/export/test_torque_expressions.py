@@ -156,5 +156,3 @@ def test_what_cannot_be_written_is_refused_with_the_way_out() -> None:
     expressions = torque_expressions(dynid.robots.ddarm())
     with pytest.raises(ArgumentError, match="ZZR1"):
         expressions.coefficient(expressions.robot.joint_names[0], "XX1")
-    with pytest.raises(ArgumentError, match="name of a function"):
-        expressions.python("int main")

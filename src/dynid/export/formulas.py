@@ -203,10 +203,10 @@ class TorqueExpressions:
         ]
         return "\\begin{align*}\n" + " \\\\\n".join(torques) + "\n\\end{align*}\n"
 
-    def python(self, name: str = "joint_torques") -> str:
-        """A Python function ``name(q, dq, ddq, p)`` that returns a list; it needs ``math`` alone."""
+    def python(self) -> str:
+        """A Python function ``joint_torques(q, dq, ddq, p)`` that returns a list; it needs ``math`` alone."""
         printer = PolynomialPrinter(self.expansion, PYTHON)
-        lines = ["import math", "", "", f"def {_checked(name)}(q, dq, ddq, p):"]
+        lines = ["import math", "", "", "def joint_torques(q, dq, ddq, p):"]
         lines += [f'    """Joint torques of robot {c_comment(self.robot.name)}.', ""]
         lines += [
             *wrap(f"p: {', '.join(self.base.names)}.", WIDTH, initial_indent="    ", subsequent_indent="        "),
@@ -276,12 +276,6 @@ def _check_base(robot: Robot, base: BaseParameters) -> None:
         f"the base parameters do not determine all torques of robot '{robot.name}'",
         remedy="Give base parameters of this robot with all joints in motion, or none.",
     )
-
-
-def _checked(name: str) -> str:
-    if not (name.isascii() and name.isidentifier()):
-        raise ArgumentError(f"'{name}' cannot be the name of a function", remedy="Give letters, digits and _.")
-    return name
 
 
 def _latex_name(name: str) -> str:

@@ -28,10 +28,10 @@ from dynid.information import Information
 from dynid.links.identify import Identification
 from dynid.links.rich.models import Model
 from dynid.links.significance import PrunedRobot, PruningCost
-from dynid.links.validation import Validation, finite_or_none, training_error_in_band
+from dynid.links.validation import Validation, training_error_in_band
 from dynid.parameters.base import Method, base_parameters
 from dynid.parameters.base_set import BaseParameters
-from dynid.plain_data import from_plain, to_plain
+from dynid.plain_data import from_plain, json_values, to_plain
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -234,7 +234,7 @@ def data_facts(run: Experiment) -> dict[str, Any]:
         "recipe": list(run.processing_steps),
         "dropped": dict(run.dropped),
         "stretch_keys": list(run.stretch_keys),
-    } | ({} if run.temperature is None else {"temperature_degC": [finite_or_none(t) for t in run.temperature]})
+    } | ({} if run.temperature is None else {"temperature_degC": json_values(run.temperature)})
 
 
 def result_json(
@@ -252,52 +252,41 @@ def result_json(
         files: The robot files beside it, as `RobotFile.to_json` describes them.
     """
     estimate, base = fit.estimate, fit.base
-    stderr = [finite_or_none(value) for value in estimate.stderr]
-    error = [finite_or_none(value) for value in fit.training_error]
     types = _types()
-    return {
+    return dict(json_values({
         "schema": SCHEMA,
         "robot": fit.robot.name,
         "fingerprint": fit.robot.fingerprint,
-        "joint_names": list(fit.robot.joint_names),
+        "joint_names": fit.robot.joint_names,
         "method": estimate.method,
-        "condition": None if estimate.undetermined.any() else finite_or_none(estimate.condition),
+        "condition": None if estimate.undetermined.any() else estimate.condition,
         "findings": [
             {"code": finding.code, "severity": finding.severity, "text": finding.sentence}
             for finding in estimate.findings
         ],
-        "held_by_constraint": list(estimate.at_bound),
-        "training_error_percent": dict(zip([*fit.robot.joint_names, "all"], error, strict=True)),
-        "training_error_in_band_percent": finite_or_none(
-            training_error_in_band(fit)
-            if check is None or check.band_hz != fit.equations.band_hz
-            else check.training_error
-        ),
+        "held_by_constraint": estimate.at_bound,
+        "training_error_percent": dict(zip([*fit.robot.joint_names, "all"], fit.training_error, strict=True)),
+        "training_error_in_band_percent": training_error_in_band(fit)
+        if check is None or check.band_hz != fit.equations.band_hz
+        else check.training_error,
         "base_parameters": [
-            {
-                "name": name,
-                "value": value,
-                "std": error,
-                "unit": unit,
-                "expression": expression,
-                "determined": source != "open",
-                "source": source,
-            }
-            for name, value, error, unit, expression, source in zip(
+            dict(zip(("name", "value", "std", "unit", "expression", "determined", "source"), entry, strict=True))
+            for entry in zip(
                 estimate.names,
-                estimate.values.tolist(),
-                stderr,
+                estimate.values,
+                estimate.stderr,
                 estimate.units,
                 (*base.expressions, *(term.name for term in fit.terms)),
+                [source != "open" for source in estimate.sources],
                 estimate.sources,
                 strict=True,
             )
         ],
-        "standard_parameters": dict(zip(base.layout.names, fit.standard.tolist(), strict=True)),
+        "standard_parameters": dict(zip(base.layout.names, fit.standard, strict=True)),
         "plain": _model_part(fit.plain, types),
         "rich": _model_part(fit.rich, types),
-        "files": [dict(file) for file in files],
-        "prior_dominated": list(fit.prior_dominated),
+        "files": files,
+        "prior_dominated": fit.prior_dominated,
         "without_effect": base.unidentifiable,
         "significant": _significant_part(fit, cost),
         "selection": [] if fit.selection is None else fit.selection.to_json(),
@@ -308,12 +297,12 @@ def result_json(
         "terms": to_plain(fit.terms, types),
         "base": None if fit.chosen is None else fit.chosen.method.partition(",")[0],
         "estimate": to_plain(fit.in_columns.estimate, types),
-    }
+    }))  # fmt: skip
 
 
 def _model_part(model: Model, types: Sequence[type[Any]]) -> dict[str, Any]:
     """A model without its robot, as plain data."""
-    return {"parameters": model.theta.tolist(), "terms": to_plain(model.terms, types)}
+    return {"parameters": model.theta, "terms": to_plain(model.terms, types)}
 
 
 def _significant_part(fit: Identification, cost: PruningCost | None) -> dict[str, Any] | None:
@@ -321,17 +310,17 @@ def _significant_part(fit: Identification, cost: PruningCost | None) -> dict[str
     found = fit.significance
     if found is None:
         return None
-    refitted = dict(zip(found.kept, found.estimate.values.tolist(), strict=True))
+    refitted = dict(zip(found.kept, found.estimate.values, strict=True))
     pruned = replace(found.pruned, cost=cost)
     return {
         "threshold": f"{100 * found.threshold:g}%",
         "criterion": found.criterion,
         "parameters": [
             {"name": name, "contribution_percent": share, "significant": name in refitted, "value": refitted.get(name)}
-            for name, share in zip(found.every.names, found.contribution.tolist(), strict=True)
+            for name, share in zip(found.every.names, found.contribution, strict=True)
         ],
-        "training_error_percent": None if cost is None else list(cost.training_error),
-        "held_out_error_percent": None if cost is None or cost.held_out_error is None else list(cost.held_out_error),
+        "training_error_percent": None if cost is None else cost.training_error,
+        "held_out_error_percent": None if cost is None else cost.held_out_error,
         "pruned": to_plain(replace(pruned, robot=replace(pruned.robot, source=None)), _types()),
     }
 

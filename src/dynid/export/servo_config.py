@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dynid.actuators.drive_laws import MotorLaw
 from dynid.actuators.servo_identification import ActuatorEstimate
-from dynid.export.servo_robot import drive_gains, missing_in
+from dynid.export.servo_robot import ServoFile, drive_gains, missing_in
+from dynid.files import write_atomically
 
 
 def isaac_actuators(found: ActuatorEstimate) -> dict[str, Any]:
@@ -57,6 +60,13 @@ def isaac_actuators(found: ActuatorEstimate) -> dict[str, Any]:
         held += ["delay"] if np.ptp(table["delay"]) == 0.0 else []
     settings["missing"] = list(missing_in(found, tuple(held)))
     return settings
+
+
+def write_isaac_actuators(found: ActuatorEstimate, path: Path, *, force: bool = False) -> ServoFile:
+    """Write `isaac_actuators` as JSON."""
+    content = isaac_actuators(found)
+    write_atomically(path, json.dumps(content, indent=1) + "\n", force=force)
+    return ServoFile(path, tuple(content["missing"]))
 
 
 def _torque_speed_line(found: ActuatorEstimate) -> dict[str, Any] | None:

@@ -40,12 +40,12 @@ USE = {
 
 
 @dataclass(frozen=True, slots=True)
-class FileNotes:
-    """What is to be said of one file."""
+class ServoFile:
+    """A file for another program, and what is to be said of it."""
 
-    name: str
+    path: Path
     missing: tuple[str, ...] = ()
-    """Parameters that have no place in it, as ``kind: what to do``, and other remarks."""
+    """Parameters that have no place in the format, as ``kind: what to do``, and other remarks."""
     refused: str = ""
     """Why it was not written, and what to do; empty where it was."""
 
@@ -75,7 +75,7 @@ def widened_limits(found: ActuatorEstimate) -> dict[str, tuple[float, float]]:
     return wider
 
 
-def notes_text(files: Sequence[FileNotes], warnings: Sequence[str]) -> str:
+def notes_text(files: Sequence[ServoFile], warnings: Sequence[str]) -> str:
     """The text of ``not_in_the_files.txt``.
 
     Args:
@@ -85,7 +85,7 @@ def notes_text(files: Sequence[FileNotes], warnings: Sequence[str]) -> str:
     lines = [*warnings, *([""] if warnings else [])]
     lines += ["What the files of this folder cannot hold, and what to do about it. report.md has all values."]
     for file in files:
-        lines += ["", f"{file.name} ({USE[file.name]})" if file.name in USE else file.name]
+        lines += ["", f"{file.path.name} ({USE[file.path.name]})"]
         if file.refused:
             lines.append(f"  is not written: {file.refused}")
         elif not file.missing:
@@ -97,15 +97,6 @@ def notes_text(files: Sequence[FileNotes], warnings: Sequence[str]) -> str:
 STIFF_FRICTION = "0.002 1"
 """``solreffriction`` of a written joint: time constant [s] and damping ratio of MuJoCo's soft dry friction. Experiment:
 tests/export/test_servo_files.py; MuJoCo's own 0.02 s lets a joint creep within its friction."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServoFile:
-    """A written file, and what of the estimate it could not hold."""
-
-    path: Path
-    missing: tuple[str, ...]
-    """Parameters that have no place in the format, and what to do about each."""
 
 
 def servo_terms(found: ActuatorEstimate) -> Robot:

@@ -25,6 +25,7 @@ from dynid.links.log_errors import Comparison, LogError, name_logs, name_worst
 from dynid.links.log_reader import LogReader, common_cutoff
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
+from dynid.plain_data import json_values
 from dynid.processing.cutoff import noise_through
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth
@@ -240,23 +241,23 @@ class Validation:
         """The verdict and the errors of every joint, for notebooks."""
         return html_card(self.verdict, table=self.table())
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """The validation as values that JSON can hold."""
-        return {
+        return dict(json_values({
             "verdict": self.verdict,
             "passed": self.passed,
-            "relative_error_percent": finite_or_none(self.relative_error),
-            "plain_error_percent": finite_or_none(self.plain_error),
-            "prior_error_percent": finite_or_none(self.prior_error),
-            "training_error_percent": finite_or_none(self.training_error),
+            "relative_error_percent": self.relative_error,
+            "plain_error_percent": self.plain_error,
+            "prior_error_percent": self.prior_error,
+            "training_error_percent": self.training_error,
             "limit_percent": self.limit,
-            "doubts": list(self.doubts),
-            "by_kind_percent": {kind.name: finite_or_none(kind.error) for kind in self.by_kind},
-            "prior_by_kind_percent": {kind.name: finite_or_none(kind.prior_error) for kind in self.by_kind},
+            "doubts": self.doubts,
+            "by_kind_percent": {kind.name: kind.error for kind in self.by_kind},
+            "prior_by_kind_percent": {kind.name: kind.prior_error for kind in self.by_kind},
             "by_log": [
                 {
                     "log": log.name,
-                    "relative_error_percent": finite_or_none(log.error()),
+                    "relative_error_percent": log.error(),
                     "per_joint_percent": self._by_joint(log.per_joint),
                 }
                 for log in self.by_log
@@ -270,11 +271,11 @@ class Validation:
             "rms_residual": self._by_joint(self.rms),
             "lag_one_correlation": self._by_joint(self.whiteness),
             "joint_samples": self.samples,  # each joint counts for itself; data have samples in time
-        }
+        }))  # fmt: skip
 
-    def _by_joint(self, values: Floats) -> dict[str, float | None]:
-        """Joint -> value; None where nothing could be compared."""
-        return {name: finite_or_none(value) for name, value in zip(self.joint_names, values, strict=True)}
+    def _by_joint(self, values: Floats) -> dict[str, float]:
+        """Joint -> value; NaN where nothing could be compared."""
+        return dict(zip(self.joint_names, values, strict=True))
 
     def __str__(self) -> str:
         return self.summary()
@@ -304,11 +305,6 @@ def name_doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
             if finding.code in BIASING and finding.severity != "note"
         )
     )
-
-
-def finite_or_none(value: float) -> float | None:
-    """The number, or None where it is not finite, as JSON needs it."""
-    return float(value) if np.isfinite(value) else None
 
 
 def validate(

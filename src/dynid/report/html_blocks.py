@@ -11,7 +11,7 @@ from textwrap import indent
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
@@ -96,9 +96,8 @@ class Plot(Struct, frozen=True, tag=True):
         ``half`` is the half width of a band around the first curve.
         """
         numbers, shown = subtract_start(x, x_label)
-        lines = [Curve(name, pack(y), name in dashed) for name, y in curves]
-        if half is not None:
-            lines[0] = Curve(lines[0].label, lines[0].y, lines[0].dashed, pack(half))
+        bands = ["" if half is None else pack(half), *[""] * len(curves)]
+        lines = (Curve(name, pack(y), name in dashed, band) for (name, y), band in zip(curves, bands, strict=False))
         return cls(label, shown, y_label, pack(numbers), tuple(lines), small)
 
 
@@ -177,8 +176,7 @@ def block_html(block: Block) -> str:
         case Table():
             return _rows_html(block)
         case Plot():
-            curves = [{"label": c.label, "y": c.y, "dashed": c.dashed, "half": c.half} for c in block.curves]
-            data = {"x": block.x, "xlabel": block.x_label, "ylabel": block.y_label, "lines": curves}
+            data = {"x": block.x, "xlabel": block.x_label, "ylabel": block.y_label, "lines": to_builtins(block.curves)}
             return _widget("lines", block.label, data, 170 if block.small else 230)
         case Player(label, data):
             return _widget("robot", label, data, 380)

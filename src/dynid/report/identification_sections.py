@@ -68,7 +68,8 @@ def verdict_chapter(
         impossible: [name for name in estimate.at_bound if name not in estimate.given_bounds],
         "Held at a bound that was given": estimate.given_bounds,
     }
-    noise = _noise(fit, check)
+    known = None if check is None else check.noise_percent  # share of noise in the power of each residual
+    noise = np.zeros(fit.robot.dof) if known is None else np.asarray(known)
     found = [*_judgements(fit, check, held_out, files, noise), *findings, *estimate.findings]
     judged = [file for file in files if file.error is not None]
     errors = ", ".join(f"{file.format} {file.error:.2f} %" for file in judged)
@@ -85,12 +86,6 @@ def verdict_chapter(
         Text(INTRODUCTION, "hint"),
     )
     return Chapter("Verdict", blocks)
-
-
-def _noise(fit: Identification, check: Validation | None) -> Floats:
-    """(n,) share of noise in the power of each joint's residual [%]."""
-    unknown = check is None or check.noise_percent is None
-    return np.zeros(fit.robot.dof) if unknown else np.asarray(check.noise_percent)  # type: ignore[union-attr]
 
 
 def _judgements(
@@ -178,11 +173,8 @@ def _joint_errors(check: Validation, held_out: Sequence[Experiment], noise: Floa
             "residual comes from errors of the model."
         )
     title = Heading("Comparison with the prior model")
-    blocks: list[Block] = [title, Text(note, "hint"), Table(header, tuple(rows))]
-    if len(check.by_log) < 2:
-        return blocks
-    table = check.log_table()
-    return [*blocks, Heading("Held-out logs"), table]
+    by_log: list[Block] = [Heading("Held-out logs"), check.log_table()] if len(check.by_log) > 1 else []
+    return [title, Text(note, "hint"), Table(header, tuple(rows)), *by_log]
 
 
 def refusal_chapter(error: DynidError, findings: Sequence[Finding], commands: NextCommands) -> Chapter:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.errors import ArgumentError, ExportError
-from dynid.export.controller_files import payload_dialogs
+from dynid.errors import ArgumentError
+from dynid.export.controller_files import PayloadDialog, payload_dialogs
 from dynid.load.load import NAMES, UNITS
 from dynid.load.load_study import LoadStudy
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Text
@@ -27,6 +27,14 @@ def flange_pose(robot: Robot, frame: str, flange: str) -> Floats:
             f"link '{flange}' moves relative to '{frame}', which carries the load", remedy="Name the flange of the arm."
         )
     return np.asarray(np.linalg.solve(T_body_flange, T_body_frame))
+
+
+def dialogs_of(study: LoadStudy, flange: str | None) -> tuple[PayloadDialog, ...]:
+    """The values for the payload dialogs of controllers; none of a doubtful load."""
+    if study.verdict == "doubtful":
+        return ()
+    pose = None if flange is None else flange_pose(study.robot, study.load.frame, flange)
+    return payload_dialogs(study.load, T_flange_frame=pose)
 
 
 def frame_hint(study: LoadStudy, flange: str | None) -> str:
@@ -72,13 +80,9 @@ def load_chapter(study: LoadStudy, flange: str | None = None) -> Chapter:
 
 def _dialogs(study: LoadStudy, flange: str | None) -> list[Block]:
     """Values to enter, unless the load is doubtful."""
-    if study.verdict == "doubtful" or not np.isfinite(study.load.mass):
+    dialogs = dialogs_of(study, flange)
+    if not dialogs:
         return []
-    try:
-        pose = None if flange is None else flange_pose(study.robot, study.load.frame, flange)
-        dialogs = payload_dialogs(study.load, T_flange_frame=pose)
-    except ExportError as error:
-        return [Text(str(error), "hint")]
     blocks: list[Block] = [Heading("Values for the robot controller"), Text(frame_hint(study, flange), "hint")]
     for dialog in dialogs:
         blocks += [Text(dialog.controller), Code(dialog.text), Bullets(tuple(("", note) for note in dialog.notes))]

@@ -66,7 +66,7 @@ def identification_page(
     drawn = (*held, *used)[0]
     torques = joint_torques(fit, drawn)
     friction = joint_friction(fit, held if not any(run.samples for run in used) else None)
-    others, settings = _without_settings(extra)
+    settings = [chapter for chapter in extra if chapter.kind == SETTINGS]
     bars = [] if check is None else [error_bars(check)]
     chapters = [
         torques_chapter(torques, [*bars, widest_poses(fit.identified, drawn.q)], seen=not held),
@@ -76,7 +76,7 @@ def identification_page(
         friction_chapter(friction),
         parameters_chapter(fit),
         excitation_chapter(fit, used),
-        *others,
+        *(chapter for chapter in extra if chapter.kind != SETTINGS),
         play_motion(fit.identified, drawn.time, drawn.q),
         provenance_chapter(fit, [data_facts(run) for run in used] if data is None else data),
         *settings,
@@ -84,24 +84,17 @@ def identification_page(
     return Page.of(f"{fit.robot.name}: identified dynamics", chapters)
 
 
-def _without_settings(extra: Sequence[Chapter]) -> tuple[list[Chapter], list[Chapter]]:
-    """The other chapters, and those that say how the page was made."""
-    settings = [chapter for chapter in extra if chapter.kind == SETTINGS]
-    return [chapter for chapter in extra if chapter.kind != SETTINGS], settings
-
-
-def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], extra: Sequence[Chapter] = ()) -> Page:
+def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
     """Make the page of an identification that refused a log: why, and everything that was found.
 
     Args:
         robot: The robot.
         error: Why nothing was identified.
         findings: What the gate found in the logs.
-        extra: Further chapters; the command of the settings gives the commands to run next.
+        settings: The chapter about the settings, whose command gives the commands to run next.
     """
-    settings = _without_settings(extra)[1]
-    commands = NextCommands.of(settings[0]) if settings else NextCommands()
-    return Page.of(f"{robot.name}: nothing was identified", [refusal_chapter(error, findings, commands), *extra])
+    chapters = [refusal_chapter(error, findings, NextCommands.of(settings[0])), *settings]
+    return Page.of(f"{robot.name}: nothing was identified", chapters)
 
 
 def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Chapter] = (), flange: str | None = None) -> Page:

@@ -5,7 +5,6 @@ This is what ``dynid actuate`` does, and ``dynid validate`` with a folder that i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +25,8 @@ from dynid.checks import as_number
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.signals import check_clock, check_limits
 from dynid.errors import ArgumentError, DataError, DynidError, ExportError
-from dynid.export.servo_config import isaac_actuators
-from dynid.export.servo_robot import FileNotes, ServoFile, notes_text, write_servo_mjcf, write_servo_urdf
+from dynid.export.servo_config import write_isaac_actuators
+from dynid.export.servo_robot import ServoFile, notes_text, write_servo_mjcf, write_servo_urdf
 from dynid.files.small_files import read_json
 from dynid.findings import Finding
 from dynid.links.given_data import check_copies
@@ -36,14 +35,14 @@ from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import GRIPPER, columns_of_joints, is_lerobot, read_info, read_lerobot, root_of
 from dynid.logs.reading import log_digest, read_recording
 from dynid.logs.recording import Recording
-from dynid.plain_data import from_plain, json_values, to_plain
+from dynid.plain_data import from_plain, to_plain
 from dynid.report.html_blocks import Bullets, Text
 from dynid.report.page import Chapter, Page
-from dynid.report.sections.servo_sections import servo_page
+from dynid.report.sections.servo_sections import list_remarks, servo_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
-from dynid.runs.protocol import Desk, Task, pick
+from dynid.runs.protocol import Desk, Task, pick, refuse_used
 from dynid.runs.run_folder import RunFolder, read_run
 from dynid.tables import Table
 from dynid.terms.coupling import Coupling
@@ -80,7 +79,7 @@ class ActuatorRun:
             "followers": to_plain(found.followers, ()),
             "parameters": [
                 pick(e, "name", "kind", "unit", "lower", "upper")
-                | {"joints": [names[j] for j in e.joints], "value": float(value), "std": json_values(std),
+                | {"joints": [names[j] for j in e.joints], "value": value, "std": std,
                    "at_bound": e.name in found.at_bound}
                 for e, value, std in zip(found.model.entries, found.values, found.std, strict=True)
             ],
@@ -187,9 +186,7 @@ class ValidateServos(Task[ServoCheck]):
         folder = Path(self.result) if Path(self.result).is_dir() else Path(self.result).parent
         used = {entry["sha256"]: entry["path"] for entry in read_run(folder)["inputs"]}
         for log in self.logs:
-            if (digest := log_digest(log)) in used:
-                reason = f"{log} was used for the identification, as {used[digest]}"
-                raise ArgumentError(reason, remedy="Give a log that it has not seen.")
+            refuse_used(log, log_digest(log), used)
 
     def compute(self, desk: Desk) -> ServoCheck:
         model, followers = _read_servos(Path(self.result))
@@ -201,7 +198,7 @@ class ValidateServos(Task[ServoCheck]):
         return ServoCheck(model=model, errors=errors, findings=findings, scope=scope_of(motions, model.unit))
 
     def page(self, result: ServoCheck, settings: Sequence[Chapter]) -> Page:
-        remarks = Bullets(tuple((f.severity.capitalize(), f"{f.where}: {f.sentence}") for f in result.findings))
+        remarks = Bullets(list_remarks(result.findings))
         chapter = Chapter("Servos on other logs", (Text(f"{result.verdict}. {result.scope}"), result.table(), remarks))
         return Page.of(f"{result.model.robot.name}: servos on other logs", [chapter, *settings])
 
@@ -285,11 +282,12 @@ class IdentifyServos(Task[ActuatorRun]):
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
         written, stated = [], _with_gains(result.found, result.motions)
-        for name in (*ROBOT_FILES, ISAAC_FILE):
+        for name, write in ROBOT_FILES.items():
+            path = folder.path / name
             try:
-                written.append(FileNotes(name, _write_file(folder, name, stated)))
+                written.append(write(stated, path, force=True))
             except ExportError as error:  # the format cannot hold the law
-                written.append(FileNotes(name, refused=f"{error.reason}. {error.remedy}"))
+                written.append(ServoFile(path, refused=f"{error.reason}. {error.remedy}"))
         notes = notes_text(written, [] if result.found.is_usable else [result.verdict])
         folder.write("not_in_the_files.txt", notes)
         return result
@@ -408,14 +406,6 @@ def _with_gains(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> 
     return replace(found, model=replace(found.model, law=replace(law, **taken)))
 
 
-ROBOT_FILES: Mapping[str, Callable[..., ServoFile]] = {"servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf}
-ISAAC_FILE = "isaac_actuators.json"
-
-
-def _write_file(run: RunFolder, name: str, found: ActuatorEstimate) -> tuple[str, ...]:
-    """Write the servos for a simulator; returns what the file cannot hold."""
-    if name in ROBOT_FILES:
-        return ROBOT_FILES[name](found, run.path / name, force=True).missing
-    content = isaac_actuators(found)
-    run.write(name, json.dumps(content, indent=1) + "\n")
-    return tuple(content["missing"])
+ROBOT_FILES: Mapping[str, Callable[..., ServoFile]] = {
+    "servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf, "isaac_actuators.json": write_isaac_actuators,
+}  # fmt: skip

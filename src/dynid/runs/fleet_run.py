@@ -14,7 +14,6 @@ from dynid.fleet.fleet import Fleet, FleetData, identify_fleet
 from dynid.fleet.history import Window
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
-from dynid.plain_data import json_values
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.model import Robot
@@ -105,11 +104,11 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
 
 
 def _temperature(window: Window) -> dict[str, Any]:
-    return {} if window.temperature is None else {"temperature_degC": json_values(window.temperature)}
+    return {} if window.temperature is None else {"temperature_degC": window.temperature}
 
 
 def _entries(names: Sequence[str], units: Sequence[str], values: Floats, std: Floats) -> list[dict[str, Any]]:
     return [
-        {"name": name, "unit": unit, "value": float(value), "std": json_values(deviation)}
+        {"name": name, "unit": unit, "value": value, "std": deviation}
         for name, unit, value, deviation in zip(names, units, values, std, strict=True)
     ]

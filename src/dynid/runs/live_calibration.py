@@ -156,7 +156,7 @@ def open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[st
     if not is_run(folder):
         raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
     past = PastRun.read(folder)
-    logs, recipe = past.option("logs") or [], replace(past.recipe, gate=False)
+    logs, recipe = past.options.get("logs") or [], replace(past.recipe, gate=False)
     if not logs:
         raise ArgumentError("the logs of the result are not there", path=folder, remedy=remedy)
     cutoff = common_cutoff(past.saved)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from dynid.errors import ArgumentError
-from dynid.export.controller_files import payload_dialogs
 from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
 from dynid.links.given_data import check_copies
@@ -26,7 +25,7 @@ from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing, check_delay
-from dynid.report.load_sections import flange_pose, frame_hint
+from dynid.report.load_sections import dialogs_of, frame_hint
 from dynid.report.page import Chapter, Page
 from dynid.report.report import load_page
 from dynid.robot.formats.urdf import write_urdf
@@ -190,8 +189,19 @@ class IdentifyLoad(Task[LoadRun]):
                            notice=desk.tell, progress=desk.progress, needs_torques=recipe.sensor is None,
                            check=recipe.check)  # fmt: skip
         held, empty = reader.experiments(self.logs), reader.experiments(self.unloaded)
-        study, sensing = _study(recipe, robot, model, held, empty, (gripper, objects), desk.tell)
-        lines = (*_proposed_settings(study.proposals, sensing), *_dialogs(study, recipe, robot))
+        if recipe.sensor is None:
+            load = identify_payload(model, loaded=held, unloaded=empty or None, link=recipe.link,
+                                    arm=recipe.arm_knowledge(), tare=gripper)  # fmt: skip
+            study, sensing = LoadStudy(robot=model, load=load, library=objects), Sensing()
+        else:
+            sensing = recipe.sensing(robot, held, desk.tell)
+            settings: dict[str, Any] = {"sensor_frame": recipe.sensor, "sensing": sensing, "form": recipe.form}
+            proposals = check_wrench(robot, held, **settings)
+            load = identify_load(robot, held, tare=gripper, **settings)
+            study = LoadStudy(robot=robot, load=load, proposals=proposals, library=objects)
+        dialogs = dialogs_of(study, recipe.flange)
+        lines = (*_proposed_settings(study.proposals, sensing),
+                 *([frame_hint(study, recipe.flange)] if dialogs else []), *map(str, dialogs))  # fmt: skip
         text = "\n".join([str(study), *lines])
         logs = {file_digest(log): Path(log).name for log in self.logs}
         return LoadRun(study=study, text=text, dialogs=lines, logs=logs, held=held[0])
@@ -206,37 +216,6 @@ class IdentifyLoad(Task[LoadRun]):
 
     def page(self, result: LoadRun, settings: Sequence[Chapter]) -> Page:
         return load_page(result.study, result.held, settings, self.recipe.flange)
-
-
-def _study(
-    recipe: LoadRecipe,
-    robot: Robot,
-    model: Robot,
-    held: Sequence[Experiment],
-    empty: Sequence[Experiment],
-    known: tuple[Load | None, Sequence[Any]],
-    notice: Notice,
-) -> tuple[LoadStudy, Sensing]:
-    """The load by the sensor, or by the joint torques."""
-    gripper, objects = known
-    if recipe.sensor is None:
-        runs: dict[str, Any] = {"loaded": held, "unloaded": empty or None}
-        load = identify_payload(model, **runs, link=recipe.link, arm=recipe.arm_knowledge(), tare=gripper)
-        return LoadStudy(robot=model, load=load, library=objects), Sensing()
-    sensing = recipe.sensing(robot, held, notice)
-    settings: dict[str, Any] = {"sensor_frame": recipe.sensor, "sensing": sensing, "form": recipe.form}
-    proposals = check_wrench(robot, held, **settings)
-    load = identify_load(robot, held, tare=gripper, **settings)
-    return LoadStudy(robot=robot, load=load, proposals=proposals, library=objects), sensing
-
-
-def _dialogs(study: LoadStudy, recipe: LoadRecipe, robot: Robot) -> list[str]:
-    """Write the values for the payload dialogs of controllers; nothing for a doubtful load."""
-    if study.verdict == "doubtful":
-        return []
-    pose = None if recipe.flange is None else flange_pose(robot, study.load.frame, recipe.flange)
-    dialogs = payload_dialogs(study.load, T_flange_frame=pose)
-    return [frame_hint(study, recipe.flange), *(str(dialog) for dialog in dialogs)]
 
 
 def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[str]:

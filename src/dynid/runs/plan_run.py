@@ -197,12 +197,8 @@ def _prepare(task: DesignMotion, notice: Notice) -> tuple[Robot, MotionLimits]:
         check_point_limits(limits)
         check_count(model, recipe.points)
     else:
-        check_rate(_family(model, recipe), recipe.rate)
+        check_rate(FourierTrajectory.still(model.dof, period_s=recipe.period_s, harmonics=HARMONICS), recipe.rate)
     return model, limits
-
-
-def _family(robot: Robot, recipe: PlanRecipe) -> FourierTrajectory:
-    return FourierTrajectory.still(robot.dof, period_s=recipe.period_s, harmonics=HARMONICS)
 
 
 def _design_series(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> Excitation:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from dynid.errors import DataError
+from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice, Progress, log_finding
 from dynid.plain_data import json_values
@@ -27,7 +27,7 @@ class Outcome(Protocol):
         """Exit code of the command: 0, or 1 where the verdict failed."""
 
     def to_json(self) -> dict[str, Any]:
-        """All results as values that JSON can hold."""
+        """All results as values that `json_values` turns into JSON."""
 
 
 Result = TypeVar("Result", bound=Outcome)
@@ -94,8 +94,15 @@ class Task(ABC, Generic[Result]):
 
 
 def pick(item: object, *names: str) -> dict[str, Any]:
-    """Fields of a value as JSON holds them."""
-    return {name: json_values(getattr(item, name)) for name in names}
+    """Fields of a value."""
+    return {name: getattr(item, name) for name in names}
+
+
+def refuse_used(log: str | Path, digest: str, used: Mapping[str, str]) -> None:
+    """Refuse a log whose digest is among those (digest -> name) that a result was identified from."""
+    if digest in used:
+        reason = f"{log} was used for the identification, as {used[digest]}"
+        raise ArgumentError(reason, remedy="Give a log that it has not seen.")
 
 
 def run(
@@ -150,7 +157,7 @@ def run(
             raise
         result = task.write(folder, result)
         if not (folder.path / task.files[0]).exists():
-            folder.write(task.files[0], json.dumps(result.to_json(), indent=1) + "\n")
+            folder.write(task.files[0], json.dumps(json_values(result.to_json()), indent=1) + "\n")
         if isinstance(recipe, TomlSettings):
             folder.write("recipe.toml", recipe.to_toml())
         if page := task.page(result, [folder.settings()]):

@@ -24,7 +24,7 @@ from dynid.report.page import Chapter, Page
 from dynid.report.report import identification_page
 from dynid.robot.model import Robot
 from dynid.runs.actuator_run import ValidateServos, is_servo_run
-from dynid.runs.protocol import Desk, Task
+from dynid.runs.protocol import Desk, Task, refuse_used
 from dynid.runs.run_folder import read_run
 
 USED_SETTINGS = (
@@ -51,7 +51,7 @@ class ValidationRun:
 
     def to_json(self) -> dict[str, Any]:
         """Contents of ``validation.json``."""
-        return dict(self.verdict.to_json())
+        return self.verdict.to_json()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class Validate(Task[ValidationRun]):
         check_copies(self.logs)
         used = _logs_of(read_result(self.result))
         for log in self.logs:
-            _check_unseen(log, log_digest(log), used)
+            refuse_used(log, log_digest(log), used)
         check_part(self.rows, self.time)
 
     def compute(self, desk: Desk) -> ValidationRun:
@@ -101,7 +101,7 @@ class Validate(Task[ValidationRun]):
         runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved))
         for log, experiment in zip(self.logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
-            _check_unseen(log, experiment.sha256, _logs_of(saved))
+            refuse_used(log, experiment.sha256, _logs_of(saved))
         verdict = judge(fit, runs, desk, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=self.trim_s)
         if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:  # a result holds no samples
             verdict = replace(verdict, training_error=saved.training_error_in_band)
@@ -161,19 +161,14 @@ class PastRun:
         digests = {entry["path"]: entry["sha256"] for entry in facts["inputs"]}
         return cls(read_result(folder), facts["options"], Recipe.read(folder / "recipe.toml"), digests)
 
-    def option(self, name: str) -> Any:
-        """An option of the run; None where it was not given."""
-        value = self.options.get(name)
-        return None if value == "none" else value
-
     def reader(self, robot: Robot, recipe: Recipe, paths: Iterable[str]) -> LogReader:
         """What reads logs of the run as it did, but for the recipe.
 
         Raises:
             DataError: One of the paths, or the channel map, is gone or has changed.
         """
-        channel_map, rows, time = (self.option(name) for name in ("channel_map", "rows", "time"))
-        for path in (*paths, channel_map):
+        channel_map, rows, time = (self.options.get(name) for name in ("channel_map", "rows", "time"))
+        for path in filter(None, (*paths, channel_map)):
             if path in self.digests and (not Path(path).exists() or file_digest(path) != self.digests[path]):
                 raise DataError("the file is gone, or has changed since the run", path=path)
         return LogReader(robot=robot, recipe=recipe, channel_map=channel_map, rows=rows, time=time)
@@ -260,17 +255,3 @@ def common_cutoff(saved: SavedResult) -> float | None:
     """The cutoff of all logs that a result was identified from [Hz]; None where they have none, or several."""
     found = {facts.get("cutoff_hz") for facts in saved.content["data"]}
     return found.pop() if len(found) == 1 else None
-
-
-def _check_unseen(log: str | Path, digest: str, used: Mapping[str, str]) -> None:
-    """Refuse a log that the result was identified from.
-
-    Args:
-        log: The log.
-        digest: Its digest.
-        used: Digest -> name of every log that the result was identified from.
-    """
-    if digest in used:
-        raise ArgumentError(
-            f"{log} was used for the identification, as {used[digest]}", remedy="Give a log that it has not seen."
-        )

@@ -50,14 +50,18 @@ def _values(found: ActuatorEstimate, findings: Sequence[Finding]) -> Chapter:
         ("parameters", f"{len(found.values)}"),
         ("of these left open", f"{len({name for direction in found.open_directions for name in direction.names})}"),
     )
-    remarks = [(finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in findings]
-    remarks += [("Next", step) for step in next_steps(found)]
+    remarks = [*list_remarks(findings), *(("Next", step) for step in next_steps(found))]
     kinds = dict.fromkeys(entry.kind for entry in found.model.entries)
     meaning = "; ".join(f"{kind}: {KINDS[kind].meaning}" for kind in kinds)
     wrong = [f for f in found.findings if f.severity == "error" or f.code == "not-converged"]
     items = tuple((f.severity, f.code, f"Do not use these values. {f.where}: {f.sentence}", "") for f in wrong)
     blocks = (Cards(cards), Bullets(tuple(remarks)), servo_table(found), Text(f"{meaning}.", "hint"))
     return Chapter("Servos", (Notices(items), *blocks) if items else blocks)
+
+
+def list_remarks(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    """Findings as items of a list."""
+    return tuple((finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in findings)
 
 
 def next_steps(found: ActuatorEstimate) -> list[str]:
@@ -124,11 +128,10 @@ def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[st
 
 def servo_page(
     found: ActuatorEstimate,
-    shown: Sequence[CommandedMotion] = (),
-    extra: Sequence[Chapter] = (),
-    findings: Sequence[Finding] | None = None,
+    shown: Sequence[CommandedMotion],
+    extra: Sequence[Chapter],
+    findings: Sequence[Finding],
 ) -> Page:
     """The page of identified servos."""
-    shown_findings = found.findings if findings is None else findings
-    chapters = [_values(found, shown_findings), _motions(found, shown), *extra]
+    chapters = [_values(found, findings), _motions(found, shown), *extra]
     return Page.of(f"{found.model.robot.name}: identified servos", chapters)
