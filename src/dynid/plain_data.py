@@ -71,6 +71,11 @@ def from_plain(value: Any, types: Iterable[type[Any]], place: str = "") -> Any:
     return _restore(value, {kind.__name__: kind for kind in types}, place)
 
 
+def pick(item: object, *names: str) -> dict[str, Any]:
+    """Some fields of a value."""
+    return {name: getattr(item, name) for name in names}
+
+
 def json_values(value: Any) -> Any:
     """Numbers, text, arrays, mappings and sequences as any program reads them; None where a number is not finite."""
     if isinstance(value, np.ndarray | np.generic):

@@ -97,18 +97,16 @@ def _request(given: Mapping[str, Any]) -> RunRequest | None:
     if given["out"] is None:
         return None
     ctx = click.get_current_context()
-    verb, chosen = (
-        str(ctx.info_name),
-        [(p, ctx.params[str(p.name)]) for p in ctx.command.params if p.name in ctx.params],
-    )
-    values = [(p, value) for p, value in chosen if p.name not in NOT_SETTINGS]
+    values = [
+        (p, ctx.params[p.name]) for p in ctx.command.params if p.name in ctx.params and p.name not in NOT_SETTINGS
+    ]
     flags = [f"--{name.replace('_', '-')}" for name in ("no_snap", "allow_unphysical") if is_given(name)]
     robot = [Path(given["robot"]).absolute()] if "robot" in given and Path(given["robot"]).exists() else []
     recipe = [Path(given["recipe_file"]).absolute()] if given.get("recipe_file") else []
     return RunRequest(
         path=given["out"],
         force=given["force"],
-        command=shlex.join(["dynid", verb, *_arguments(values, str), "--out", str(given["out"])]),
+        command=shlex.join(["dynid", str(ctx.info_name), *_arguments(values, str), "--out", str(given["out"])]),
         arguments=[*flags, *_arguments(values, _absolute)],
         options={name: given[name] for name in ("robot", "hold", "gravity") if name in given},
         inputs=[*robot, *recipe],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dynid import errors
 from dynid.cli.screen import echo, print_json, show_finding, write_no_more
+from dynid.plain_data import pick
 
 if TYPE_CHECKING:
     from dynid.links.identify import Identification
@@ -184,8 +185,7 @@ def _alarms(fit: Identification, guard: LiveWatch, stream: _Stream, cutoff_hz: f
 
 def _print_alarm(alarm: Alarm, as_json: bool) -> None:
     if as_json:
-        print_json({"time_s": alarm.time_s, "joint": alarm.joint, "joints": list(alarm.joints),
-                         "kind": alarm.kind, "torque": alarm.torque}, indent=None)  # fmt: skip
+        print_json(pick(alarm, "time_s", "joint", "joints", "kind", "torque"), indent=None)
     else:
         what = "a step of " if alarm.kind == "contact" else ""
         echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {what}{alarm.torque:.3g} N m or N so far")

@@ -31,7 +31,7 @@ from dynid.links.significance import PrunedRobot, PruningCost
 from dynid.links.validation import Validation, training_error_in_band
 from dynid.parameters.base import Method, base_parameters
 from dynid.parameters.base_set import BaseParameters
-from dynid.plain_data import from_plain, json_values, to_plain
+from dynid.plain_data import from_plain, json_values, pick, to_plain
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -225,16 +225,14 @@ def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Exper
 
 def data_facts(run: Experiment) -> dict[str, Any]:
     """Collect the source and the processing of an experiment as plain data."""
-    return {
-        "source": run.source,
-        "sha256": run.sha256,
-        "samples": run.samples,
-        "rate_hz": run.rate_hz,
-        "cutoff_hz": None if run.derivation is None else run.derivation.smoothing.cutoff_hz,
-        "recipe": list(run.processing_steps),
-        "dropped": dict(run.dropped),
-        "stretch_keys": list(run.stretch_keys),
-    } | ({} if run.temperature is None else {"temperature_degC": json_values(run.temperature)})
+    return (
+        pick(run, "source", "sha256", "samples", "rate_hz", "dropped", "stretch_keys")
+        | {
+            "cutoff_hz": None if run.derivation is None else run.derivation.smoothing.cutoff_hz,
+            "recipe": run.processing_steps,
+        }
+        | ({} if run.temperature is None else {"temperature_degC": run.temperature})
+    )
 
 
 def result_json(
@@ -261,8 +259,7 @@ def result_json(
         "method": estimate.method,
         "condition": None if estimate.undetermined.any() else estimate.condition,
         "findings": [
-            {"code": finding.code, "severity": finding.severity, "text": finding.sentence}
-            for finding in estimate.findings
+            pick(finding, "code", "severity") | {"text": finding.sentence} for finding in estimate.findings
         ],
         "held_by_constraint": estimate.at_bound,
         "training_error_percent": dict(zip([*fit.robot.joint_names, "all"], fit.training_error, strict=True)),

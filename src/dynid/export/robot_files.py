@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,18 +31,13 @@ NEAR = 1.1
 """Ratio of a file's error to the judged one up to which they count as equal (convention: 10 %)."""
 
 
-def _write_urdf(robot: Robot, path: Path, *, force: bool) -> None:
-    write_urdf(robot, path, force=force, allow_unphysical=True)  # an estimate may be unphysical
-
-
-def _read_urdf(path: Path, robot: Robot) -> Robot:
-    return read_urdf(path, gravity=robot.gravity, hold={j.name: 0.0 for j in robot.joints if not j.moves})
+def _held(robot: Robot) -> dict[str, float]:
+    return {joint.name: 0.0 for joint in robot.joints if not joint.moves}
 
 
 def _read_mjcf(path: Path, robot: Robot) -> Robot:
     # only a file that keeps the text of its source has joints that are held
-    is_update = robot.source is not None and robot.source.format == "mjcf"
-    return read_mjcf(path, hold={j.name: 0.0 for j in robot.joints if not j.moves} if is_update else {})
+    return read_mjcf(path, hold=_held(robot) if robot.source is not None and robot.source.format == "mjcf" else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +55,8 @@ FORMATS: Mapping[str, _Format] = {
         ".urdf",
         lambda _, placed: placed.term.urdf_attribute is not None or isinstance(placed.term, RotorInertia),
         False,
-        _write_urdf,
-        _read_urdf,
+        partial(write_urdf, allow_unphysical=True),  # an estimate may be unphysical
+        lambda path, robot: read_urdf(path, gravity=robot.gravity, hold=_held(robot)),
     ),
     "MJCF": _Format(
         ".xml",

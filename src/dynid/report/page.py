@@ -71,7 +71,7 @@ class Page(Struct, frozen=True):
 
     def to_json(self) -> str:
         """Return everything as JSON, to be shown again later; arrays are base64 of little-endian float32."""
-        plain = msgspec.to_builtins(self, enc_hook=_plain_number)
+        plain = msgspec.to_builtins(self, enc_hook=lambda number: number.item())
         return msgspec.json.encode(_encodable(plain)).decode() + "\n"
 
     @classmethod
@@ -112,10 +112,6 @@ class Page(Struct, frozen=True):
                 remedy="Use the extension .html, .md or .json.",
             )
         return write_atomically(path, forms[path.suffix.lower()](), force=force)
-
-
-def _plain_number(value: Any) -> Any:
-    return value.item()  # of NumPy
 
 
 def _encodable(value: Any) -> Any:

@@ -35,14 +35,14 @@ from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import GRIPPER, columns_of_joints, is_lerobot, read_info, read_lerobot, root_of
 from dynid.logs.reading import log_digest, read_recording
 from dynid.logs.recording import Recording
-from dynid.plain_data import from_plain, to_plain
+from dynid.plain_data import from_plain, pick, to_plain
 from dynid.report.html_blocks import Bullets, Text
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.servo_sections import list_remarks, servo_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
-from dynid.runs.protocol import Desk, Task, pick, refuse_used
+from dynid.runs.protocol import Desk, Task, refuse_used
 from dynid.runs.run_folder import RunFolder, read_run
 from dynid.tables import Table
 from dynid.terms.coupling import Coupling
@@ -62,8 +62,6 @@ class ActuatorRun:
     """The motions of the fit."""
     judged: str
     """The motions that the model was judged by, in words."""
-    shown: Sequence[CommandedMotion]
-    """Stretches that the report draws."""
     tried: Sequence[CommandedMotion]
     """The motions that the model was judged by."""
 
@@ -276,9 +274,7 @@ class IdentifyServos(Task[ActuatorRun]):
             found = replace(found, errors=(*found.errors, *predict_parts(model, motions)))
         findings = (*told, *more, *_massless(self.robot), *found.findings)
         desk.findings.extend(findings)
-        shown = stretches_of(others or motions)[:3]
-        tried = others or motions
-        return ActuatorRun(found=found, findings=findings, motions=motions, judged=judged, shown=shown, tried=tried)
+        return ActuatorRun(found=found, findings=findings, motions=motions, judged=judged, tried=others or motions)
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
         written, stated = [], _with_gains(result.found, result.motions)
@@ -293,7 +289,7 @@ class IdentifyServos(Task[ActuatorRun]):
         return result
 
     def page(self, result: ActuatorRun, settings: Sequence[Chapter]) -> Page:
-        return servo_page(result.found, result.shown, settings, result.findings)
+        return servo_page(result.found, stretches_of(result.tried)[:3], settings, result.findings)
 
 
 def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Path]]:

@@ -26,11 +26,12 @@ from dynid.links.recipe import Recipe
 from dynid.links.rich.joint_friction import JointFriction, joint_friction
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
+from dynid.plain_data import pick
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
 from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
-from dynid.runs.protocol import Desk, Task, pick
+from dynid.runs.protocol import Desk, Task
 from dynid.runs.validation_run import Contest, common_cutoff, is_run, judge_alike
 from dynid.runs.watch_checks import NOTHING_EXPLAINED, unexplained_share
 
@@ -158,7 +159,7 @@ def _refuse_itself(stored: Path, later: Sequence[Path], used: Sequence[str]) -> 
     seen = {stored.resolve()}
     for path in later:
         what = "the stored result" if path.resolve() == stored.resolve() else "given twice"
-        if not (path / "result.json").exists() and path.suffix.lower() != ".json" and log_digest(path) in used:
+        if not _is_result(path) and log_digest(path) in used:
             what = f"a log that {stored} was identified from"
         elif path.resolve() not in seen:
             seen.add(path.resolve())
@@ -166,8 +167,12 @@ def _refuse_itself(stored: Path, later: Sequence[Path], used: Sequence[str]) -> 
         raise ArgumentError(f"{path} is {what}", remedy="Give later logs, or results of later logs, each once.")
 
 
+def _is_result(path: Path) -> bool:
+    return (path / "result.json").exists() or path.suffix.lower() == ".json"
+
+
 def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: float | None) -> Occasion:
-    if (path / "result.json").exists() or path.suffix.lower() == ".json":
+    if _is_result(path):
         fit = read_result(path).identification()
         if fit.robot.joint_names != stored.robot.joint_names:
             raise ArgumentError("the result is that of a robot with other joints", path=path,

@@ -59,18 +59,13 @@ def calibrate_drives(
     model = add_terms(robot)
     recordings = {log: read_recording(log, model, channel_map=channel_map) for log in (*logs, *unloaded)}
     held, empty = ([_currents(recordings[log], log) for log in group] for group in (logs, unloaded))
-    stated = _stated_gains(recordings[logs[0]])
+    gain, std = recordings[logs[0]].gain, recordings[logs[0]].gain_std  # of the channel map, which all logs share
+    stated = None if gain is None or std is None else CurrentGains(gain, stderr=std * np.abs(gain))
     found = identify_drive_gains(model, loaded=held, unloaded=empty, mass_kg=mass_kg, com=com, link=link, stated=stated)
     of_torques = all(recording.current is None for recording in recordings.values())
     kinds = {joint.kind == "prismatic" for joint in robot.moving_joints}
     unit = "N/A" if kinds == {True} else "N m/A" if kinds == {False} else "N m/A or N/A"
     return replace(found, unit="1" if of_torques else unit)
-
-
-def _stated_gains(recording: Recording) -> CurrentGains | None:
-    """The gains of the channel map, which all logs share."""
-    gain, std = recording.gain, recording.gain_std
-    return None if gain is None or std is None else CurrentGains(gain, stderr=std * np.abs(gain))
 
 
 def _currents(recording: Recording, log: str | Path) -> Experiment:

@@ -11,13 +11,13 @@ from typing import Any
 from dynid.arrays import Floats
 from dynid.export.robot_files import write_robot_files
 from dynid.fleet.fleet import Fleet, FleetData, identify_fleet
-from dynid.fleet.history import Window
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
+from dynid.plain_data import pick
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.model import Robot
-from dynid.runs.protocol import Desk, Task, pick
+from dynid.runs.protocol import Desk, Task
 from dynid.runs.run_folder import RunFolder
 
 
@@ -88,7 +88,9 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
                     pick(d, "what", "kind", "sentence") | {"standard_deviations": d.deviations} for d in arm.differences
                 ],
                 "windows": [
-                    pick(window, "time_s", "logs") | _temperature(window) | pick(window.own, "values", "std")
+                    pick(window, "time_s", "logs")
+                    | ({} if window.temperature is None else {"temperature_degC": window.temperature})
+                    | pick(window.own, "values", "std")
                     for window in arm.history.windows
                 ],
             }
@@ -101,10 +103,6 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
         "left_out": [{"arm": log.arm, "path": log.name, "reason": log.problem} for log in fleet.failed],
         "logs_read": fleet.read,
     }
-
-
-def _temperature(window: Window) -> dict[str, Any]:
-    return {} if window.temperature is None else {"temperature_degC": window.temperature}
 
 
 def _entries(names: Sequence[str], units: Sequence[str], values: Floats, std: Floats) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -169,7 +169,25 @@ class DesignMotion(Task[DesignRun]):
 
     def compute(self, desk: Desk) -> DesignRun:
         model, limits = _prepare(self, desk.tell)
-        return DesignRun(METHODS[self.recipe.method](model, limits, self.recipe, desk), model)
+        recipe = self.recipe
+        if recipe.method == "commands":
+            return DesignRun(design_commands(limits, rate_hz=recipe.rate), model)
+        if recipe.method == "energy-points":
+            plan = design_energy_points(
+                model, limits, count=check_count(model, recipe.points),
+                progress=lambda share, value: desk.advance(share, f"cost {value:.4g}"),
+            )  # fmt: skip
+            return DesignRun(plan, model)
+
+        def report(step: Step) -> None:
+            shown = f"start {step.start + 1}, condition {step.value:.1f}"
+            desk.advance(min(step.elapsed_s / recipe.time_limit_s, 1.0), shown)
+
+        settings = SearchSettings(time_limit_s=recipe.time_limit_s)
+        plan = design_excitation(
+            model, limits, period_s=recipe.period_s, harmonics=HARMONICS, settings=settings, progress=report
+        )
+        return DesignRun(plan, model)
 
     def write(self, folder: RunFolder, result: DesignRun) -> DesignRun:
         plan = result.plan
@@ -199,36 +217,6 @@ def _prepare(task: DesignMotion, notice: Notice) -> tuple[Robot, MotionLimits]:
     else:
         check_rate(FourierTrajectory.still(model.dof, period_s=recipe.period_s, harmonics=HARMONICS), recipe.rate)
     return model, limits
-
-
-def _design_series(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> Excitation:
-    def report(step: Step) -> None:
-        shown = f"start {step.start + 1}, condition {step.value:.1f}"
-        desk.advance(min(step.elapsed_s / recipe.time_limit_s, 1.0), shown)
-
-    settings = SearchSettings(time_limit_s=recipe.time_limit_s)
-    return design_excitation(
-        robot, limits, period_s=recipe.period_s, harmonics=HARMONICS, settings=settings, progress=report
-    )
-
-
-def _design_points(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> Excitation:
-    return design_energy_points(
-        robot, limits, count=check_count(robot, recipe.points),
-        progress=lambda share, value: desk.advance(share, f"cost {value:.4g}"),
-    )  # fmt: skip
-
-
-def _design_commands(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> CommandPlan:
-    return design_commands(limits, rate_hz=recipe.rate)
-
-
-METHODS: Mapping[str, Callable[[Robot, MotionLimits, PlanRecipe, Desk], Excitation | CommandPlan]] = {
-    "fourier": _design_series,
-    "energy-points": _design_points,
-    "commands": _design_commands,
-}
-"""Method -> the function that designs the motion."""
 
 
 def _corners(box: str | None) -> tuple[list[float], list[float]]:

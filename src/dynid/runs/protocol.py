@@ -93,11 +93,6 @@ class Task(ABC, Generic[Result]):
         """The report, which ends with the chapters about the settings; None without one."""
 
 
-def pick(item: object, *names: str) -> dict[str, Any]:
-    """Fields of a value."""
-    return {name: getattr(item, name) for name in names}
-
-
 def refuse_used(log: str | Path, digest: str, used: Mapping[str, str]) -> None:
     """Refuse a log whose digest is among those (digest -> name) that a result was identified from."""
     if digest in used:

@@ -34,6 +34,7 @@ from dynid.files.transaction import (
     stage_of,
 )
 from dynid.findings import Finding
+from dynid.plain_data import pick
 from dynid.report.page import Chapter, Page
 from dynid.report.provenance import settings_chapter
 from dynid.safe_text import visible_text
@@ -175,7 +176,7 @@ class RunFolder:
         self.note(f"finished, exit code {code}")
         seconds = round(time.monotonic() - self.started, 3)
         keys = ("code", "severity", "where", "joint", "message", "remedy")
-        told = [{key: getattr(finding, key) for key in keys} for finding in findings]
+        told = [pick(finding, *keys) for finding in findings]
         self._publish({"finished": True, "result": result, "exit_code": code, "seconds": seconds, "findings": told})
 
     def _publish(self, end: Mapping[str, Any]) -> None:

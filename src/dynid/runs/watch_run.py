@@ -87,9 +87,11 @@ class WatchLogs(Task[WatchRun]):
         check_copies(clean, logs, why="in which nothing touched the robot (clean)", remedy=OTHER_LOGS)
 
     def compute(self, desk: Desk) -> WatchRun:
-        saved = None if isinstance(self.result, Identification) else read_result(self.result)
-        fit = self.result if isinstance(self.result, Identification) else saved.identification()  # type: ignore[union-attr]
-        cutoff = None if saved is None else common_cutoff(saved)
+        if isinstance(self.result, Identification):
+            fit, cutoff = self.result, None
+        else:
+            saved = read_result(self.result)
+            fit, cutoff = saved.identification(), common_cutoff(saved)
         reader = LogReader(
             robot=fit.robot, recipe=_recipe(self.result), channel_map=self.channel_map, progress=desk.progress,
             notice=desk.tell, seen=watched_samples(fit, self.clean, desk.tell),

@@ -17,9 +17,9 @@ from click import argument, option
 
 from dynid import errors
 from dynid.cli.group import ANYWHERE
-from dynid.cli.options import EXISTING, MAP, OUT, RecipeCommand, command, output_options
+from dynid.cli.options import EXISTING, MAP, OUT, RecipeCommand, command, output_options, refuse_run
 from dynid.cli.screen import echo, print_json, print_verdict, show_finding
-from dynid.files import MANIFEST, check_listed, file_digest, make_folder
+from dynid.files import check_listed, file_digest, make_folder
 from dynid.files.small_files import read_json
 
 TOLERANCE = 1e-6
@@ -49,7 +49,7 @@ def report(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     if target.resolve() == Path(folder).resolve():
         rewrite_page(target, page)
     else:
-        _refuse_run(target, "the report")
+        refuse_run(target, "the report")
         make_folder(target)
         for name in REPORTS:
             page.write(target / name, force=force)
@@ -57,15 +57,6 @@ def report(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
         echo(page.to_json(), nl=False)
     else:
         echo(f"written: {', '.join(str(target / name) for name in REPORTS)}")
-
-
-def _refuse_run(out: Path, what: str) -> None:
-    """Refuse a folder whose files belong to a run."""
-    if (out / MANIFEST).exists():
-        remedy = f"Choose another folder with --out, such as {out.name}_files."
-        raise errors.ArgumentError(
-            f"'{out}' is the folder of a run, and {what} would mix with its files", remedy=remedy
-        )
 
 
 @command(
@@ -89,7 +80,7 @@ def export(
     """
     from dynid.runs.export_run import run_export
 
-    _refuse_run(out, "other files")
+    refuse_run(out, "other files")
     files = run_export(run, kind, out, logs, channel_map=channel_map, notice=show_finding, force=force)
     if as_json:
         print_json({"files": [str(file) for file in files]})

@@ -25,6 +25,7 @@ from dynid.cli.options import (
     LogPath,
     command,
     read_robot,
+    refuse_run,
 )
 from dynid.cli.screen import echo, print_json, progress, show_finding, wrap_lines
 from dynid.errors import ArgumentError
@@ -223,7 +224,7 @@ def drives(robot: str, hold: tuple[str, ...], gravity: str | None, as_json: bool
         show_finding(finding)
     if as_json:
         findings = [finding.to_dict() for finding in found.findings]
-        print_json({"joints": list(found.joint_names), "gain": found.gain.tolist(), "stderr": found.stderr.tolist(),
+        print_json({"joints": found.joint_names, "gain": found.gain, "stderr": found.stderr,
                     "map": found.map_line, "findings": findings})  # fmt: skip
         return
     section = "[effort]" if found.unit == "1" else "[current]"
@@ -283,9 +284,7 @@ def codegen(
         [name.strip() for name in given["functions"].split(",") if name.strip()],
         precision=given["precision"], parameters=given["parameters"], load="struct" if given["load"] else None,
     )  # fmt: skip
-    if (out / "run.json").exists():
-        remedy = f"Give the code a folder of its own, such as --out {out.name}_code."
-        raise ArgumentError(f"'{out}' is the folder of a run, and C files would mix with its files", remedy=remedy)
+    refuse_run(out, "C files")
     compiled = verify and find_compiler() is not None
     if compiled:
         code.check(samples=200)

@@ -78,10 +78,6 @@ def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -
     return newton_euler(model.internal, theta, q, dq, ddq)
 
 
-def _external_torque(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any, torque: Any) -> Any:
-    return _inverse_dynamics(model, theta, q, dq, ddq) - torque
-
-
 def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
     zero_ddq = np.zeros(model.robot.dof)  # leaves out rotor inertia
     return term_torque(model.internal, theta, q, dq, zero_ddq)
@@ -102,10 +98,6 @@ def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
     rotors = dq @ (motor_inertia_matrix(robot, values) @ dq)
     kinetic = kinetic_energy_row(robot, q, dq) @ links + 0.5 * rotors
     return np.array([kinetic, potential_energy_row(robot, q) @ links])
-
-
-def _regressor(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Any:
-    return columns_of(model, torque_regressor(model.robot, q, dq, ddq))
 
 
 def columns_of(model: CodeModel, Y: Any) -> Any:
@@ -145,7 +137,7 @@ FUNCTIONS: dict[str, CFunction] = {
         "Torques from outside by the accelerations: the torques of the motion less those of the drives.",
         ("q", "dq", "ddq", "torque"),
         {"external": "[N m or N]"},
-        _external_torque,
+        lambda model, theta, q, dq, ddq, torque: _inverse_dynamics(model, theta, q, dq, ddq) - torque,
     ),
     "inertia_matrix": CFunction(
         "Inertia matrix, rotors included.",
@@ -187,7 +179,7 @@ FUNCTIONS: dict[str, CFunction] = {
         "Torques per unit of each parameter: torque = regressor * parameters.",
         ("q", "dq", "ddq"),
         {"regressor": "row-major"},
-        _regressor,
+        lambda model, theta, *states: columns_of(model, torque_regressor(model.robot, *states)),
         needs_theta=False,
     ),
 }
