@@ -72,8 +72,8 @@ def from_plain(value: Any, types: Iterable[type[Any]], place: str = "") -> Any:
 
 
 def pick(item: object, *names: str) -> dict[str, Any]:
-    """Some fields of a value."""
-    return {name: getattr(item, name) for name in names}
+    """Fields of a value as JSON holds them."""
+    return {name: json_values(getattr(item, name)) for name in names}
 
 
 def json_values(value: Any) -> Any:

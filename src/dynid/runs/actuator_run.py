@@ -35,7 +35,7 @@ from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import GRIPPER, columns_of_joints, is_lerobot, read_info, read_lerobot, root_of
 from dynid.logs.reading import log_digest, read_recording
 from dynid.logs.recording import Recording
-from dynid.plain_data import from_plain, pick, to_plain
+from dynid.plain_data import from_plain, json_values, pick, to_plain
 from dynid.report.html_blocks import Bullets, Text
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.servo_sections import list_remarks, servo_page
@@ -77,7 +77,7 @@ class ActuatorRun:
             "followers": to_plain(found.followers, ()),
             "parameters": [
                 pick(e, "name", "kind", "unit", "lower", "upper")
-                | {"joints": [names[j] for j in e.joints], "value": value, "std": std,
+                | {"joints": [names[j] for j in e.joints], "value": value, "std": json_values(std),
                    "at_bound": e.name in found.at_bound}
                 for e, value, std in zip(found.model.entries, found.values, found.std, strict=True)
             ],

@@ -13,7 +13,7 @@ from dynid.export.robot_files import write_robot_files
 from dynid.fleet.fleet import Fleet, FleetData, identify_fleet
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
-from dynid.plain_data import pick
+from dynid.plain_data import json_values, pick
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.model import Robot
@@ -89,7 +89,7 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
                 ],
                 "windows": [
                     pick(window, "time_s", "logs")
-                    | ({} if window.temperature is None else {"temperature_degC": window.temperature})
+                    | ({} if window.temperature is None else {"temperature_degC": json_values(window.temperature)})
                     | pick(window.own, "values", "std")
                     for window in arm.history.windows
                 ],
@@ -107,6 +107,6 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
 
 def _entries(names: Sequence[str], units: Sequence[str], values: Floats, std: Floats) -> list[dict[str, Any]]:
     return [
-        {"name": name, "unit": unit, "value": value, "std": deviation}
+        {"name": name, "unit": unit, "value": value, "std": json_values(deviation)}
         for name, unit, value, deviation in zip(names, units, values, std, strict=True)
     ]

@@ -27,7 +27,7 @@ class Outcome(Protocol):
         """Exit code of the command: 0, or 1 where the verdict failed."""
 
     def to_json(self) -> dict[str, Any]:
-        """All results as values that `json_values` turns into JSON."""
+        """All results as values that JSON can hold."""
 
 
 Result = TypeVar("Result", bound=Outcome)
@@ -152,7 +152,7 @@ def run(
             raise
         result = task.write(folder, result)
         if not (folder.path / task.files[0]).exists():
-            folder.write(task.files[0], json.dumps(json_values(result.to_json()), indent=1) + "\n")
+            folder.write(task.files[0], json.dumps(result.to_json(), indent=1) + "\n")
         if isinstance(recipe, TomlSettings):
             folder.write("recipe.toml", recipe.to_toml())
         if page := task.page(result, [folder.settings()]):
