@@ -111,9 +111,9 @@ def test_without_pyarrow_tables_are_csv(tmp_path: Path, monkeypatch: pytest.Monk
     assert [file.name for file in files] == ["parameters.csv", "standard_parameters.csv", "prediction_1.csv"]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(dynid.errors.ArgumentError, match=r"dynid\[readers\]"):
-        write_tables(result_tables(fit), tmp_path, ending="parquet")
+        write_tables(result_tables(fit), tmp_path, kind="parquet")
     with pytest.raises(dynid.errors.ExportError, match="exists"):
-        write_tables(result_tables(fit), tmp_path, ending="csv")
+        write_tables(result_tables(fit), tmp_path, kind="csv")
     with pytest.raises(dynid.errors.ExportError, match=r"\.parquet or \.csv"):
         write_table(parameter_table(fit), tmp_path / "parameters.xlsx")
 

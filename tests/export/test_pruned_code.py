@@ -115,7 +115,7 @@ def test_selected_terms_are_carried_by_the_pruned_robot() -> None:
 
 def test_a_result_file_holds_the_pruned_robot(tmp_path: Path) -> None:
     saved = read_result(write_result(fit(), tmp_path / "result.json"))
-    assert saved.significant == "1%"
+    assert saved.content["significant"]["threshold"] == "1%"
     again = generate_c(saved.pruned(), ["inverse_dynamics"])
     assert dict(again.files) == dict(generate_c(found(), ["inverse_dynamics"]).files)
     plain = identify(zoo.puma260(), run(0), Recipe.bare(estimator="wls"))

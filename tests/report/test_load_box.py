@@ -12,8 +12,7 @@ from dynid.load.load import Load
 from dynid.load.load_study import LoadStudy
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import block_html
-from dynid.report.load_sections import flange_pose, load_chapter
-from dynid.report.report import load_page
+from dynid.report.load_sections import flange_pose, load_chapter, load_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda

@@ -25,7 +25,7 @@ from dynid.load.payload import identify_payload
 from dynid.logs.recording import Recording
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.report.report import load_page
+from dynid.report.load_sections import load_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10

@@ -76,6 +76,11 @@ class ActuatorEstimate:
         return MotionError.mean([error for error in self.errors if not error.trained] or self.errors)
 
     @property
+    def table(self) -> dict[str, Floats]:
+        """(n,) found values of every kind."""
+        return self.model.table(self.values)
+
+    @property
     def is_usable(self) -> bool:
         """Whether the search ended at a minimum, and motions are predicted well enough."""
         return self.converged and self.error.is_usable

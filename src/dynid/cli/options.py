@@ -231,10 +231,10 @@ def is_given(name: str) -> bool:
     return ctx is not None and bool(ctx.find_root().params.get(name))
 
 
-def refuse_run(out: Path, what: str) -> None:
+def refuse_run(out: Path, what: str, ending: str = "files") -> None:
     """Refuse a folder whose files belong to a run."""
     if (out / "run.json").exists():
-        remedy = f"Choose another folder with --out, such as {out.name}_files."
+        remedy = f"Choose another folder, such as --out {out.name}_{ending}."
         reason = f"'{out}' is the folder of a run, and {what} would mix with its files"
         raise errors.ArgumentError(reason, remedy=remedy)
 

@@ -210,13 +210,13 @@ def write_tables(
     tables: Mapping[str, pd.DataFrame],
     folder: str | os.PathLike[str],
     *,
-    ending: Literal["auto", "parquet", "csv"] = "auto",
+    kind: str = "tables",
     force: bool = False,
 ) -> tuple[Path, ...]:
-    """Write named tables into a folder; ``auto`` is Parquet where pyarrow is installed and CSV elsewhere."""
+    """Write named tables into a folder; ``tables`` are Parquet where pyarrow is installed and CSV elsewhere."""
     place = make_folder(folder)
-    kind = ending if ending != "auto" else "parquet" if find_spec("pyarrow") else "csv"
-    return tuple(write_table(table, place / f"{name}.{kind}", force=force) for name, table in tables.items())
+    ending = kind if kind != "tables" else "parquet" if find_spec("pyarrow") else "csv"
+    return tuple(write_table(table, place / f"{name}.{ending}", force=force) for name, table in tables.items())
 
 
 def result_tables(fit: Identification, runs: Sequence[Experiment] = ()) -> dict[str, pd.DataFrame]:

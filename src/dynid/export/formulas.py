@@ -162,11 +162,6 @@ class TorqueExpressions:
     """The regressor (n, b), multiplied out."""
 
     @property
-    def terms(self) -> int:
-        """Number of products in all torques together."""
-        return self.expansion.terms
-
-    @property
     def values(self) -> Floats:
         """(b,) values of the base parameters of the robot itself, for the argument p of the code."""
         return self.base.project(self.robot.parameter_vector)
@@ -214,7 +209,9 @@ class TorqueExpressions:
         ]
         lines += [f"    {short} = {value}" for short, value in self._definitions(printer)]
         for joint, torque in enumerate(self._torques(printer, [f"p[{k}]" for k in range(self.base.rank)]), 1):
-            lines += [f"    tau{joint} = (", *_fold(torque), "    )"]
+            whole = " + ".join(torque) or "0.0"
+            folded = wrap(whole, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False)
+            lines += [f"    tau{joint} = (", *folded, "    )"]
         lines.append(f"    return [{', '.join(f'tau{joint + 1}' for joint in range(self.robot.dof))}]")
         return "\n".join(lines) + "\n"
 
@@ -284,12 +281,6 @@ def _latex_name(name: str) -> str:
     number = name[len(letters) :]
     shown = letters.replace("_", "\\_")
     return f"\\mathit{{{shown}}}" + (f"_{{{number}}}" if number else "")
-
-
-def _fold(summands: Sequence[str]) -> list[str]:
-    """A sum over several lines of code, each summand folded at its own signs."""
-    whole = " + ".join(summands) or "0.0"
-    return wrap(whole, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False)
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -126,12 +126,6 @@ class SavedResult:
             return self._restored()
 
     @property
-    def significant(self) -> str | None:
-        """Share of a joint's largest torque below which parameters were dropped, such as ``1%``; None without such."""
-        part = self.content.get("significant")
-        return None if part is None else str(part["threshold"])
-
-    @property
     def training_error_in_band(self) -> float:
         """Relative error on the data of the identification in the band of its equations [%]; NaN if not stored."""
         stored = self.content.get("training_error_in_band_percent")

@@ -156,7 +156,9 @@ def write_robot_files(
     for name, kind in FORMATS.items():
         path = Path(folder) / f"{safe_name(robot.name)}_identified{kind.suffix}"
         lost = [placed for placed in robot.terms if placed.term.value and not kind.holds(robot, placed)]
-        kind.write(_without_terms(robot, lost), path, force=force)
+        gone = [(placed.owner, placed.term) for placed in lost]
+        joints = (j.with_terms(tuple(t for t in j.terms if (j.name, t) not in gone)) for j in robot.joints)
+        kind.write(replace(robot, joints=tuple(joints)), path, force=force)
         gravity = "" if kind.holds_gravity else describe_lost_gravity(robot.gravity)
         error, by_kind = None, dict[str, tuple[float, float]]()
         if check is not None:
@@ -169,12 +171,6 @@ def write_robot_files(
         lacks = tuple(dict.fromkeys(filter(None, [*named, gravity])))
         files.append(RobotFile(format=name, path=path, error=error, judged=judged, lacks=lacks, by_kind=by_kind))
     return tuple(files)
-
-
-def _without_terms(robot: Robot, lost: Sequence[PlacedTerm]) -> Robot:
-    gone = [(placed.owner, placed.term) for placed in lost]
-    joints = [j.with_terms(tuple(t for t in j.terms if (j.name, t) not in gone)) for j in robot.joints]
-    return replace(robot, joints=tuple(joints))
 
 
 def describe_files(files: Sequence[RobotFile], folder: object) -> str:

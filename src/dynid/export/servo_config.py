@@ -32,7 +32,7 @@ def isaac_actuators(found: ActuatorEstimate) -> dict[str, Any]:
         'IdealPDActuatorCfg'
     """
     kp, kd = drive_gains(found)
-    table, names = found.model.table(found.values), found.model.robot.joint_names
+    table, names = found.table, found.model.robot.joint_names
 
     def by_joint(values: Any) -> dict[str, float]:
         return {name: float(value) for name, value in zip(names, values, strict=True)}
@@ -75,7 +75,7 @@ def _torque_speed_line(found: ActuatorEstimate) -> dict[str, Any] | None:
     A duty cycle of one gives ``kt V / R`` at rest and nothing at ``V / kt``; against its motion a motor reaches twice
     the torque at rest before its speed is that at which it idles.
     """
-    table, law = found.model.table(found.values), found.model.law
+    table, law = found.table, found.model.law
     if isinstance(law, MotorLaw):
         voltage = law.gains(found.model.dof)["voltage"]
         stall = table["kt"] * voltage / table["resistance"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -104,8 +104,8 @@ def servo_terms(found: ActuatorEstimate) -> Robot:
 
     The back-EMF of a `MotorLaw` is viscous friction here: it acts outside the limit of the duty cycle.
     """
-    table, law = found.model.table(found.values), found.model.law
-    robot = _changed_links(found.model.robot.with_terms(), table)
+    table, law = found.table, found.model.law
+    robot = _changed_links(found)
     braking = table["kt"] ** 2 / table["resistance"] if isinstance(law, MotorLaw) else np.zeros(robot.dof)
     for j, name in enumerate(robot.joint_names):
         kinds = ("armature", "viscous", "coulomb", "offset")
@@ -117,8 +117,9 @@ def servo_terms(found: ActuatorEstimate) -> Robot:
     return robot
 
 
-def _changed_links(robot: Robot, table: Mapping[str, Floats]) -> Robot:
-    """The robot with the changes of its bodies that were found."""
+def _changed_links(found: ActuatorEstimate) -> Robot:
+    """The robot without terms, with the changes of its bodies that were found."""
+    table, robot = found.table, found.model.robot.with_terms()
     theta, changes = np.array(robot.inertial_vector), {k: v for k, v in LINKS.items() if k in table}
     for kind, place in changes.items():
         theta[place::10] += table[kind]
@@ -133,7 +134,7 @@ def drive_gains(found: ActuatorEstimate) -> tuple[Floats, Floats]:
     Raises:
         ExportError: The law is another one, or motions state the gains and the law does not.
     """
-    law, table, n = found.model.law, found.model.table(found.values), found.model.dof
+    law, table, n = found.model.law, found.table, found.model.dof
     ones = np.ones(n)
     gains, scale = law.gains(n), table.get("gain_scale", ones)
     if isinstance(law, PositionLaw):
@@ -156,7 +157,7 @@ def drive_gains(found: ActuatorEstimate) -> tuple[Floats, Floats]:
 
 def limits_of(found: ActuatorEstimate) -> Floats | None:
     """(n,) largest torques of the drives, where the model has them."""
-    table, law = found.model.table(found.values), found.model.law
+    table, law = found.table, found.model.law
     if isinstance(law, MotorLaw):
         largest = table["kt"] / table["resistance"] * law.gains(found.model.dof)["voltage"]
         return np.asarray(np.minimum(largest, table["kt"] * table.get("current_limit", np.inf)))
@@ -182,7 +183,7 @@ REMEDIES = {
 
 def missing_in(found: ActuatorEstimate, held: tuple[str, ...]) -> tuple[str, ...]:
     """What a format does not hold, and what to do about each; values that are no estimates."""
-    table, law, doubtful = found.model.table(found.values), found.model.law, doubtful_values(found)
+    table, law, doubtful = found.table, found.model.law, doubtful_values(found)
     lost = [kind for kind in REMEDIES if kind not in held and kind in table and np.any(table[kind] != 0.0)]
     told = []
     for kind in lost:
@@ -276,8 +277,7 @@ def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
     Raises:
         ExportError: The file exists or cannot be written.
     """
-    table = found.model.table(found.values)
-    robot = _changed_links(found.model.robot.with_terms(), table)
+    table, robot = found.table, _changed_links(found)
     for j, name in enumerate(robot.joint_names):
         terms = [(Viscous, "viscous"), (Coulomb, "coulomb")]
         own = [kind(float(table[key][j])) for kind, key in terms if key in table]

@@ -152,12 +152,8 @@ def _figures(fit: Identification, check: Validation | None) -> list[tuple[str, s
 
 def _joint_errors(check: Validation, held_out: Sequence[Experiment], noise: Floats) -> list[Block]:
     """Held-out errors joint by joint beside those of the prior model, and log by log where there are several."""
-    rows: list[tuple[Cell, ...]] = [
-        (name, float(error), float(prior), float(rms))
-        for name, error, prior, rms in zip(
-            check.joint_names, check.per_joint, check.prior_per_joint, check.rms, strict=True
-        )
-    ]
+    columns = (check.per_joint.tolist(), check.prior_per_joint.tolist(), check.rms.tolist())
+    rows: list[tuple[Cell, ...]] = [*zip(check.joint_names, *columns, strict=True)]
     header: tuple[str, ...] = ("joint", "held-out error %", "prior model error %", "rms residual [N m or N]")
     note = (
         "The error is the norm of measured minus predicted torque, divided by the norm of the measured torque, on "
@@ -312,11 +308,11 @@ def _covered(fit: Identification, j: int, runs: Sequence[Experiment]) -> tuple[C
     span = limits.upper - limits.lower
     return (
         f"{fit.robot.joint_names[j]} [{unit}]",
-        float(scale * q.min()),
-        float(scale * q.max()),
-        float(100.0 * np.ptp(q) / span) if np.isfinite(span) and span > 0.0 else None,
-        float(scale * max(dq.max(), 0.0)),
-        float(scale * max(-dq.min(), 0.0)),
-        float(100.0 * np.abs(dq).max() / limits.velocity) if np.isfinite(limits.velocity) else None,
+        scale * q.min(),
+        scale * q.max(),
+        100.0 * np.ptp(q) / span if np.isfinite(span) and span > 0.0 else None,
+        scale * max(dq.max(), 0.0),
+        scale * max(-dq.min(), 0.0),
+        100.0 * np.abs(dq).max() / limits.velocity if np.isfinite(limits.velocity) else None,
         int(sum(run.valid[:, j].sum() for run in runs)),
     )

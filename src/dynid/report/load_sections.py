@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dynid.arrays import Floats
@@ -9,8 +11,11 @@ from dynid.errors import ArgumentError
 from dynid.export.controller_files import PayloadDialog, payload_dialogs
 from dynid.load.load import NAMES, UNITS
 from dynid.load.load_study import LoadStudy
+from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Text
-from dynid.report.page import Chapter
+from dynid.report.page import Chapter, Page
+from dynid.report.provenance import methods_chapter
+from dynid.report.replay import play_motion
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
@@ -45,6 +50,13 @@ def frame_hint(study: LoadStudy, flange: str | None) -> str:
         f"The values are in the frame of '{study.load.frame}', which is assumed to be the controller's flange. If the "
         "flange is another link, name it with --set flange=LINK: a wrong frame shifts the centre of mass."
     )
+
+
+def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Chapter] = (), flange: str | None = None) -> Page:
+    """Make the page of a load, with the recorded motion."""
+    run = run.matched(study.robot)
+    chapters = [load_chapter(study, flange), play_motion(study.robot_with_load, run.time, run.q), *extra]
+    return Page.of(f"{study.robot.name}: identified load", [*chapters, methods_chapter()])
 
 
 def load_chapter(study: LoadStudy, flange: str | None = None) -> Chapter:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dynid.excitation.base import Margin
@@ -9,7 +11,8 @@ from dynid.excitation.excitation import Excitation
 from dynid.excitation.trajectories.trajectory import Samples
 from dynid.kernels import inverse_dynamics
 from dynid.report.html_blocks import Block, Cards, Heading, Plot, Text
-from dynid.report.page import Chapter
+from dynid.report.page import Chapter, Page
+from dynid.report.provenance import methods_chapter
 from dynid.report.replay import play_motion
 from dynid.report.series import MOST_POINTS
 from dynid.robot.model import Robot
@@ -19,12 +22,12 @@ NEAREST = 12
 """Limits listed as the nearest ones; a convention."""
 
 
-def plan_chapters(plan: Excitation, robot: Robot | None = None) -> list[Chapter]:
-    """Key figures, curves, accuracy and margins of a designed motion; with the robot its torques and a player, too."""
+def plan_page(plan: Excitation, settings: Sequence[Chapter], robot: Robot) -> Page:
+    """Key figures, curves, accuracy, margins, torques and a player of a designed motion."""
     samples = plan.sample(MOST_POINTS / plan.trajectory.duration)
     overview = Chapter("Motion to record", (*_figures(plan), *_curves(plan, robot, samples), *_tables(plan)))
-    moving = [play_motion(robot, samples.time, samples.q)] if robot is not None else []
-    return [overview, *moving, _search(plan)]
+    chapters = [overview, play_motion(robot, samples.time, samples.q), _search(plan), *settings]
+    return Page.of(f"{plan.robot}: exciting motion", [*chapters, methods_chapter("GautierKhalil1992")])
 
 
 def _figures(plan: Excitation) -> list[Block]:
@@ -55,22 +58,22 @@ def _figures(plan: Excitation) -> list[Block]:
     ]
 
 
-def _curves(plan: Excitation, robot: Robot | None, samples: Samples) -> list[Plot]:
+def _curves(plan: Excitation, robot: Robot, samples: Samples) -> list[Plot]:
     """Positions between their limits; speed, acceleration and torque of all joints as shares of theirs."""
     limits = plan.limits
-    own = ("rad or m",) * len(limits.joint_names) if robot is None else robot.position_units
     plots = []
     for name, unit, q, lower, upper in zip(
-        limits.joint_names, limits.units or own, samples.q.T, limits.lower, limits.upper, strict=True
+        limits.joint_names, limits.units or robot.position_units, samples.q.T, limits.lower, limits.upper, strict=True
     ):
         bounds = [("lower limit", lower), ("upper limit", upper)]
         curves = [("position", q), *((label, np.full(len(q), x)) for label, x in bounds if np.isfinite(x))]
         plots.append(Plot.of(f"position of {name}", "time [s]", f"{name} [{unit}]", samples.time, curves,
                              dashed=["lower limit", "upper limit"], small=True))  # fmt: skip
-    kinds = [("speed", samples.dq, limits.velocity), ("acceleration", samples.ddq, limits.acceleration)]
-    if robot is not None:
-        kinds.append(("torque", inverse_dynamics(robot, samples.q, samples.dq, samples.ddq), limits.torque))
-    for what, values, limit in kinds:
+    for what, values, limit in (
+        ("speed", samples.dq, limits.velocity),
+        ("acceleration", samples.ddq, limits.acceleration),
+        ("torque", inverse_dynamics(robot, samples.q, samples.dq, samples.ddq), limits.torque),
+    ):
         limited = np.isfinite(limit) & (limit > 0.0)
         if limited.any():
             names = [name for name, has_limit in zip(limits.joint_names, limited, strict=True) if has_limit]
@@ -83,22 +86,22 @@ def _curves(plan: Excitation, robot: Robot | None, samples: Samples) -> list[Plo
 
 
 def _tables(plan: Excitation) -> list[Block]:
-    found = zip(plan.parameter_names, plan.predicted_deviation, plan.parameter_units, strict=True)
-    accuracy = plan.accuracy()
     nearest: dict[tuple[str, str], Margin] = {}
     for margin in sorted(plan.margins, key=lambda margin: margin.relative):  # the first one kept is the nearest
         nearest.setdefault((margin.limit, margin.where), margin)
-    margins = tuple(
-        (m.limit, m.where, float(m.margin), m.unit, float(100.0 * m.relative)) for m in list(nearest.values())[:NEAREST]
-    )
-    deviations = tuple((name, float(deviation), unit) for name, deviation, unit in found)
+    margins = tuple((m.limit, m.where, m.margin, m.unit, 100.0 * m.relative) for m in list(nearest.values())[:NEAREST])
+    columns = (plan.parameter_names, plan.predicted_deviation.tolist(), plan.parameter_units)
     return [
         Heading("Nearest limits"),
         Table(("limit", "nearest at", "margin", "unit", "margin as share of the limit %"), margins),
         Heading("Predicted accuracy"),
         Text(f"The standard deviations hold for {plan.assumed}.", "hint"),
-        accuracy,
-        Table(("parameter", "predicted standard deviation", "unit"), deviations, folded="All parameters"),
+        plan.accuracy(),
+        Table(
+            ("parameter", "predicted standard deviation", "unit"),
+            tuple(zip(*columns, strict=True)),
+            folded="All parameters",
+        ),
     ]
 
 

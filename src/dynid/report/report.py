@@ -1,11 +1,11 @@
-"""Pages of finished results: an identification with its validation, a load, a designed motion."""
+"""The page of an identification with its validation."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynid.errors import DynidError
 from dynid.export.result_file import data_facts
@@ -27,16 +27,11 @@ from dynid.report.identification_sections import (
 from dynid.report.page import Chapter, Page
 from dynid.report.parameter_sections import parameters_chapter
 from dynid.report.picture import error_bars, widest_poses
-from dynid.report.provenance import SETTINGS, methods_chapter, provenance_chapter
+from dynid.report.provenance import SETTINGS, provenance_chapter
 from dynid.report.replay import play_motion
 from dynid.report.sections.next_commands import NextCommands
 from dynid.report.series import joint_torques
 from dynid.robot.model import Robot
-
-if TYPE_CHECKING:  # an identification needs neither
-    from dynid.excitation.excitation import Excitation
-    from dynid.load.load_study import LoadStudy
-
 
 Runs = Experiment | Sequence[Experiment] | None
 
@@ -95,24 +90,6 @@ def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], s
     """
     chapters = [refusal_chapter(error, findings, NextCommands.of(settings[0])), *settings]
     return Page.of(f"{robot.name}: nothing was identified", chapters)
-
-
-def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Chapter] = (), flange: str | None = None) -> Page:
-    """Make the page of a load, with the recorded motion."""
-    from dynid.report.load_sections import load_chapter
-
-    run = run.matched(study.robot)
-    moving = play_motion(study.robot_with_load, run.time, run.q)
-    chapters = [load_chapter(study, flange), moving, *extra, methods_chapter()]
-    return Page.of(f"{study.robot.name}: identified load", chapters)
-
-
-def plan_page(plan: Excitation, extra: Sequence[Chapter] = (), robot: Robot | None = None) -> Page:
-    """Make the page of a designed motion; with the robot it also shows torques and plays the motion."""
-    from dynid.report.plan_sections import plan_chapters
-
-    chapters = [*plan_chapters(plan, robot), *extra, methods_chapter("GautierKhalil1992")]
-    return Page.of(f"{plan.robot}: exciting motion", chapters)
 
 
 def write_report(

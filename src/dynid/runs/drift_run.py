@@ -135,7 +135,16 @@ class CompareRuns(Task[Drift]):
             remedy = "Save each: dynid.write_result(fit, path)."
             raise ArgumentError("results are compared by their files", remedy=remedy)
         used = [facts["sha256"] for facts in read_result(self.stored).content["data"]]
-        _refuse_itself(Path(self.stored), [Path(path) for path in self.later], used)
+        stored = Path(self.stored)
+        seen = {stored.resolve()}
+        for path in map(Path, self.later):
+            what = "the stored result" if path.resolve() == stored.resolve() else "given twice"
+            if not _is_result(path) and log_digest(path) in used:
+                what = f"a log that {stored} was identified from"
+            elif path.resolve() not in seen:
+                seen.add(path.resolve())
+                continue
+            raise ArgumentError(f"{path} is {what}", remedy="Give later logs, or results of later logs, each once.")
 
     def compute(self, desk: Desk) -> Drift:
         saved = read_result(self.stored)
@@ -152,19 +161,6 @@ class CompareRuns(Task[Drift]):
 
     def page(self, result: Drift, settings: Sequence[Chapter]) -> Page:
         return drift_page(result, settings)
-
-
-def _refuse_itself(stored: Path, later: Sequence[Path], used: Sequence[str]) -> None:
-    """Refuse the stored result and the logs that it was identified from among the later ones, and repeated ones."""
-    seen = {stored.resolve()}
-    for path in later:
-        what = "the stored result" if path.resolve() == stored.resolve() else "given twice"
-        if not _is_result(path) and log_digest(path) in used:
-            what = f"a log that {stored} was identified from"
-        elif path.resolve() not in seen:
-            seen.add(path.resolve())
-            continue
-        raise ArgumentError(f"{path} is {what}", remedy="Give later logs, or results of later logs, each once.")
 
 
 def _is_result(path: Path) -> bool:

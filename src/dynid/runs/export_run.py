@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
 from dynid.errors import ArgumentError, DynidError, ExportError
 from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
@@ -19,8 +18,8 @@ from dynid.load.load import Load
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.runs.validation_run import common_cutoff
 
-TABLES: Mapping[str, Literal["auto", "parquet", "csv"]] = {"tables": "auto", "parquet": "parquet", "csv": "csv"}
-"""Kind of tables -> ending of their files."""
+TABLES = ("tables", "parquet", "csv")
+"""Kinds of tables."""
 LOAD_FILES: Mapping[str, tuple[str, Callable[[Load], ControllerFile]]] = {
     "urscript": ("payload", ur_payload_script),
     "ros2": ("gravity_compensation", ros2_gravity_compensation),
@@ -70,14 +69,13 @@ def run_export(
     try:
         if kind in LOAD_FILES:
             return (_write_load(load, kind, folder, notice, force=force),)
-        ending = TABLES[kind]
         if is_load:
-            return write_tables({"load": parameter_table(Load.read(load))}, folder, ending=ending, force=force)
+            return write_tables({"load": parameter_table(Load.read(load))}, folder, kind=kind, force=force)
         saved = read_result(run)
         fit = saved.identification()
         reader = LogReader(robot=fit.robot, recipe=Recipe(gate=False), channel_map=channel_map, notice=notice)
         runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved)) if logs else []
-        return write_tables(result_tables(fit, runs), folder, ending=ending, force=force)
+        return write_tables(result_tables(fit, runs), folder, kind=kind, force=force)
     except DynidError:
         if is_new:
             with suppress(OSError):  # not empty: what was written stays

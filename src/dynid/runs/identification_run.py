@@ -101,7 +101,12 @@ class Identify(Task[IdentificationRun]):
         return [self.logs] if isinstance(self.logs, str | Path | Recording) else list(self.logs)
 
     def check(self) -> None:
-        _refuse_unclear(self.given, self.held_out, self.recipe)
+        if self.held_out and self.recipe.hold_out is not None:
+            remedy = "Use one: separate logs, or parts of the logs."
+            raise ArgumentError("--validate and --hold-out are mutually exclusive", remedy=remedy)
+        check_copies(self.held_out)
+        remedy = "Hold out another run, or a part of the run with --hold-out: what was fitted proves nothing."
+        check_copies(self.given, self.held_out, why="which is identified from", remedy=remedy)
         check_part(self.rows, self.time)
         if self.significant is not None:
             read_share(self.significant)
@@ -177,13 +182,3 @@ def _gather_checks(gathered: list[Finding]) -> Check:
         return report, chain
 
     return check
-
-
-def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe) -> None:
-    """Refuse two kinds of proof, and a log that is given twice or is its own proof."""
-    if held_out and recipe.hold_out is not None:
-        remedy = "Use one: separate logs, or parts of the logs."
-        raise ArgumentError("--validate and --hold-out are mutually exclusive", remedy=remedy)
-    check_copies(held_out)
-    remedy = "Hold out another run, or a part of the run with --hold-out: what was fitted proves nothing."
-    check_copies(logs, held_out, why="which is identified from", remedy=remedy)

@@ -31,6 +31,15 @@ from dynid.runs.watch_checks import check_log
 
 FEWEST_SAMPLES = 100
 """Fewest samples of a stream that calibrate a watch (convention; their length is judged, too)."""
+SMOOTH = Finding(
+    code="watch-calibration",
+    severity="warning",
+    where="calibration",
+    message="the samples of the calibration hold no velocities beside the torques: the stated rate of false alarms "
+    "holds only for a stream as smooth as a processed log, and a robot's own velocities are noisier",
+    remedy="Calibrate from the stream itself, while nothing touches the robot: --learn 60.",
+)
+"""What is told where smoothed motion stands for velocities."""
 
 
 def calibrate_live(
@@ -61,7 +70,7 @@ def calibrate_live(
         logs = list(paths)
     seen = None if smooth else recorded_runs(reader, logs)
     if seen is None and not smooth:
-        notice(_warn_smooth())
+        notice(SMOOTH)
     if not clean:
         training = reader.training_and_proof(logs)[0]
         known = calibrate(fit, training=training, seen=seen)
@@ -133,17 +142,6 @@ def _unsmoothed(
         time=time, q=q, dq=dq, ddq=np.zeros_like(q), effort=torque, valid=np.ones(q.shape, dtype=bool),
         segment=gaps.astype(np.int64), rate_hz=1.0 / period, joint_names=joint_names, source=source,
     )  # fmt: skip
-
-
-def _warn_smooth() -> Finding:
-    return Finding(
-        code="watch-calibration",
-        severity="warning",
-        where="calibration",
-        message="the samples of the calibration hold no velocities beside the torques: the stated rate of false alarms "
-        "holds only for a stream as smooth as a processed log, and a robot's own velocities are noisier",
-        remedy="Calibrate from the stream itself, while nothing touches the robot: --learn 60.",
-    )
 
 
 def open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[str]]:

@@ -25,9 +25,8 @@ from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing, check_delay
-from dynid.report.load_sections import dialogs_of, frame_hint
+from dynid.report.load_sections import dialogs_of, frame_hint, load_page
 from dynid.report.page import Chapter, Page
-from dynid.report.report import load_page
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
@@ -178,7 +177,23 @@ class IdentifyLoad(Task[LoadRun]):
     channel_map: ChannelMapSource | None = None
 
     def check(self) -> None:
-        _refuse_unclear(self.recipe, self.logs, self.unloaded)
+        recipe, logs, unloaded = self.recipe, self.logs, self.unloaded
+        if unloaded and recipe.sensor is not None:
+            raise ArgumentError(f"--unloaded {TORQUES_ALONE}", remedy=NO_SENSOR)
+        if unloaded and recipe.arm != "known":
+            raise ArgumentError(
+                "with --unloaded the arm's model does not matter", remedy="Leave --arm or --unloaded out."
+            )
+        check_copies(unloaded)
+        check_copies(logs, unloaded, why="which holds the load", remedy="Give a run of the robot without the load.")
+        held = {file_digest(log): log for log in logs}
+        for digest, name in ({} if recipe.tare is None else read_load_file(recipe.tare).logs).items():
+            if digest in held:
+                raise ArgumentError(
+                    f"tare {recipe.tare} was identified from {name}, which is {held[digest]}: "
+                    "nothing would be left of the load",
+                    remedy="Give the load.json of the gripper alone.",
+                )
 
     def compute(self, desk: Desk) -> LoadRun:
         recipe = self.recipe
@@ -232,21 +247,3 @@ def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[st
     if better.moment_unit != given.moment_unit:
         chosen.append('moments in "N mm" under [wrench] in the map')
     return [f"Try: {', '.join(chosen)}."] if chosen else []
-
-
-def _refuse_unclear(recipe: LoadRecipe, logs: Sequence[str | Path], unloaded: Sequence[str | Path]) -> None:
-    """Refuse unloaded logs where they mean nothing, logs with and without the load at once, and a load as its tare."""
-    if unloaded and recipe.sensor is not None:
-        raise ArgumentError(f"--unloaded {TORQUES_ALONE}", remedy=NO_SENSOR)
-    if unloaded and recipe.arm != "known":
-        raise ArgumentError("with --unloaded the arm's model does not matter", remedy="Leave --arm or --unloaded out.")
-    check_copies(unloaded)
-    check_copies(logs, unloaded, why="which holds the load", remedy="Give a run of the robot without the load.")
-    held = {file_digest(log): log for log in logs}
-    for digest, name in ({} if recipe.tare is None else read_load_file(recipe.tare).logs).items():
-        if digest in held:
-            raise ArgumentError(
-                f"tare {recipe.tare} was identified from {name}, which is {held[digest]}: "
-                "nothing would be left of the load",
-                remedy="Give the load.json of the gripper alone.",
-            )

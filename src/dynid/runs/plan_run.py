@@ -23,7 +23,7 @@ from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice
 from dynid.report.page import Chapter, Page
-from dynid.report.report import plan_page
+from dynid.report.plan_sections import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
 from dynid.runs.protocol import Desk, Task

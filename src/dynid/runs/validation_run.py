@@ -14,7 +14,7 @@ from dynid.findings import Finding
 from dynid.links.given_data import SeenSamples, check_copies
 from dynid.links.identify import Identification
 from dynid.links.log_part import check_part
-from dynid.links.log_reader import LogReader, Notice
+from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
 from dynid.links.validation import ALIKE, Validation, explain_failure, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
@@ -93,7 +93,12 @@ class Validate(Task[ValidationRun]):
     def compute(self, desk: Desk) -> ValidationRun:
         saved = read_result(self.result)
         fit, data, given = saved.identification(), saved.content["data"], self.recipe
-        _note_unused(given, desk.tell)
+        usual, names = Recipe(), given.__dataclass_fields__
+        changed = [name for name in names if getattr(given, name) != getattr(usual, name) and name not in USED_SETTINGS]
+        if changed:
+            verb = "has" if len(changed) == 1 else "have"
+            message = f"{', '.join(changed)} of the recipe {verb} no effect: the result is finished"
+            desk.tell(Finding(code="unused-setting", severity="note", where="recipe", message=message))
         recipe = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
         fitted = [(facts["source"], facts.get("stretch_keys", ())) for facts in data]
         reader = LogReader(robot=fit.robot, recipe=recipe, channel_map=self.channel_map, rows=self.rows, time=self.time,
@@ -240,15 +245,6 @@ def _common_recipe(first: PastRun, second: PastRun) -> Recipe:
 def _logs_of(saved: SavedResult) -> dict[str, str]:
     """Digest -> name of every log that a result was identified from."""
     return {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
-
-
-def _note_unused(recipe: Recipe, notice: Notice) -> None:
-    """Say which settings of a recipe have no effect, because the result is finished."""
-    usual = Recipe()
-    changed = [key for key in recipe.__dataclass_fields__ if getattr(recipe, key) != getattr(usual, key)]
-    if unused := [key for key in changed if key not in USED_SETTINGS]:
-        message = f"{', '.join(unused)} of the recipe {'has' if len(unused) == 1 else 'have'} no effect: the result is "
-        notice(Finding(code="unused-setting", severity="note", where="recipe", message=f"{message}finished"))
 
 
 def common_cutoff(saved: SavedResult) -> float | None:

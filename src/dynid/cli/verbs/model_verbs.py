@@ -284,7 +284,7 @@ def codegen(
         [name.strip() for name in given["functions"].split(",") if name.strip()],
         precision=given["precision"], parameters=given["parameters"], load="struct" if given["load"] else None,
     )  # fmt: skip
-    refuse_run(out, "C files")
+    refuse_run(out, "C files", "code")
     compiled = verify and find_compiler() is not None
     if compiled:
         code.check(samples=200)

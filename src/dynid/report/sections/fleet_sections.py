@@ -137,8 +137,5 @@ def _warmth_plot(fleet: Fleet, name: str) -> Plot:
 
 def _shared(fleet: Fleet) -> Table:
     """Base parameters of the links, common to all arms, with their standard deviations."""
-    pairs = zip(fleet.pool.shared.tolist(), fleet.pool.std.tolist(), strict=True)
-    rows = tuple(
-        (name, *pair, unit) for name, pair, unit in zip(fleet.shared_names, pairs, fleet.shared_units, strict=True)
-    )
-    return Table(("parameter", "value", "standard deviation", "unit"), rows)
+    columns = (fleet.shared_names, fleet.pool.shared.tolist(), fleet.pool.std.tolist(), fleet.shared_units)
+    return Table(("parameter", "value", "standard deviation", "unit"), tuple(zip(*columns, strict=True)))
