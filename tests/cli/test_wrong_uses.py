@@ -331,7 +331,7 @@ export res --to csv --out arm.urdf -> 5: Choose another folder (--out)
 codegen arm.urdf --out '' -> 2: folder is empty
 codegen arm.urdf --functions fly --out new -> 2: inverse_dynamics
 codegen run1.csv --out new -> 2: no description of a robot that dynid reads
-codegen arm.urdf --out res --force -> 2: such as --out res_code
+codegen arm.urdf --out res --force -> 2: --out, such as res_code
 codegen arm.urdf --prune --out new -> 2: needs the data of a run
 codegen arm.urdf --functions '' --out new -> 2: no function is requested
 fleet arm.urdf 'run*.csv' --map map.toml --out new -> 2: which part is the arm's

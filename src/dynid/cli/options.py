@@ -234,7 +234,7 @@ def is_given(name: str) -> bool:
 def refuse_run(out: Path, what: str, ending: str = "files") -> None:
     """Refuse a folder whose files belong to a run."""
     if (out / "run.json").exists():
-        remedy = f"Choose another folder, such as --out {out.name}_{ending}."
+        remedy = f"Choose another folder with --out, such as {out.name}_{ending}."
         reason = f"'{out}' is the folder of a run, and {what} would mix with its files"
         raise errors.ArgumentError(reason, remedy=remedy)
 
