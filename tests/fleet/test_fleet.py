@@ -148,11 +148,6 @@ def test_patterns_that_cannot_be_meant(pattern: str, what: str) -> None:
         find_logs(pattern)
 
 
-def test_settings_that_need_whole_logs(folder: Path) -> None:
-    with pytest.raises(ArgumentError, match="hold_out needs a whole log"):
-        identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", replace(RECIPE, hold_out="30%"), channel_map=MAP)
-
-
 def test_a_full_disk_costs_the_store_and_not_the_run(
     found: Fleet, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

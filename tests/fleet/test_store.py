@@ -7,10 +7,8 @@ from pathlib import Path
 from shutil import copyfile
 
 import pytest
-from click.testing import CliRunner
 
 from campaigns.fleet_kills import go_on, kill, prepare
-from dynid.cli import main
 from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.store import LeafStore
 from dynid.report.sections.fleet_sections import fleet_page
@@ -79,12 +77,6 @@ def test_logs_that_cannot_be_used_do_not_choose_the_cutoff(folder: Path) -> None
     assert good.cutoff_hz is not None
     assert mixed.cutoff_hz == good.cutoff_hz
     assert mixed.cutoff_origin == "chosen from up to 5 of the logs"
-
-
-def test_the_help_names_the_engines() -> None:
-    for command in ("fleet", "identify"):
-        text = CliRunner().invoke(main, [command, "--help"]).output
-        assert all(option in text for option in ("--engine",)), command
 
 
 def test_after_kills_the_same_command_goes_on_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -81,12 +81,16 @@ def test_time_and_temperature_that_rise_together_are_not_told_apart() -> None:
     assert fit_trend(times[:3], np.full(3, np.nan), times[:3], std[:3]) is None
 
 
+def write_warm(path: Path, made: Recording, warm: np.ndarray) -> None:
+    rows = np.column_stack([made.time, made.q, made.effort, warm])
+    np.savetxt(path, rows, fmt="%.12g", delimiter=",", header="t,q0,q1,q2,tau0,tau1,tau2,warm", comments="")
+
+
 def test_a_channel_map_reads_temperatures(tmp_path: Path) -> None:
     unit, shown = "degF", 77.0
     made = log(0, 0, wear=0.0)
-    rows = np.column_stack([made.time, made.q, made.effort, np.full(made.time.size, shown)])
     path = tmp_path / "log.csv"
-    np.savetxt(path, rows, fmt="%.12g", delimiter=",", header="t,q0,q1,q2,tau0,tau1,tau2,warm", comments="")
+    write_warm(path, made, np.full(made.time.size, shown))
     one = {**MAP, "temperature": {"columns": "warm", "unit": unit}}
     recording = read_recording(path, ROBOT, channel_map=one)
     assert recording.mean_temperature == pytest.approx([25.0, 25.0, 25.0])
@@ -101,9 +105,7 @@ def test_a_channel_map_reads_temperatures(tmp_path: Path) -> None:
 def test_the_store_keeps_temperatures(tmp_path: Path) -> None:
     for month in range(2):
         made = log(0, month, wear=0.0)
-        rows = np.column_stack([made.time, made.q, made.effort, made.temperature.values[:, 0]])  # type: ignore[union-attr]
-        header = "t,q0,q1,q2,tau0,tau1,tau2,warm"
-        np.savetxt(tmp_path / f"a{month}.csv", rows, fmt="%.12g", delimiter=",", header=header, comments="")
+        write_warm(tmp_path / f"a{month}.csv", made, made.temperature.values[:, 0])  # type: ignore[union-attr]
     warm = {**MAP, "temperature": {"columns": "warm", "unit": "degC"}}
     first, again = (
         identify_fleet(ROBOT, f"{tmp_path}/{{arm}}.csv", RECIPE, channel_map=warm, store=tmp_path / "s") for _ in "12"

@@ -143,6 +143,8 @@ def test_an_arm_that_is_further_off_than_stated_is_named() -> None:
         identify_payload(arm(), loaded=run, unloaded=run, arm=(0.1, 0.01))
     with pytest.raises(ArgumentError, match="finite"):
         identify_payload(arm(), loaded=run, arm=(-0.1, 0.01))
+    with pytest.raises(ArgumentError, match="does not move"):
+        identify_payload(arm(), loaded=run, link=arm().root)
 
 
 def test_what_the_torques_cannot_tell_is_infinite() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,6 @@ from dynid.arrays import Floats
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.lazy import cached_property
 from dynid.tape import Program, compile_tape, record, vjp
-
-
-class Quantity(Protocol):
-    """A function of a motion with its gradient."""
-
-    def __call__(self, motion: Motion) -> Floats:
-        """Values (N, ...) along the motion."""
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Gradient of ``sum(cotangent * values)`` with respect to the motion."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +61,10 @@ class Recorded:
         gradients = found if isinstance(found, dict) else {self._states[0]: found}
         zero = np.zeros_like(motion.q)
         return Motion(*(gradients.get(state, zero) for state in Motion._fields))
+
+
+Quantity = Derivative | Recorded
+"""A function of a motion, with values (N, ...), and its gradient."""
 
 
 @dataclass(frozen=True, slots=True)

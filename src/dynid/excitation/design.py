@@ -16,7 +16,6 @@ from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole, check_kind
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.base import Margin
 from dynid.excitation.constraints import (
     build_constraints,
     find_unchecked_limits,
@@ -114,7 +113,12 @@ def design_excitation(
     motion, value = trajectory.motion(times), exact.value(trajectory, cost)
     margins = measure_margins(exact.constraints, motion)
     if not np.isfinite(value):
-        raise _no_information_error(margins)
+        nearest = dict.fromkeys(f"{m.limit} of {m.where}" for m in sorted(margins, key=lambda m: m.relative))
+        raise ExcitationError(
+            "the motions that keep all limits are too small or too simple to reveal all parameters",
+            remedy="Use more harmonics or a longer period, or relax the tightest limits: "
+            f"{', '.join(list(nearest)[:3])}.",
+        )
     return Excitation(
         robot=robot.name,
         trajectory=trajectory,
@@ -204,13 +208,4 @@ def _best_within_limits(problem: DesignProblem, history: Sequence[Step], times: 
     raise ExcitationError(
         f"no motion about the resting positions found keeps all limits; in conflict: {', '.join(beyond)}",
         remedy="Relax one of these limits.",
-    )
-
-
-def _no_information_error(found: tuple[Margin, ...]) -> ExcitationError:
-    nearest = dict.fromkeys(f"{m.limit} of {m.where}" for m in sorted(found, key=lambda m: m.relative))
-    tight = list(nearest)[:3]
-    return ExcitationError(
-        "the motions that keep all limits are too small or too simple to reveal all parameters",
-        remedy=f"Use more harmonics or a longer period, or relax the tightest limits: {', '.join(tight)}.",
     )

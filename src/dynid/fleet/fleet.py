@@ -444,10 +444,7 @@ def _copies(leaves: Mapping[int, Leaf]) -> dict[int, int]:
     first: dict[str, int] = {}
     found: dict[int, int] = {}
     for number in sorted(leaves):
-        digest = hashlib.sha256()
-        for part in leaves[number].information.parts:
-            for matrix in part.matrices:
-                digest.update(matrix.tobytes())
-        if (earlier := first.setdefault(digest.hexdigest(), number)) != number:
+        content = b"".join(matrix.tobytes() for part in leaves[number].information.parts for matrix in part.matrices)
+        if (earlier := first.setdefault(hashlib.sha256(content).hexdigest(), number)) != number:
             found[number] = earlier
     return found

@@ -99,17 +99,12 @@ def _matches(pattern: str) -> tuple[str, list[tuple[str, str]]]:
         details: dict[str, Any] = system.glob(path, detail=True)
     except (OSError, ValueError, ImportError) as error:
         raise DataError(f"the store cannot be listed: {error}", path=pattern, remedy="Check the URL.") from error
-    found = [
-        (system.unstrip_protocol(name), hashlib.sha256(repr(_facts(facts)).encode()).hexdigest())
-        for name, facts in sorted(details.items())
-    ]
-    return system.unstrip_protocol(system._strip_protocol(pattern)), found
-
-
-def _facts(entry: dict[str, Any]) -> list[str]:
-    """What a store says about the content of a file."""
     keys = ("size", "ETag", "etag", "checksum", "md5Hash", "mtime", "LastModified", "last_modified", "created")
-    return [f"{key}={entry[key]}" for key in keys if key in entry]
+    found = []
+    for name, entry in sorted(details.items()):
+        facts = repr([f"{key}={entry[key]}" for key in keys if key in entry])
+        found.append((system.unstrip_protocol(name), hashlib.sha256(facts.encode()).hexdigest()))
+    return system.unstrip_protocol(system._strip_protocol(pattern)), found
 
 
 def _local_identity(path: Path) -> str:

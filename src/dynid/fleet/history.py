@@ -50,12 +50,9 @@ class History:
 
     def values(self, parameter: int) -> tuple[Floats, Floats, Floats]:
         """Times [s], values and standard deviations of one own parameter, where it is known."""
-        known = self._known(parameter)
-        return (
-            np.array([window.time_s for window in known]),
-            np.array([window.own.values[parameter] for window in known]),
-            np.array([window.own.std[parameter] for window in known]),
-        )
+        rows = [(w.time_s, w.own.values[parameter], w.own.std[parameter]) for w in self._known(parameter)]
+        times, values, std = np.array(rows, dtype=float).reshape(-1, 3).T
+        return times, values, std
 
     def temperatures(self, parameter: int, joint: int) -> Floats:
         """Temperatures of a joint [degC] in the windows where a parameter is known; NaN where no log has it."""

@@ -17,6 +17,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeVar
+from weakref import finalize
 
 import msgspec
 import numpy as np
@@ -57,7 +58,7 @@ class LeafStore:
     def __init__(self, folder: Path) -> None:
         """The folder; it is made where it does not exist, and what killed processes left in it goes."""
         self._folder = make_folder(folder)
-        self._lock = _lock_folder(folder)
+        _lock_folder(self, folder)
 
     def get(self, log: FleetLog, settings: str) -> Leaf | None:
         """The leaf of a log, if it was made before with the same settings and the file has not changed since."""
@@ -111,33 +112,24 @@ class LeafStore:
         return hashlib.sha256(f"{log.path}\n{log.identity}\n{settings}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class _FolderLock:
-    """A lock on a folder, which ends with its owner."""
+def _lock_folder(owner: LeafStore, folder: Path) -> None:
+    """Share a folder with other processes as long as its owner lives; where there are none, unfinished files go first.
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-
-    def __del__(self) -> None:
-        with suppress(OSError):
-            os.close(self._handle)
-
-
-def _lock_folder(folder: Path) -> _FolderLock | None:
-    """Share a folder with other processes; where there are none, unfinished files go first. None on other systems."""
+    Systems without locks part no processes.
+    """
     try:
         import fcntl
 
         handle = os.open(folder, os.O_RDONLY)
     except (ImportError, OSError):
-        return None
-    lock = _FolderLock(handle)
+        return
+    finalize(owner, os.close, handle)
     with suppress(OSError):  # others are at work, or the file system knows no locks: nothing of theirs is touched
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for left in folder.glob(f".*{TEMPORARY}"):
             left.unlink(missing_ok=True)
     with suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_SH)
-    return lock
 
 
 def settings_digest(task: LeafTask) -> str:

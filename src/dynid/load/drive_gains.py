@@ -164,7 +164,7 @@ def _judge(names: NDArray[np.str_], told: Floats, share: Floats, before: Floats,
 
 def _joint_equations(equations: BlockEquations, joint: int) -> tuple[Floats, Floats]:
     """A (r, 10) and b (r,): what one joint shows of ``load / gain`` in units of the noise, with the arm eliminated."""
-    blocks, rows = [block[joint] for block in equations.blocks], equations.channel(joint)
+    blocks, rows = [block[joint] for block in equations.blocks], equations.channels[joint]
     values, root, _ = solve_minimum_norm(rows[:, :-1], rows[:, -1])
     spare = max(float(equations.counts[joint]) - root.shape[1], 1.0)
     std = max(float(np.linalg.norm(rows @ np.append(values, -1.0)) / np.sqrt(spare)), TINY**0.5)

@@ -22,6 +22,7 @@ from scipy.stats import t as student
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh, standard_deviations, svd
 from dynid.errors import IdentifiabilityError
+from dynid.lazy import cached_property
 from dynid.load.load import MUCH, Load, remark
 from dynid.spatial import EXACT, SAME, TINY
 
@@ -84,7 +85,7 @@ class LinearSolution:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class BlockEquations:
     """Equations of c channels in blocks of time, unknowns first, measurement last."""
 
@@ -103,9 +104,10 @@ class BlockEquations:
         blocks = [[_triangle(part[:, channel]) for channel in range(y.shape[1])] for part in own]
         return cls(blocks, np.full(y.shape[1], float(len(y))), np.arange(y.shape[1]) // 3)
 
-    def channel(self, channel: int) -> Floats:
-        """(m, k + 1) rows of one channel in all blocks."""
-        return _triangle(np.concatenate([block[channel] for block in self.blocks]))
+    @cached_property
+    def channels(self) -> list[Floats]:
+        """For each channel the (m, k + 1) rows of all blocks."""
+        return [_triangle(np.concatenate(own)) for own in zip(*self.blocks, strict=True)]
 
 
 def _triangle(rows: Floats) -> Floats:
@@ -125,7 +127,7 @@ def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> Line
     Raises:
         IdentifiabilityError: There are as many unknowns as equations.
     """
-    channels = [equations.channel(c) for c in range(len(equations.counts))]
+    channels = equations.channels
     unknowns = channels[0].shape[1] - 1
     before = np.column_stack([np.diag(np.zeros(unknowns) if prior is None else prior), np.zeros(unknowns)])
     before = before[np.any(before, axis=1)]

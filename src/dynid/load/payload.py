@@ -217,8 +217,7 @@ def _add_gain_spread(load: Load, problem: PayloadProblem, solution: LinearSoluti
         return load
     std: Floats = np.max(stated, axis=0)
     raw = problem.equations(np.zeros_like(problem.known))  # gains scale the whole torque, known parts included
-    channels = [raw.channel(joint) for joint in range(problem.robot.dof)]
-    sides = [rows[:, :-1].T @ rows[:, -1] / s**2 for rows, s in zip(channels, solution.noise_std, strict=True)]
+    sides = [rows[:, :-1].T @ rows[:, -1] / s**2 for rows, s in zip(raw.channels, solution.noise_std, strict=True)]
     part = (solution.white @ np.stack(sides, axis=1) * std)[:10]
     covariance = load.covariance + part @ part.T
     share = 1.0 - float(load.covariance[9, 9] / max(float(covariance[9, 9]), TINY))
@@ -237,9 +236,8 @@ def _judge_known_arm(problem: PayloadProblem, equations: BlockEquations, solutio
     if not np.any(problem.robot.parameter_vector[10 * problem.robot.dof :]):
         message, remedy = f"{message}, which has no friction", "arm=(0, 0), or --arm 0,0, estimates it with the load."
     yield remark("arm-model", message, remedy, where="model")
-    channels = [equations.channel(joint) for joint in range(problem.robot.dof)]
-    left = np.array([np.sum((rows @ np.append(solution.values, -1.0)) ** 2) for rows in channels])
-    carried = np.maximum(np.array([np.sum(rows[:, -1] ** 2) for rows in channels]) - left, 0.0)
+    left = np.array([np.sum((rows @ np.append(solution.values, -1.0)) ** 2) for rows in equations.channels])
+    carried = np.maximum(np.array([np.sum(rows[:, -1] ** 2) for rows in equations.channels]) - left, 0.0)
     shows = carried > LITTLE**2 * carried.max()
     share = float(np.sqrt(left[shows].sum() / max(float(carried[shows].sum()), TINY)))
     if share > MUCH:

@@ -10,6 +10,7 @@ below, with all joints checked at every candidate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyroots, polyval
@@ -144,8 +145,8 @@ class QuinticTrajectory(Trajectory):
         points, speeds = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
         limits = [np.broadcast_to(np.asarray(x, dtype=float), points.shape[1:]) for x in (velocity, acceleration)]
         durations = [
-            shortest_segment((points[i], points[i + 1]), (speeds[i], speeds[i + 1]), limits[0], limits[1])
-            for i in range(len(points) - 1)
+            shortest_segment(ends, rates, *limits)
+            for ends, rates in zip(pairwise(points), pairwise(speeds), strict=True)
         ]
         return cls(q=points, dq=speeds, durations=np.array(durations))
 
