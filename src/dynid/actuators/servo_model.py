@@ -67,7 +67,7 @@ class ServoModel:
     """The kinds that the servos have; a bare name is free in each joint."""
     step_s: float = 0.0025
     """Longest time step of the simulation [s]; tests/actuators/test_servo_accuracy.py halves it."""
-    _known: dict[str, ServoParameter] = field(init=False, repr=False)
+    _declared: dict[str, ServoParameter] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse parameters that the law does not have, that come twice, or with wrong values."""
@@ -85,14 +85,14 @@ class ServoModel:
             table[parameter.kind] = parameter
         for missing in self._needed(table):
             table[missing] = ServoParameter(missing, free=False)
-        object.__setattr__(self, "_known", table)
+        object.__setattr__(self, "_declared", table)
         as_number("step_s", self.step_s, above=0.0)
         for parameter in table.values():
             self._check_numbers(parameter)
         _ = self.entries  # refuses values that joints cannot share
 
     def _check_numbers(self, parameter: ServoParameter) -> None:
-        """Refuse starts outside bounds, bounds that cross, and priors without a spread."""
+        """Refuse starts outside bounds, and bounds that cross."""
         for j, start in enumerate(self.starts(parameter.kind)):
             lower, upper = self._range(parameter, j)
             if not lower <= upper:
@@ -122,11 +122,11 @@ class ServoModel:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds in the equations of motion, in the order of the catalogue."""
-        return tuple(name for name in KINDS if name in self._known and name != DELAY)
+        return tuple(name for name in KINDS if name in self._declared and name != DELAY)
 
     def starts(self, kind: str) -> Floats:
         """(n,) values, or first guesses, of a kind."""
-        parameter, known = self._known.get(kind), [self._kind(kind, j) for j in range(self.dof)]
+        parameter, known = self._declared.get(kind), [self._kind(kind, j) for j in range(self.dof)]
         if parameter is None:
             return np.array([one.neutral for one in known])
         guessed = parameter.free or kind == "stribeck_speed"
@@ -140,7 +140,9 @@ class ServoModel:
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """The numbers that a fit finds, kind after kind."""
-        return tuple(entry for name in KINDS if name in self._known for entry in self._entries_of(self._known[name]))
+        return tuple(
+            entry for name in KINDS if name in self._declared for entry in self._entries_of(self._declared[name])
+        )
 
     def _entries_of(self, parameter: ServoParameter) -> list[Entry]:
         if not parameter.free:
@@ -221,5 +223,5 @@ class ServoModel:
     def with_values(self, values: ArrayLike) -> ServoModel:
         """The same model starting from other values (P,) of its entries."""
         table = self.table(values)
-        parameters = [replace(known, start=table[kind]) for kind, known in self._known.items()]
+        parameters = [replace(known, start=table[kind]) for kind, known in self._declared.items()]
         return replace(self, parameters=tuple(parameters))

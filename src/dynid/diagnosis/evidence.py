@@ -1,8 +1,8 @@
 """What logs say about suspects: rows of the equations that identification uses, by joint and block of time.
 
-Behind the columns of links and usual friction stand harmless ones, which explain what friction does that no model need
-hold, and those of the suspects (`dynid.estimation.rows.reduce_rows` forms them all). Torques and whatever jumps went
-through one low-pass, so that few samples suffice.
+The columns are, in this order: links and usual friction; harmless shapes of friction, of which no model need know; and
+the suspects (`dynid.estimation.rows.reduce_rows` forms them all). What the first two explain is no suspect's. Torques
+and whatever jumps pass one low-pass, so that few samples suffice.
 """
 
 from __future__ import annotations

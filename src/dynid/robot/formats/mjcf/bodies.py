@@ -88,7 +88,7 @@ def read_inertial(settings: MjcfSettings, inertial: Element) -> Inertia:
 
 
 def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Inertia:
-    """Mass properties of one geom in the frame it stands in.
+    """Mass properties of one geom in the frame of the element around it: the body or a ``frame``.
 
     Args:
         settings: Options of the file.
@@ -164,8 +164,8 @@ def read_joint(
         effort: What its actuators can give [N m or N].
 
     Returns:
-        The joint, whose placement is only the motion from its zero to the pose drawn in the file, and its anchor (3,)
-        in the body.
+        The joint, whose placement is only the motion from the pose drawn in the file to its zero (by minus ``ref``), and its
+        anchor (3,) in the body.
 
     Raises:
         DescriptionError: The joint is wrong or not supported.
@@ -184,7 +184,7 @@ def read_joint(
             child="",
             axis=axis,
             limits=limits,
-            terms=tuple(kind(value) for name, kind in JOINT_TERMS.items() if (value := element.number(name, 0.0))),
+            terms=tuple(term(value) for word, term in JOINT_TERMS.items() if (value := element.number(word, 0.0))),
         )
     zero = -element.number("ref", 0.0)
     if kind == "slide":  # where a slide is anchored makes no difference
