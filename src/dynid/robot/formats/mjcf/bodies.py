@@ -164,8 +164,8 @@ def read_joint(
         effort: What its actuators can give [N m or N].
 
     Returns:
-        The joint, whose placement is only the motion from the pose drawn in the file to its zero (by minus ``ref``), and its
-        anchor (3,) in the body.
+        The joint, whose placement is only the motion from the pose drawn in the file to its zero (by minus
+        ``ref``), and its anchor (3,) in the body.
 
     Raises:
         DescriptionError: The joint is wrong or not supported.
