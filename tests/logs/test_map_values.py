@@ -41,7 +41,6 @@ BAD = {
     "sample time beside a column": _changed("time", sample_time=1),
     "two columns of time": _changed("time", column="q{1..2}"),
     "effort through no gear": _changed("effort", gear=0),
-    "one gear is zero": _changed("position", gear=[1, 1, 0, 1, 1, 1]),
     "almost singular gear": _changed("position", gear=ALMOST.tolist()),
     "a column twice": _changed("position", columns=["q1", "q1", "q3", "q4", "q5", "q6"]),
     "no columns": _changed("position", columns=[]),

@@ -126,15 +126,14 @@ class Survey:
             used |= {(file, name) for file in self.tables for name in (*self.time.columns, self.time.fraction or "")}
         left: dict[str, list[str]] = {}
         for file, table in self.tables.items():
-            for name in table.names:
-                reading = read_name(name, self.joints, table.units.get(name))
+            for reading in self._readings(table):
                 kind = "effort" if reading.quantity == "force" else reading.quantity
                 unit = known_unit(reading.unit)
                 if kind is None and reading.is_named and reading.says_a_quantity:
                     kind = None if unit is not None and unit.dimension == "voltage" else "unknown quantity"
                 is_known = kind in (*QUANTITIES, "unknown quantity", "temperature")
-                if is_known and not reading.other and (file, name) not in used:
-                    left.setdefault(f"commanded {kind}" if reading.commanded else str(kind), []).append(name)
+                if is_known and not reading.other and (file, reading.column) not in used:
+                    left.setdefault("commanded " * reading.commanded + str(kind), []).append(reading.column)
         return left
 
     # --- time ------------------------------------------------------------------------------------------------------
@@ -360,8 +359,8 @@ class Survey:
         """Six columns of forces and moments, or the one array that holds them."""
         units, reason = ("N",) * 3 + ("N m",) * 3, f"{_NO_UNIT}; moments may be N mm"
         for file, table in self.tables.items():
-            words = {name: [x for x in words_of(declared_unit(name)[0]) if not x.isdigit()] for name in table.names}
-            last = {name: "".join(own[-1:]) for name, own in words.items()}
+            words = {name: filter(str.isalpha, reversed(words_of(declared_unit(name)[0]))) for name in table.names}
+            last = {name: next(own, "") for name, own in words.items()}
             names = [name for axis in _WRENCH for name in table.names if last[name] == axis]
             wide = [name for name, x in table.columns.items() if x.ndim == 2 and x.shape[1] == 6]
             wide = [name for name in wide if last[name] in ("f", "ft", "w", "wrench")]

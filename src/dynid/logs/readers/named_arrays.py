@@ -67,15 +67,9 @@ def read_mat(path: Path, options: Options, rows: int) -> Iterator[Table]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         variables = loadmat(path, chars_as_strings=False, verify_compressed_data_integrity=True)
-    columns = {}
-    skipped = []
-    for name, value in variables.items():
-        if name.startswith("__"):
-            continue
-        for key, array in _numeric(name, value, 0):
-            columns[key] = as_column(array)
-        if not any(key == name or key.startswith(f"{name}.") for key in columns):
-            skipped.append(name)
+    arrays = {name: dict(_numeric(name, value, 0)) for name, value in variables.items() if not name.startswith("__")}
+    columns = {key: as_column(array) for own in arrays.values() for key, array in own.items()}
+    skipped = [name for name, own in arrays.items() if not own]
     refuse_bomb("the file", sum(column.nbytes for column in columns.values()), path.stat().st_size)
     yield Table(columns=columns, notes=note_left_out("variables", skipped))
 
