@@ -52,12 +52,12 @@ class ServoFile:
 
 def doubtful_values(found: ActuatorEstimate) -> dict[str, str]:
     """Entry -> why its value is no estimate, for those that stand at a bound or are open."""
-    opened = {name: direction for direction in found.open_directions for name in direction.names}
     told = {
         name: f"not reached, at least {direction.at_least:.3g}" if direction.at_least is not None else "open"
-        for name, direction in opened.items()
+        for direction in found.open_directions
+        for name in direction.names
     }
-    return told | {name: "at a bound of the search" for name in found.at_bound}
+    return told | dict.fromkeys(found.at_bound, "at a bound of the search")
 
 
 def widened_limits(found: ActuatorEstimate) -> dict[str, tuple[float, float]]:

@@ -27,7 +27,6 @@ from dynid.links.rich.joint_friction import JointFriction, joint_friction
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.plain_data import pick
-from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
 from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
@@ -176,25 +175,18 @@ def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: flo
         return Occasion(path.name, _file_time(path), fit)
     run = reader.experiments([path], for_validation=False, cutoff_hz=cutoff)[0]
     if reader.recipe.gate:
-        _refuse_other_torques(stored, run, path)
+        error = unexplained_share(stored, run)
+        if error > NOTHING_EXPLAINED:  # no wear does that
+            reason = f"the stored model explains nothing of the torques (error {100.0 * error:.3g} %), which wear does "
+            remedy = "Compare units, signs and the order of the joints with those of the logs that were identified "
+            remedy += f"from. The log is used all the same with {WITHOUT_GATE}."
+            raise DataError(f"{reason}not do", path=path, place="effort", remedy=remedy)
     equations = build_equations(
         stored.robot, [run], base=stored.equations.base, terms=stored.terms, band_hz=stored.equations.band_hz
     )
     fit = identify_equations(equations, WLS())
     start = float(run.time[0]) if run.samples else 0.0
     return Occasion(path.name, start if start >= EARLIEST_S else _file_time(path), fit, joint_friction(fit))
-
-
-def _refuse_other_torques(stored: Identification, run: Experiment, path: Path) -> None:
-    """Refuse a log of whose torques the stored model explains nothing: no wear does that."""
-    error = unexplained_share(stored, run)
-    if error > NOTHING_EXPLAINED:
-        raise DataError(
-            f"the stored model explains nothing of the torques (error {100.0 * error:.3g} %), which wear does not do",
-            path=path, place="effort",
-            remedy="Compare units, signs and the order of the joints with those of the logs that were identified from. "
-            f"The log is used all the same with {WITHOUT_GATE}.",
-        )  # fmt: skip
 
 
 def _file_time(path: Path) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.stats import chi2, norm
 
 from dynid.decompositions import svd
+from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.links.identify import Identification
 from dynid.links.rich.joint_friction import Figure, joint_friction
 
@@ -59,13 +60,8 @@ class MovedLoad:
     def sentence(self) -> str:
         """The load with its 95 % interval."""
         what = "a load of" if self.mass > 0.0 else "a load that was taken off, of"
-        mass = f"{abs(self.mass):.3g} ± {half_width(self.stderr):.2g} kg"
+        mass = f"{abs(self.mass):.3g} ± {TWO_SIDED_95 * self.stderr:.2g} kg"
         return f"{what} {mass} on {self.link} explains what moved in the links"
-
-
-def half_width(stderr: float) -> float:
-    """Half of the 95 % interval of a normal value."""
-    return float(norm.ppf(0.975) * stderr)
 
 
 def find_load(before: Identification, after: Identification) -> MovedLoad | None:
@@ -100,7 +96,7 @@ def find_load(before: Identification, after: Identification) -> MovedLoad | None
         told = abs((inverse @ D)[9, 9] - 1.0) < OPEN
         stderr = float(np.linalg.norm(inverse[9]))
         explains = left < UNEXPLAINED * whole or (freedom > 0 and chi2.sf(left, freedom) > FALSE_MOVES)
-        if told and explains and abs(x[9]) > half_width(stderr) and (best is None or left < best[0]):
+        if told and explains and abs(x[9]) > TWO_SIDED_95 * stderr and (best is None or left < best[0]):
             best = left, MovedLoad(body.joint.child, float(x[9]), stderr)
     return None if best is None else best[1]
 

@@ -23,18 +23,12 @@ def servo_table(found: ActuatorEstimate) -> Table:
     """One row per entry: value, standard deviation, interval, and what is to be said about it; shared ones first."""
     rows = []
     opened = {name: direction.at_least for direction in found.open_directions for name in direction.names}
+    remarks = dict.fromkeys(found.at_bound, "at its bound: no estimate")
+    remarks |= {name: "open" if least is None else f"open: at least {least:.3g}" for name, least in opened.items()}
     for k, entry in sorted(enumerate(found.model.entries), key=lambda item: -len(item[1].joints)):
         std, known = float(found.std[k]), bool(np.isfinite(found.std[k]))
         low, high = (float(x) if known else None for x in found.interval[k])
-        remark = (
-            "not converged"
-            if not found.converged
-            else ("open" if opened[entry.name] is None else f"open: at least {opened[entry.name]:.3g}")
-            if entry.name in opened
-            else "at its bound: no estimate"
-            if entry.name in found.at_bound
-            else ""
-        )
+        remark = remarks.get(entry.name, "") if found.converged else "not converged"
         shown = float(f"{std:.2g}") if known else None  # a standard deviation is hardly known to more digits
         rows.append((entry.name, float(found.values[k]), shown, low, high, entry.unit, remark))
     return Table(("parameter", "value", "standard deviation", "95 % from", "to", "unit", ""), tuple(rows))
