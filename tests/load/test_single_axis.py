@@ -18,6 +18,7 @@ from dynid.load.load_study import LoadStudy
 from dynid.load.wrist import identify_load
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
 from support.exact_runs import exact_run
 from support.single_axis_loads import RATE_HZ, arm_with_sensor, sensor_trial, torque_trial, turning_run
 
@@ -29,15 +30,14 @@ ARM = dynid.robots.puma560()
 LAST = ARM.bodies[-1].joint.child
 
 
-def measured(run: Experiment, truth: Inertia, seed: int = 0, *, link: str = "sensor", robot: Any = None) -> Experiment:
-    arm = arm_with_sensor(2) if robot is None else robot
-    wrench = wrench_regressor(arm, link, run.q, run.dq, run.ddq) @ truth.vector
+def measured(run: Experiment, robot: Robot, seed: int = 0, link: str = "sensor") -> Experiment:
+    wrench = wrench_regressor(robot, link, run.q, run.dq, run.ddq) @ BAR.vector
     noisy = wrench + NOISE * np.random.default_rng(seed).normal(size=wrench.shape)
     return replace(run, wrench=noisy)
 
 
-def bar_about_z(seed: int = 0) -> Experiment:
-    return measured(turning_run(arm_with_sensor(2), np.random.default_rng(3)), BAR, seed)
+def bar_about_z(robot: Robot) -> Load:
+    return identify_load(robot, measured(turning_run(robot, np.random.default_rng(3)), robot), sensor_frame="sensor")
 
 
 @pytest.mark.parametrize("trial", [sensor_trial, torque_trial])
@@ -51,7 +51,7 @@ def test_random_loads_show_the_moments_of_the_axis_with_intervals_that_cover(tri
 
 
 def test_a_turn_about_one_axis_gives_its_moment_although_others_stay_open() -> None:
-    load = identify_load(arm_with_sensor(2), bar_about_z(), sensor_frame="sensor")
+    load = bar_about_z(arm_with_sensor(2))
     assert load.open_moments == ("XX", "XY", "YY")
     truth = BAR.vector[5]
     assert load.vector[5] == pytest.approx(truth, abs=3.0 * load.stderr[5])
@@ -68,9 +68,7 @@ def test_a_turn_about_one_axis_gives_its_moment_although_others_stay_open() -> N
 
 
 def test_a_vertical_axis_shows_moments_although_the_mass_stays_open() -> None:
-    robot = arm_with_sensor(2).with_gravity([0.0, 0.0, 0.0])
-    run = turning_run(robot, np.random.default_rng(3))
-    load = identify_load(robot, measured(run, BAR, robot=robot), sensor_frame="sensor")
+    load = bar_about_z(arm_with_sensor(2).with_gravity([0.0, 0.0, 0.0]))
     assert np.isnan(load.mass)
     assert np.isinf(load.mass_stderr)
     assert load.vector[5] == pytest.approx(BAR.vector[5], abs=4.0 * load.stderr[5])
@@ -79,22 +77,21 @@ def test_a_vertical_axis_shows_moments_although_the_mass_stays_open() -> None:
     assert "mass" in load.table()
 
 
-def special_motion(joints: list[str], posture: list[float], seed: int) -> Experiment:
-    """Single joints turn one after the other, 2 s each move ([Atkeson1986] section 3.1.3)."""
-    motion = wrist_test_motion(ARM, posture, joints=joints, sweep=1.5)
+def special_motion(joint: str, seed: int) -> Experiment:
+    """A single joint turns, 2 s each move ([Atkeson1986] section 3.1.3)."""
+    motion = wrist_test_motion(ARM, [0.3, -0.8, 0.4, 0.0, np.pi / 2, 0.0], joints=[joint], sweep=1.5)
     time = np.arange(0.0, motion.duration, 1.0 / RATE_HZ)
-    return measured(exact_run(time, motion.evaluate(time)), BAR, seed, link=LAST, robot=ARM)
+    return measured(exact_run(time, motion.evaluate(time)), ARM, seed, LAST)
 
 
 def test_special_motions_of_the_paper() -> None:
     """Joints 4 and 6 alone, as the paper moved them, leave one moment open; joint 5 adds it."""
-    bent = [0.3, -0.8, 0.4, 0.0, np.pi / 2, 0.0]
     four, five, six = ARM.joint_names[3:]
-    only_six = identify_load(ARM, special_motion([six], bent, 1), sensor_frame=LAST)
+    only_six = identify_load(ARM, special_motion(six, 1), sensor_frame=LAST)
     assert only_six.open_moments == ("XX", "XY", "YY")
-    both = identify_load(ARM, [special_motion([j], bent, k) for k, j in enumerate((four, six))], sensor_frame=LAST)
+    both = identify_load(ARM, [special_motion(j, k) for k, j in enumerate((four, six))], sensor_frame=LAST)
     assert len(both.open_moments) == 1
-    all_three = [special_motion([j], bent, k) for k, j in enumerate((four, five, six))]
+    all_three = [special_motion(j, k) for k, j in enumerate((four, five, six))]
     whole = identify_load(ARM, all_three, sensor_frame=LAST)
     assert whole.has_inertia
     np.testing.assert_array_less(np.abs(whole.vector - BAR.vector), 4.0 * whole.stderr)
@@ -102,7 +99,7 @@ def test_special_motions_of_the_paper() -> None:
 
 def test_files_and_summaries_never_bound_an_open_moment(tmp_path: Path) -> None:
     robot = arm_with_sensor(2)
-    study = LoadStudy(robot=robot, load=identify_load(robot, bar_about_z(), sensor_frame="sensor"))
+    study = LoadStudy(robot=robot, load=bar_about_z(robot))
     written = json.loads(json.dumps(study.to_dict()))
     for k, name in enumerate(NAMES):
         is_open = name in ("XX", "XY", "YY")
