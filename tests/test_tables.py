@@ -37,3 +37,9 @@ def test_html_lets_no_markup_through() -> None:
 def test_ragged_rows_are_refused() -> None:
     with pytest.raises(ValueError, match="as many cells"):
         Table.of(["a"], [["b", "c"]])
+
+
+def test_pandas_gets_unrounded_numbers() -> None:
+    frame = Table.of(["name", "value"], [("M1", 2.0 / 3.0), ("M2", None)]).to_pandas()
+    assert frame["value"].iloc[0] == 2.0 / 3.0
+    assert frame["value"].isna().tolist() == [False, True]

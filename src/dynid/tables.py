@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -51,6 +52,12 @@ class Table(Struct, frozen=True, tag="Rows"):
             {'name': ['M1'], 'value': [2.5]}
         """
         return {name: [row[c] for row in self.rows] for c, name in enumerate(self.header)}
+
+    def to_pandas(self) -> Any:
+        """The table as a ``pandas.DataFrame``, unrounded."""
+        import pandas
+
+        return pandas.DataFrame(self.to_columns())
 
     def to_text(self) -> str:
         """Plain text: columns padded with spaces, a rule below the header."""
