@@ -135,7 +135,7 @@ class LoadTracker:
     ) -> None:
         self.robot, self.link, self.sign, self.time_constant_s = robot, link, sign, time_constant_s
         self.states = JointStates(robot)
-        self.online = dynid.load.OnlineLoad(frame=link, noise_std=noise_std)
+        self.online = dynid.payload.OnlineLoad(frame=link, noise_std=noise_std)
         self.joints: tuple[float, np.ndarray, np.ndarray] | None = None
         self.last: list[tuple[float, np.ndarray, np.ndarray, np.ndarray]] = []
         self.smooth: np.ndarray | None = None  # (6, 11): equations and wrench

@@ -10,7 +10,7 @@ from dynid import Experiment, Inertia, Robot, identify_load, robots
 from dynid.arrays import Floats
 from dynid.excitation import QuinticTrajectory, minimum_jerk
 from dynid.kernels import wrench_regressor
-from dynid.load import Sensing
+from dynid.payload import Sensing
 from dynid.spatial import skew
 from dynid.tables import Table
 from papers.report import Figure, Part, draw

@@ -7,7 +7,7 @@ from scipy.signal import lfilter, lsim
 
 from dynid import Experiment, Inertia, Robot, identify_load, robots
 from dynid.arrays import Floats
-from dynid.load import Sensing
+from dynid.payload import Sensing
 from dynid.spatial import skew
 from dynid.tables import Table
 from papers.atkeson1986_load import ALL_JOINTS, body, experiment, record

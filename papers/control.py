@@ -13,11 +13,11 @@ import numpy as np
 
 import dynid
 from dynid.arrays import Floats
+from dynid.control_loop.arm import replace_signs
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.excitation.trajectories.trajectory import Trajectory
-from dynid.loop.arm import replace_signs
 from dynid.tape import compile_single, record
 
 FRICTION_SPEED = 0.05

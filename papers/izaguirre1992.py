@@ -25,8 +25,8 @@ from dynid import (
 from dynid.arrays import Floats
 from dynid.estimation import Samples, build_equations
 from dynid.excitation import QuinticTrajectory, minimum_jerk
-from dynid.links import significant_parameters
-from dynid.links.significance import Significance, restrict_equations
+from dynid.identification import significant_parameters
+from dynid.identification.significance import Significance, restrict_equations
 from dynid.parameters import distal_base_parameters
 from dynid.parameters.numeric import numeric_row_space
 from dynid.processing.simulation import sum_of_sines

@@ -19,8 +19,8 @@ import dynid
 from dynid.cli import main
 from dynid.estimation.registry import estimator_class
 from dynid.excitation.point_design import design_energy_points
-from dynid.load.recognition import read_library
 from dynid.logs.channel_map import read_channel_map
+from dynid.payload.recognition import read_library
 from dynid.processing.simulation import sum_of_sines
 from support.api_reference import reference
 

@@ -14,10 +14,10 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.search import SearchSettings
 from dynid.export.result_file import read_result, write_result
-from dynid.links.identify import Identification, identify
-from dynid.links.recipe import Recipe
-from dynid.links.validation import validate
-from dynid.load.load import Load
+from dynid.identification.identify import Identification, identify
+from dynid.identification.recipe import Recipe
+from dynid.identification.validation import validate
+from dynid.payload.load import Load
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.inertia import Inertia

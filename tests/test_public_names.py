@@ -34,7 +34,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 
 def test_a_moved_name_says_where_it_stands() -> None:
-    with pytest.raises(AttributeError, match=r"it is dynid\.loop\.PD"):
+    with pytest.raises(AttributeError, match=r"it is dynid\.control_loop\.PD"):
         _ = dynid.PD
     with pytest.raises(AttributeError, match=r"CHANGELOG\.md"):
         _ = dynid.build_problem

@@ -59,7 +59,7 @@ def test_a_row_has_names_with_tests_or_a_reason(pair: tuple[PaperTable, Row]) ->
 
 
 def public_object(name: str) -> object:
-    """The object of a public name such as ``dynid.load.recognise(...)`` or ``dynid.Load.com``."""
+    """The object of a public name such as ``dynid.payload.recognise(...)`` or ``dynid.Load.com``."""
     head, *parts = name.partition("(")[0].split(".")
     assert head == "dynid", name
     found: object = dynid

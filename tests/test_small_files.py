@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from dynid.control_loop.laws import read_law
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.files import file_digest
 from dynid.files.records import Text, Whole, as_record
 from dynid.files.small_files import open_regular, read_json, read_small, read_toml
+from dynid.identification.recipe import Recipe
 from dynid.information import Information
-from dynid.links.recipe import Recipe
-from dynid.load.load import Load
-from dynid.load.recognition import read_library
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.columns import match_pattern
 from dynid.logs.readers.text import is_number
-from dynid.loop.laws import read_law
+from dynid.payload.load import Load
+from dynid.payload.recognition import read_library
 from dynid.report.page import Page
 from dynid.robot.formats import read_robot
 from dynid.runs.run_folder import read_run

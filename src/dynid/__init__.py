@@ -12,7 +12,7 @@ from importlib import import_module
 __version__ = "0.3.0"
 
 _HOME = {
-    "dynid.actuators.servo_identification": ["identify_actuators"],
+    "dynid.servos.servo_identification": ["identify_actuators"],
     "dynid.diagnosis.log_check": ["check_recording"],
     "dynid.errors": ["DynidError"],
     "dynid.estimation.estimate": ["Estimate"],
@@ -35,12 +35,12 @@ _HOME = {
         "regressor",
         "velocity_torque",
     ],
-    "dynid.links.identify": ["Identification", "identify"],
-    "dynid.links.recipe": ["Recipe"],
-    "dynid.links.validation": ["Validation", "validate"],
-    "dynid.load.load": ["Load"],
-    "dynid.load.payload": ["identify_payload"],
-    "dynid.load.wrist": ["identify_load"],
+    "dynid.identification.identify": ["Identification", "identify"],
+    "dynid.identification.recipe": ["Recipe"],
+    "dynid.identification.validation": ["Validation", "validate"],
+    "dynid.payload.load": ["Load"],
+    "dynid.payload.payload": ["identify_payload"],
+    "dynid.payload.wrist": ["identify_load"],
     "dynid.logs.channel_map": ["ChannelMap"],
     "dynid.logs.inspect": ["inspect_log"],
     "dynid.logs.reading": ["read_recording"],
@@ -68,7 +68,7 @@ _HOME = {
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 PACKAGES = (
-    "actuators",
+    "control_loop",
     "diagnosis",
     "errors",
     "estimation",
@@ -76,17 +76,17 @@ PACKAGES = (
     "export",
     "findings",
     "fleet",
+    "identification",
     "kernels",
-    "links",
-    "load",
     "logs",
-    "loop",
     "monitor",
     "parameters",
+    "payload",
     "processing",
     "report",
     "robot",
     "runs",
+    "servos",
     "terms",
 )
 """Packages and modules with further public names."""

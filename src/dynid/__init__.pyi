@@ -1,6 +1,6 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid import actuators as actuators
+from dynid import control_loop as control_loop
 from dynid import diagnosis as diagnosis
 from dynid import errors as errors
 from dynid import estimation as estimation
@@ -8,19 +8,18 @@ from dynid import excitation as excitation
 from dynid import export as export
 from dynid import findings as findings
 from dynid import fleet as fleet
+from dynid import identification as identification
 from dynid import kernels as kernels
-from dynid import links as links
-from dynid import load as load
 from dynid import logs as logs
-from dynid import loop as loop
 from dynid import monitor as monitor
 from dynid import parameters as parameters
+from dynid import payload as payload
 from dynid import processing as processing
 from dynid import report as report
 from dynid import robot as robot
 from dynid import runs as runs
+from dynid import servos as servos
 from dynid import terms as terms
-from dynid.actuators.servo_identification import identify_actuators as identify_actuators
 from dynid.diagnosis.log_check import check_recording as check_recording
 from dynid.errors import DynidError as DynidError
 from dynid.estimation.estimate import Estimate as Estimate
@@ -35,6 +34,11 @@ from dynid.export.c.c_package import generate_c as generate_c
 from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
 from dynid.findings import Finding as Finding
+from dynid.identification.identify import Identification as Identification
+from dynid.identification.identify import identify as identify
+from dynid.identification.recipe import Recipe as Recipe
+from dynid.identification.validation import Validation as Validation
+from dynid.identification.validation import validate as validate
 from dynid.kernels import energy_regressor as energy_regressor
 from dynid.kernels import forward_dynamics as forward_dynamics
 from dynid.kernels import gravity_torque as gravity_torque
@@ -43,14 +47,6 @@ from dynid.kernels import inverse_dynamics as inverse_dynamics
 from dynid.kernels import momentum_regressor as momentum_regressor
 from dynid.kernels import regressor as regressor
 from dynid.kernels import velocity_torque as velocity_torque
-from dynid.links.identify import Identification as Identification
-from dynid.links.identify import identify as identify
-from dynid.links.recipe import Recipe as Recipe
-from dynid.links.validation import Validation as Validation
-from dynid.links.validation import validate as validate
-from dynid.load.load import Load as Load
-from dynid.load.payload import identify_payload as identify_payload
-from dynid.load.wrist import identify_load as identify_load
 from dynid.logs.channel_map import ChannelMap as ChannelMap
 from dynid.logs.inspect import inspect_log as inspect_log
 from dynid.logs.reading import read_recording as read_recording
@@ -58,6 +54,9 @@ from dynid.logs.recording import Recording as Recording
 from dynid.parameters.base import base_parameters as base_parameters
 from dynid.parameters.base_set import BaseParameters as BaseParameters
 from dynid.parameters.layout import parameter_layout as parameter_layout
+from dynid.payload.load import Load as Load
+from dynid.payload.payload import identify_payload as identify_payload
+from dynid.payload.wrist import identify_load as identify_load
 from dynid.processing.experiment import Experiment as Experiment
 from dynid.processing.process import Processing as Processing
 from dynid.processing.process import process as process
@@ -78,6 +77,7 @@ from dynid.robot.model import Robot as Robot
 from dynid.robot.parts import Joint as Joint
 from dynid.robot.parts import Link as Link
 from dynid.runs.watch_run import watch as watch
+from dynid.servos.servo_identification import identify_actuators as identify_actuators
 from dynid.terms.base import Term as Term
 from dynid.terms.friction import Coulomb as Coulomb
 from dynid.terms.friction import Viscous as Viscous

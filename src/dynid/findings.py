@@ -68,7 +68,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "commands": "The logged commands are not what the drives were told, or have another clock than the motion.",
         "drive-setting": "No drive can have the logged gain, supply or flag.",
         "unsigned-effort": "Torques have no sign: they are amounts of currents.",
-        # identified servos, from actuators/
+        # identified servos, from servos/
         "at-bound": "A value stands at a bound of the search: it is no estimate.",
         "law-misfit": "The law of the drives, its gains or its terms do not explain the motion.",
         "not-converged": "The search or iteration for an estimate ended before it settled.",
@@ -76,7 +76,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "absurd-deviation": "A predicted standard deviation is so large that the motion does not show the parameter.",
         "slow-joint": "A joint stays far below its speed limit, so its friction and inertia will be uncertain.",
         "unbounded-acceleration": "Neither an acceleration nor a torque limit bounds the acceleration of a joint.",
-        # recipes and run folders, from links/ and runs/
+        # recipes and run folders, from identification/ and runs/
         "assumed-robot": "The robot file lacks limits or collision geometry, and usual ones are assumed.",
         "estimated-delay": "A delay was estimated; it is taken into account where it is sure.",
         "large-logs": "Long logs are read piece by piece with plain friction alone, or as a whole where it is needed.",
@@ -101,7 +101,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "per-run": "Runs were given offsets or friction of their own, of which the robot keeps the mean.",
         "prior-replaced": "A body of the prior is impossible and was replaced.",
         "runs-differ": "A run has other parameters or other gains than the other runs.",
-        # loads, from load/
+        # loads, from payload/
         "drive-gains": "What gains of drives mean for a load, or what a weighed load says about them.",
         "arm-model": "The load was computed with the arm's model: what was taken from it, and how much that matters.",
         "grasp": "The held object differs from the expected one in mass, place or orientation, or is too uncertain.",

@@ -18,16 +18,16 @@ import msgspec
 import numpy as np
 
 import dynid
+from dynid.control_loop.laws import read_law
 from dynid.export.result_file import _digest, read_result
+from dynid.identification.recipe import Recipe
 from dynid.information import Information, reduce_samples
 from dynid.information.storage import MAGIC
-from dynid.links.recipe import Recipe
-from dynid.load.load import Load
-from dynid.load.recognition import read_library
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.readers.base import Table
-from dynid.loop.laws import read_law
+from dynid.payload.load import Load
+from dynid.payload.recognition import read_library
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.report.page import Page
@@ -250,7 +250,7 @@ def _write(name: str, text: str) -> Callable[[Path], None]:
 
 def _make_load(folder: Path) -> None:
     load = Load.of(dynid.Inertia.from_com(2.0, [0.1, 0, 0], np.eye(3)), "tool", stderr=np.full(10, 0.01))
-    names = dict(zip(dynid.load.load.NAMES, load.vector.tolist(), strict=True))
+    names = dict(zip(dynid.payload.load.NAMES, load.vector.tolist(), strict=True))
     content = {"parameters": names, "frame": "tool", "covariance": load.covariance.tolist(), "method": "given"}
     (folder / "load.json").write_text(json.dumps(content | {"logs": {"a" * 64: "run.csv"}}))
 

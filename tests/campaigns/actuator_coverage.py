@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 import dynid
-from dynid.actuators import PositionLaw, ServoModel, ServoParameter
-from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.robot.model import Robot
+from dynid.servos import PositionLaw, ServoModel, ServoParameter
+from dynid.servos.servo_identification import ActuatorEstimate, fit_servos
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum, pendulum
 

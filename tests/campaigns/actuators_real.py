@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 import dynid
-from dynid.actuators import (
+from dynid.servos import (
     CommandedMotion,
     MotorLaw,
     PositionLaw,
@@ -25,7 +25,7 @@ from dynid.actuators import (
     ServoParameter,
     simulate_servos,
 )
-from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
+from dynid.servos.servo_identification import ActuatorEstimate, fit_servos
 from support.servo_logs import (
     XL330_DUTY,
     go2_motion,

@@ -24,7 +24,7 @@ from support.closed_loops import EVERY, Scene, scene
 NOISES = (1e-5, 1e-4, 1e-3)
 
 
-def methods(chosen: Scene, law: dynid.loop.laws.ControlLaw) -> dict[str, dynid.estimation.Estimator]:
+def methods(chosen: Scene, law: dynid.control_loop.laws.ControlLaw) -> dict[str, dynid.estimation.Estimator]:
     """Least squares, and both closed-loop estimators with the law and the commanded motion told, and without."""
     reference = chosen.loop.reference
     motion = SplinedMotion([(np.arange(len(reference.q)) / reference.rate_hz, reference.q)])
@@ -36,19 +36,19 @@ def methods(chosen: Scene, law: dynid.loop.laws.ControlLaw) -> dict[str, dynid.e
     return found
 
 
-def laws(chosen: Scene) -> dict[str, dynid.loop.laws.ControlLaw]:
+def laws(chosen: Scene) -> dict[str, dynid.control_loop.laws.ControlLaw]:
     """A soft and a stiff one, and one that knows the robot roughly."""
-    stiff = dynid.loop.assumed_law(chosen.robot, 20.0)
+    stiff = dynid.control_loop.assumed_law(chosen.robot, 20.0)
     kp = np.asarray(stiff.kp)
     w = 2.0 * np.pi * 6.0
     return {
         "PD": chosen.loop.law,
-        "stiff PID": dynid.loop.PID(kp=kp, ki=5.0 * kp, kd=stiff.kd),
-        "computed torque, model 20 % off": dynid.loop.ComputedTorqueLaw(chosen.prior, kp=w**2, kd=2.0 * w),
+        "stiff PID": dynid.control_loop.PID(kp=kp, ki=5.0 * kp, kd=stiff.kd),
+        "computed torque, model 20 % off": dynid.control_loop.ComputedTorqueLaw(chosen.prior, kp=w**2, kd=2.0 * w),
     }
 
 
-def log(truth: dynid.loop.simulator.LoopSimulation, noise: float, seed: int) -> dynid.Experiment:
+def log(truth: dynid.control_loop.simulator.LoopSimulation, noise: float, seed: int) -> dynid.Experiment:
     """What is logged of a run."""
     rng = np.random.default_rng(seed)
     q = truth.q + noise * rng.normal(size=truth.q.shape)
@@ -61,7 +61,7 @@ def measure(name: str, runs: int) -> None:
     chosen = scene(name, friction_speed=None)
     clean = scene(name, seed=1).clean()
     for law_name, law in laws(chosen).items():
-        truth = dynid.loop.simulate_loop(chosen.robot, replace(chosen.loop, law=law), every=EVERY)
+        truth = dynid.control_loop.simulate_loop(chosen.robot, replace(chosen.loop, law=law), every=EVERY)
         for noise in NOISES:
             problems = [chosen.equations(log(truth, noise, seed)) for seed in range(runs)]
             cells = [f"{name} {outcome(chosen, problems, each, clean)}" for name, each in methods(chosen, law).items()]

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dynid
+from dynid.control_loop import Loop, ReferenceMotion, assumed_law, simulate_loop
 from dynid.information.displacements import displace
-from dynid.loop import Loop, ReferenceMotion, assumed_law, simulate_loop
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms import Hysteresis
 from dynid.terms.friction import Coulomb, Viscous

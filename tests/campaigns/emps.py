@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dynid
+from dynid.control_loop.laws import ControlLaw
 from dynid.errors import DynidError
 from dynid.estimation.registry import estimators
 from dynid.files import write_atomically
-from dynid.loop.laws import ControlLaw
 from dynid.tables import Table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,16 +49,18 @@ class Slide:
     pulses: Floats
     """(N,) [V] added to the command of the motor; zeros without pulses."""
 
-    def commanded(self, law: dynid.loop.Cascade) -> dynid.loop.ReferenceMotion:
+    def commanded(self, law: dynid.control_loop.Cascade) -> dynid.control_loop.ReferenceMotion:
         """What the law was to follow; pulses [V] are those positions that make the law add them."""
         assert self.recording.commands is not None
         q = self.recording.commands.position + (self.pulses / (float(law.kp) * float(law.kv)))[:, None]  # type: ignore[arg-type]
         dq = np.gradient(q, 1.0 / RATE_HZ, axis=0)
-        return dynid.loop.ReferenceMotion(q=q, dq=dq, ddq=np.gradient(dq, 1.0 / RATE_HZ, axis=0), rate_hz=RATE_HZ)
+        return dynid.control_loop.ReferenceMotion(
+            q=q, dq=dq, ddq=np.gradient(dq, 1.0 / RATE_HZ, axis=0), rate_hz=RATE_HZ
+        )
 
-    def loop(self, law: dynid.loop.Cascade) -> dynid.loop.Loop:
+    def loop(self, law: dynid.control_loop.Cascade) -> dynid.control_loop.Loop:
         q = self.recording.q
-        return dynid.loop.Loop(law=law, reference=self.commanded(law), q0=q[0], dq0=(q[1] - q[0]) * RATE_HZ)
+        return dynid.control_loop.Loop(law=law, reference=self.commanded(law), q0=q[0], dq0=(q[1] - q[0]) * RATE_HZ)
 
 
 def read_slide(name: str) -> Slide:
@@ -98,9 +100,9 @@ def slide_robot(values: dict[str, float]) -> dynid.Robot:
     return robot.with_terms(*friction).with_parameters(theta)
 
 
-def distance_um(values: dict[str, float], run: Slide, law: dynid.loop.Cascade) -> float:
+def distance_um(values: dict[str, float], run: Slide, law: dynid.control_loop.Cascade) -> float:
     """Root mean square distance of the simulated from the measured positions [um]."""
-    moved = dynid.loop.simulate_loop(slide_robot(values), run.loop(law))
+    moved = dynid.control_loop.simulate_loop(slide_robot(values), run.loop(law))
     return float(1e6 * np.sqrt(np.mean((moved.q - run.recording.q) ** 2)))
 
 
@@ -115,7 +117,7 @@ def estimate(name: str, law: ControlLaw, fitted: Slide) -> tuple[dynid.estimatio
     return fit.estimate, verdict
 
 
-def measure(name: str, title: str, law: dynid.loop.Cascade, runs: tuple[Slide, Slide]) -> Row:
+def measure(name: str, title: str, law: dynid.control_loop.Cascade, runs: tuple[Slide, Slide]) -> Row:
     started = time.process_time()
     try:
         found, verdict = estimate(name, law, runs[0])
@@ -225,9 +227,9 @@ def law_rest(run: Slide) -> tuple[float, float]:
     return float(np.sqrt(np.mean(late**2))), float(np.sqrt(np.mean(prompt**2)))
 
 
-def read_cascade() -> dynid.loop.Cascade:
-    law = dynid.loop.read_law(ROOT / "robots" / "emps_law.toml")
-    assert isinstance(law, dynid.loop.Cascade)
+def read_cascade() -> dynid.control_loop.Cascade:
+    law = dynid.control_loop.read_law(ROOT / "robots" / "emps_law.toml")
+    assert isinstance(law, dynid.control_loop.Cascade)
     return law
 
 

@@ -18,9 +18,9 @@ import numpy as np
 
 import dynid
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.links.identify import identify_experiments, prepare_robot
-from dynid.links.log_reader import LogReader
-from dynid.links.rich import selection
+from dynid.identification.identify import identify_experiments, prepare_robot
+from dynid.identification.log_reader import LogReader
+from dynid.identification.rich import selection
 from dynid.processing.experiment import Experiment
 
 ROOT = Path(__file__).parents[2]

@@ -14,8 +14,8 @@ import numpy as np
 import dynid
 from dynid.arrays import Bools
 from dynid.kernels import wrench_regressor
-from dynid.load.wrist import identify_load
 from dynid.logs.recording import Recording
+from dynid.payload.wrist import identify_load
 from dynid.processing.process import process
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia

@@ -14,9 +14,9 @@ from scipy.signal import butter, sosfiltfilt
 
 import dynid
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.load.drive_gains import identify_drive_gains
-from dynid.load.load import Load
-from dynid.load.payload import arm_directions, identify_payload
+from dynid.payload.drive_gains import identify_drive_gains
+from dynid.payload.load import Load
+from dynid.payload.payload import arm_directions, identify_payload
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import dynid
 from dynid.estimation.rows import torque_of_terms
-from dynid.links.identify import identify_experiments
+from dynid.identification.identify import identify_experiments
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo

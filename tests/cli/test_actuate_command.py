@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import dynid
-from dynid.actuators import PositionLaw, ServoModel, ServoParameter
 from dynid.cli import main
 from dynid.robot.parts import JointLimits
 from dynid.runs.run_folder import read_run
+from dynid.servos import PositionLaw, ServoModel, ServoParameter
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum
 

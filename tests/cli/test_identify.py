@@ -99,7 +99,7 @@ def test_the_estimator_of_energy(bench: Path) -> None:
 
 
 def test_a_large_log_is_read_in_pieces(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynid.links import log_reader
+    from dynid.identification import log_reader
 
     table = np.genfromtxt(bench / "run.csv", delimiter=",", names=True)
     np.save(bench / "run.npy", table)

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import dynid
-from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, ServoParameter
 from dynid.cli import main
+from dynid.servos import CommandedMotion, PositionLaw, ServoModel, ServoParameter
 from support.planted_servos import chirp, planted
 from support.servo_logs import pendulum
 

@@ -250,7 +250,7 @@ def test_a_rerun_gives_the_same_result_and_sees_changed_inputs(bench: Path, tmp_
 
 
 def test_an_interrupted_run_leaves_nothing_and_begins_anew(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dynid.links.identify as links
+    import dynid.identification.identify as links
 
     solve = links.identify_experiments
 

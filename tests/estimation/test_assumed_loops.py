@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.control_loop.laws import ComputedTorqueLaw, assumed_law
 from dynid.estimation.closed_loop.in_loop import SplinedMotion, exclude_reversals
-from dynid.loop.laws import ComputedTorqueLaw, assumed_law
 from support.closed_loops import scene
 
 CHOSEN = scene("puma560", friction_speed=None)
@@ -47,7 +47,7 @@ def test_the_assumed_law_follows_the_measured_motion_with_any_torque() -> None:
     """A PD law, whose torques are all tracking error, lags behind the same motion."""
     reference, lags = CHOSEN.loop.reference, []
     for law in (ComputedTorqueLaw(CHOSEN.robot, kp=2500.0, kd=100.0), assumed_law(CHOSEN.robot, 8.0)):
-        run = dynid.loop.simulate_loop(CHOSEN.robot, dynid.loop.Loop(law=law, reference=reference))
+        run = dynid.control_loop.simulate_loop(CHOSEN.robot, dynid.control_loop.Loop(law=law, reference=reference))
         lags.append(float(np.abs(run.q - reference.q[: len(run.q)]).max()))
     assert lags[0] < 0.1 * lags[1]
 

@@ -42,16 +42,16 @@ def test_noise_biases_least_squares() -> None:
 def test_the_control_law_is_judged_whatever_the_parameters() -> None:
     chosen = three()
     law = chosen.loop.law
-    assert isinstance(law, dynid.loop.PD)
+    assert isinstance(law, dynid.control_loop.PD)
     kp, kd = np.asarray(law.kp), np.asarray(law.kd)
     wrong = chosen.base.project(chosen.prior.parameter_vector)  # up to 20 % off
     for seed, cutoff_hz in enumerate((20.0, None)):
         log = chosen.noisy(seed, cutoff_hz=cutoff_hz)
         assert not check_controller(chosen.equations(log), wrong)
         for part, other in (
-            ("proportional", dynid.loop.PD(1.05 * kp, kd)),
-            ("differs", dynid.loop.PD(kp, 0.6 * kd)),
-            ("law does not explain", dynid.loop.PID(kp, 3.0 * kp, kd)),
+            ("proportional", dynid.control_loop.PD(1.05 * kp, kd)),
+            ("differs", dynid.control_loop.PD(kp, 0.6 * kd)),
+            ("law does not explain", dynid.control_loop.PID(kp, 3.0 * kp, kd)),
         ):
             told = replace(log, loop=replace(chosen.loop, law=other))
             found = check_controller(chosen.equations(told), wrong)
@@ -75,9 +75,9 @@ def test_the_loop_is_asked_for() -> None:
 def test_a_motion_that_shows_too_little_is_refused() -> None:
     chosen = three()
     still = np.repeat(chosen.loop.reference.q[:1], 1000, axis=0)
-    reference = dynid.loop.ReferenceMotion(q=still, dq=0 * still, ddq=0 * still, rate_hz=500.0)
+    reference = dynid.control_loop.ReferenceMotion(q=still, dq=0 * still, ddq=0 * still, rate_hz=500.0)
     loop = replace(chosen.loop, reference=reference)
-    run = dynid.loop.simulate_loop(chosen.robot, loop, every=EVERY)
+    run = dynid.control_loop.simulate_loop(chosen.robot, loop, every=EVERY)
     rest = replace(Scene(chosen.robot, chosen.prior, loop, run, chosen.base).clean(), valid=np.ones(run.q.shape, bool))
     with pytest.raises(IdentifiabilityError):
         dynid.estimation.DIDIM().solve(chosen.equations(rest))
@@ -98,8 +98,8 @@ def test_a_low_pass_does_not_bias_instrumental_variables(filter_effort: bool) ->
 def test_a_gain_that_is_a_fifth_too_small_leaves_a_fifth_of_the_torque() -> None:
     chosen = three()
     law = chosen.loop.law
-    assert isinstance(law, dynid.loop.PD)
-    wrong = replace(chosen.loop, law=dynid.loop.PD(0.8 * np.asarray(law.kp), law.kd))
+    assert isinstance(law, dynid.control_loop.PD)
+    wrong = replace(chosen.loop, law=dynid.control_loop.PD(0.8 * np.asarray(law.kp), law.kd))
     (found,) = check_controller(chosen.equations(replace(chosen.noisy(0), loop=wrong)), chosen.values)
     shares = [float(share) for share in re.findall(r"([\d.]+) %", found.message)]
     np.testing.assert_allclose(shares, [20.0] * 3, atol=3.0)

@@ -12,9 +12,9 @@ from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import convert_estimate
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.result_file import read_result, write_result
+from dynid.identification.identify import identify
+from dynid.identification.recipe import Recipe
 from dynid.kernels import regressor
-from dynid.links.identify import identify
-from dynid.links.recipe import Recipe
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot

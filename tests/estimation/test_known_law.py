@@ -10,8 +10,8 @@ import pytest
 
 import dynid
 from campaigns.emps import DATA, REFERENCE, distance_um, law_rest, read_cascade, read_slide, slide_robot
+from dynid.control_loop.laws import Cascade, Tracked
 from dynid.errors import ArgumentError
-from dynid.loop.laws import Cascade, Tracked
 
 ROOT = Path(__file__).parents[2]
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the data of EMPS are not at {DATA}")
@@ -50,7 +50,7 @@ def test_a_late_velocity_is_remembered() -> None:
 def test_wrong_law_files_are_refused(text: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "law.toml").write_text(f'kind = "cascade"\n{text}\n')
     with pytest.raises(ArgumentError, match=reason):
-        dynid.loop.read_law(tmp_path / "law.toml")
+        dynid.control_loop.read_law(tmp_path / "law.toml")
 
 
 def test_a_saturated_slide_is_identified_in_its_loop(tmp_path: Path) -> None:
@@ -60,9 +60,9 @@ def test_a_saturated_slide_is_identified_in_its_loop(tmp_path: Path) -> None:
     time = np.arange(4000) / 1000.0
     q = 0.05 * (np.sin(4.0 * time) + 0.3 * np.sin(9.0 * time))[:, None]
     dq = np.gradient(q, 1e-3, axis=0)
-    reference = dynid.loop.ReferenceMotion(q=q, dq=dq, ddq=np.gradient(dq, 1e-3, axis=0), rate_hz=1000.0)
-    loop = dynid.loop.Loop(law=law, reference=reference, q0=q[0], dq0=np.zeros(1))
-    run = dynid.loop.simulate_loop(slide_robot(planted), loop)
+    reference = dynid.control_loop.ReferenceMotion(q=q, dq=dq, ddq=np.gradient(dq, 1e-3, axis=0), rate_hz=1000.0)
+    loop = dynid.control_loop.Loop(law=law, reference=reference, q0=q[0], dq0=np.zeros(1))
+    run = dynid.control_loop.simulate_loop(slide_robot(planted), loop)
     assert (np.abs(run.torque) > 174.99).mean() > 0.01
     log = dynid.Recording(time=run.time, q=run.q, effort=run.torque)
     experiment = dynid.process(log, cutoff_hz=None, rest=None)

@@ -47,11 +47,13 @@ def test_settings_without_meaning_are_refused(make: Callable[[], object], reason
 @pytest.mark.parametrize(
     ("law", "error", "reason"),
     [
-        (dynid.loop.PD([3e3, 0.0, 500.0], [120.0, 0.0, 20.0]), "ArgumentError", "all gains of joint2 are zero"),
-        (dynid.loop.PD(np.asarray(LAW.kp), 1e6), "EstimationError", "its gains act on joints, not on motors"),  # type: ignore[attr-defined]
+        (dynid.control_loop.PD([3e3, 0.0, 500.0], [120.0, 0.0, 20.0]), "ArgumentError", "all gains of joint2 are zero"),
+        (dynid.control_loop.PD(np.asarray(LAW.kp), 1e6), "EstimationError", "its gains act on joints, not on motors"),  # type: ignore[attr-defined]
     ],
 )
-def test_laws_that_no_robot_follows_are_refused(law: dynid.loop.laws.ControlLaw, error: str, reason: str) -> None:
+def test_laws_that_no_robot_follows_are_refused(
+    law: dynid.control_loop.laws.ControlLaw, error: str, reason: str
+) -> None:
     equations = CHOSEN.equations(CHOSEN.noisy(0))
     with pytest.raises(getattr(dynid.errors, error), match=reason):
         InLoop(estimator=dynid.estimation.DIDIM(), law=law, rate_hz=500.0, motions=(MOTION,)).solve(equations)
@@ -73,4 +75,4 @@ def test_files_that_hold_no_law_say_why(text: str, reason: str, tmp_path: Path) 
     path = tmp_path / "law.toml"
     path.write_text(text)
     with pytest.raises(dynid.errors.ArgumentError, match=reason):
-        dynid.loop.read_law(path)
+        dynid.control_loop.read_law(path)

@@ -16,13 +16,13 @@ from support.closed_loops import EVERY, scene
 
 CHOSEN = scene("gautier_khalil_3r", friction_speed=None)
 MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
-REMEMBERING = dynid.loop.PID(CHOSEN.loop.law.kp, 2.0 * np.asarray(CHOSEN.loop.law.kp), CHOSEN.loop.law.kd)  # type: ignore[attr-defined]
+REMEMBERING = dynid.control_loop.PID(CHOSEN.loop.law.kp, 2.0 * np.asarray(CHOSEN.loop.law.kp), CHOSEN.loop.law.kd)  # type: ignore[attr-defined]
 
 
 @cache
-def truth(integral: bool) -> dynid.loop.simulator.LoopSimulation:
+def truth(integral: bool) -> dynid.control_loop.simulator.LoopSimulation:
     law = REMEMBERING if integral else CHOSEN.loop.law
-    return dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=law), every=EVERY)
+    return dynid.control_loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=law), every=EVERY)
 
 
 def cut_log(seed: int, integral: bool, first: int = 150) -> dynid.estimation.Samples:
@@ -63,7 +63,7 @@ def test_the_memory_at_the_start_is_found_from_torques() -> None:
     (part,) = with_loop(dynid.process(log, cutoff_hz=None, rest=None), MOTION, law=REMEMBERING, rate_hz=500.0)
     assert part.loop is not None
     errors = MOTION(np.arange(round(part.loop.start_s * 500.0)) / 500.0)[0]
-    whole = dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=REMEMBERING))
+    whole = dynid.control_loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=REMEMBERING))
     wanted = (errors - whole.q[: len(errors)]).sum(axis=0) / 500.0
     np.testing.assert_allclose(part.loop.start_memory, wanted, atol=0.02 * np.abs(wanted).max())
 

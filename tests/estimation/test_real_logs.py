@@ -55,7 +55,7 @@ def test_panda_behind_a_relay_comes_out_better_on_its_own_clock() -> None:
     errors = []
     for relayed in (False, True):
         run = dynid.process(recording, cutoff_hz=6.0, cleaning=Cleaning(relayed=relayed))
-        folds = dynid.links.cross_validate(robot, run, dynid.Recipe.bare(band_hz=4.0), folds=3)
+        folds = dynid.identification.cross_validate(robot, run, dynid.Recipe.bare(band_hz=4.0), folds=3)
         errors.append(np.mean([fold.relative_error for fold in folds]))
     assert errors[1] < 0.75 * errors[0]
 

@@ -11,8 +11,8 @@ from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.links.identify import identify
-from dynid.links.recipe import Recipe
+from dynid.identification.identify import identify
+from dynid.identification.recipe import Recipe
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot

@@ -14,7 +14,7 @@ from support.closed_loops import EVERY, scene
 CHOSEN = scene("gautier_khalil_3r")
 
 
-def changed(name: str) -> dynid.loop.ReferenceMotion:
+def changed(name: str) -> dynid.control_loop.ReferenceMotion:
     """The reference, that of joint 2 wrong."""
     given = CHOSEN.loop.reference
     arrays = {key: getattr(given, key).copy() for key in ("q", "dq", "ddq")}
@@ -40,11 +40,11 @@ def test_a_reference_that_is_not_the_commanded_one_is_said(name: str, cutoff_hz:
 def test_what_the_law_adds_to_its_gains_is_said_by_the_estimate() -> None:
     """Accelerations are fed forward on joint 3, which the stated law does not tell."""
     law = CHOSEN.loop.law
-    assert isinstance(law, dynid.loop.PD)
+    assert isinstance(law, dynid.control_loop.PD)
     kp, kd, ahead = np.asarray(law.kp), np.asarray(law.kd), np.array([0.0, 0.0, 3.0])
-    real = dynid.loop.UserLaw(
+    real = dynid.control_loop.UserLaw(
         lambda q, dq, qr, dqr, ddqr, memory, period: kp * (qr - q) + kd * (dqr - dq) + ahead * ddqr
     )
-    truth = dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=real), every=EVERY)
+    truth = dynid.control_loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=real), every=EVERY)
     found = dynid.estimation.DIDIM().solve(CHOSEN.equations(replace(CHOSEN, truth=truth).noisy(0)))
     assert any(f.code == "controller" and CHOSEN.robot.joint_names[2] in f.message for f in found.findings)

@@ -14,7 +14,7 @@ import dynid
 from dynid.cli import main
 from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_files import ros2_gravity_compensation, ur_payload_script
-from dynid.load.load import NAMES
+from dynid.payload.load import NAMES
 from dynid.spatial import transform
 
 TURN = Rotation.from_euler("xyz", [10.0, 20.0, -70.0], degrees=True).as_matrix()

@@ -11,10 +11,10 @@ from dynid.estimation.rows import RobotTorques, stretches
 from dynid.export.c.c_check import Driver
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result, write_result
-from dynid.links.identify import identify
-from dynid.links.recipe import Recipe
-from dynid.links.rich.mechanisms import make_menu
-from dynid.links.rich.models import PresentState
+from dynid.identification.identify import identify
+from dynid.identification.recipe import Recipe
+from dynid.identification.rich.mechanisms import make_menu
+from dynid.identification.rich.models import PresentState
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.robot.zoo import cylindrical, scara

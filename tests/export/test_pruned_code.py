@@ -14,11 +14,11 @@ from dynid.errors import ArgumentError, DataError
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_pruning import count_code, pruning_cost
 from dynid.export.result_file import read_result, write_result
+from dynid.identification import significant_parameters
+from dynid.identification.identify import Identification, identify
+from dynid.identification.recipe import Recipe
+from dynid.identification.significance import Significance, read_share
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.links import significant_parameters
-from dynid.links.identify import Identification, identify
-from dynid.links.recipe import Recipe
-from dynid.links.significance import Significance, read_share
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines

@@ -12,9 +12,9 @@ import pytest
 from dynid.errors import DataError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.result_file import read_result, write_result
-from dynid.links.identify import Identification, identify
-from dynid.links.recipe import Recipe
-from dynid.links.validation import validate
+from dynid.identification.identify import Identification, identify
+from dynid.identification.recipe import Recipe
+from dynid.identification.validation import validate
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines

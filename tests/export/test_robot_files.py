@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dynid.export.robot_files import FORMATS, RobotFile, describe_files, write_robot_files
-from dynid.links.identify import identify
-from dynid.links.recipe import Recipe
-from dynid.links.validation import robot_error, validate
+from dynid.identification.identify import identify
+from dynid.identification.recipe import Recipe
+from dynid.identification.validation import robot_error, validate
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.robot.formats.mjcf.read import read_mjcf

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.actuators import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
-from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.export.servo_robot import ServoFile, notes_text, write_servo_mjcf, write_servo_urdf
 from dynid.robot.parts import JointLimits
+from dynid.servos import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
+from dynid.servos.servo_identification import ActuatorEstimate, fit_servos
 from support.planted_servos import chirp, planted
 from support.servo_logs import DATASETS, double_pendulum, go2_motion
 

@@ -15,8 +15,8 @@ from dynid.export.c.observer_code import observer_code, observer_driver, wanderi
 from dynid.export.c.recursive_code import recursive_code
 from dynid.export.c.state_code import StateCode
 from dynid.export.c.tracker_code import tracker_code
+from dynid.identification.rich.models import Model
 from dynid.kernels import kernel
-from dynid.links.rich.models import Model
 from dynid.monitor.load_tracker import LoadTracker
 from dynid.monitor.observer import MomentumObserver, ObserverModel
 from dynid.processing.simulation import sum_of_sines

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.links.recipe import Recipe
+from dynid.identification.recipe import Recipe
 from dynid.logs.recording import Recording
 from dynid.parameters.layout import parameter_layout
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines

@@ -29,7 +29,7 @@ from campaigns.log_writers import (
     write_text,
 )
 from dynid.errors import DataError, LogReadError
-from dynid.links.log_part import cut_recording
+from dynid.identification.log_part import cut_recording
 from dynid.logs.inspect import inspect_log
 from dynid.logs.readers import Options, read_pieces, read_table
 from dynid.logs.reading import read_recording

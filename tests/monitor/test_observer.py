@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 import dynid
 from dynid.errors import ArgumentError, DataError
+from dynid.identification.rich.models import Model
 from dynid.kernels import kernel
-from dynid.links.rich.models import Model
 from dynid.monitor.observer import MomentumObserver, ObserverModel, observe
 from dynid.terms.memory import Hysteresis, LaggedSign
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric

@@ -13,8 +13,8 @@ from dynid.estimation.online.online_energy import OnlineEnergy
 from dynid.estimation.online.online_least_squares import OnlineLeastSquares
 from dynid.estimation.online.online_links import OnlineLinkByLink
 from dynid.export.c.c_package import generate_c
-from dynid.links.identify import identify
-from dynid.links.recipe import Recipe
+from dynid.identification.identify import identify
+from dynid.identification.recipe import Recipe
 from dynid.parameters.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines

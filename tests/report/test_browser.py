@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.identify import identify
-from dynid.links.recipe import Recipe
-from dynid.links.validation import validate
+from dynid.identification.identify import identify
+from dynid.identification.recipe import Recipe
+from dynid.identification.validation import validate
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.report import identification_page

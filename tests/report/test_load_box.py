@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.load.load import Load
-from dynid.load.load_study import LoadStudy
+from dynid.payload.load import Load
+from dynid.payload.load_study import LoadStudy
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import block_html
 from dynid.report.load_sections import flange_pose, load_chapter, load_page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynid.links.recipe import Recipe
+from dynid.identification.recipe import Recipe
 from dynid.report.provenance import settings_chapter
 from dynid.report.sections.next_commands import NextCommands
 

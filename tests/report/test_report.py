@@ -19,9 +19,9 @@ from dynid.errors import DataError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.registry import ESTIMATORS, estimator_class
 from dynid.export.result_file import result_json
-from dynid.links.identify import Identification, identify
-from dynid.links.recipe import Recipe
-from dynid.links.validation import Validation, validate
+from dynid.identification.identify import Identification, identify
+from dynid.identification.recipe import Recipe
+from dynid.identification.validation import Validation, validate
 from dynid.parameters.base import REFERENCES
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines

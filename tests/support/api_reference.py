@@ -35,14 +35,14 @@ log3 = dynid.simulate_experiment(carrying, motion, rate_hz=100, duration_s=6, no
 loaded = dynid.process(log3, cutoff_hz=10)  # the motion of run, with the load
 wrench = dynid.kernels.wrench_regressor(robot, "link3", run.q, run.dq, run.ddq) @ load.vector
 wrist = replace(run, wrench=wrench + 0.01 * np.random.default_rng(0).normal(size=wrench.shape))
-law = dynid.loop.assumed_law(robot, 6.0)  # PD with a bandwidth of 6 Hz
-reference = dynid.loop.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=2.0)
-loop = dynid.loop.Loop(law=law, reference=reference)
-servo = dynid.actuators.ServoModel(pendulum, dynid.actuators.PositionLaw(kp=60.0, kd=2.0))
+law = dynid.control_loop.assumed_law(robot, 6.0)  # PD with a bandwidth of 6 Hz
+reference = dynid.control_loop.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=2.0)
+loop = dynid.control_loop.Loop(law=law, reference=reference)
+servo = dynid.servos.ServoModel(pendulum, dynid.servos.PositionLaw(kp=60.0, kd=2.0))
 ticks = np.arange(0.0, 3.0, 0.01)
 sent = np.sin(3.0 * ticks**1.2)[:, None]  # commands of a servo, and what its encoder reads
-sensed = dynid.actuators.CommandedMotion(joint_names=pendulum.joint_names, time=ticks, command=sent, position=sent)
-sensed = replace(sensed, position=dynid.actuators.simulate_servos(servo, [0.05, 0.4, 0.3], sensed))
+sensed = dynid.servos.CommandedMotion(joint_names=pendulum.joint_names, time=ticks, command=sent, position=sent)
+sensed = replace(sensed, position=dynid.servos.simulate_servos(servo, [0.05, 0.4, 0.3], sensed))
 servos = dynid.identify_actuators(pendulum, [sensed], law=servo.law)
 """
 """Besides, ``folder`` has the logs ``run1.csv`` and ``held.csv`` with their channel map ``map.toml``, the data set

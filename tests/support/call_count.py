@@ -31,11 +31,23 @@ DATA = frozenset(
     )
 )
 """Names of arguments that hold a log, or what it was turned into."""
-WAYS = {"identify to Estimate": ("dynid.links.identify", "identify", ("dynid.links", "dynid.estimation"), 60)}
+WAYS = {
+    "identify to Estimate": (
+        "dynid.identification.identify",
+        "identify",
+        ("dynid.identification", "dynid.estimation"),
+        60,
+    )
+}
 """Name -> module and function at the start, packages that are followed, and the most calls."""
 SOLVE = ("dynid.estimation.physical.feasible", "estimate")
 """Where the default estimator solves equations."""
-ENDS = ("dynid.links.log_reader", "dynid.links.log_part", "dynid.links.log_part", "dynid.links.given_data")
+ENDS = (
+    "dynid.identification.log_reader",
+    "dynid.identification.log_part",
+    "dynid.identification.log_part",
+    "dynid.identification.given_data",
+)
 """Modules that read logs: another way, which is not followed."""
 
 

@@ -23,8 +23,8 @@ class Scene:
     robot: dynid.Robot
     prior: dynid.Robot
     """The same with parameters up to 20 % off"""
-    loop: dynid.loop.Loop
-    truth: dynid.loop.simulator.LoopSimulation
+    loop: dynid.control_loop.Loop
+    truth: dynid.control_loop.simulator.LoopSimulation
     base: dynid.BaseParameters
 
     @property
@@ -83,11 +83,11 @@ def scene(name: str, duration_s: float = 10.0, seed: int = 0, friction_speed: fl
     if not any(joint.terms for joint in robot.moving_joints):
         robot = robot.with_terms(dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
         bandwidth, motion = 6.0, sum_of_sines(robot.dof, amplitude=0.8, seed=seed)
-    reference = dynid.loop.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=duration_s)
-    loop = dynid.loop.Loop(
-        law=dynid.loop.assumed_law(robot, bandwidth), reference=reference, friction_speed=friction_speed
+    reference = dynid.control_loop.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=duration_s)
+    loop = dynid.control_loop.Loop(
+        law=dynid.control_loop.assumed_law(robot, bandwidth), reference=reference, friction_speed=friction_speed
     )
     shares = np.random.default_rng(3).uniform(-0.2, 0.2, robot.parameter_vector.size)
     prior = robot.with_parameters(robot.parameter_vector * (1.0 + shares))
-    truth = dynid.loop.simulate_loop(robot, loop, every=EVERY)
+    truth = dynid.control_loop.simulate_loop(robot, loop, every=EVERY)
     return Scene(robot, prior, loop, truth, dynid.base_parameters(robot))

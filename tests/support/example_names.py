@@ -68,7 +68,7 @@ def shared_names(folder: Path) -> dict[str, Any]:
     """Make the objects by name, and the files in a folder."""
     import numpy as np
 
-    from dynid.load.load import NAMES
+    from dynid.payload.load import NAMES
 
     names: dict[str, Any] = {}
     exec(SHARED, names)

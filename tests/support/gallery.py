@@ -19,10 +19,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dynid.errors import DataError
-from dynid.links.recipe import Recipe
-from dynid.load.load_study import LoadStudy
-from dynid.load.payload import identify_payload
+from dynid.identification.recipe import Recipe
 from dynid.logs.recording import Recording
+from dynid.payload.load_study import LoadStudy
+from dynid.payload.payload import identify_payload
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.load_sections import load_page

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.actuators import CommandedMotion, ServoModel, simulate_servos
 from dynid.robot.model import Robot
+from dynid.servos import CommandedMotion, ServoModel, simulate_servos
 
 
 def chirp(robot: Robot, *, amplitude: float = 0.6, duration_s: float = 6.0, seed: int = 0) -> CommandedMotion:

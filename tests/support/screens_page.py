@@ -17,12 +17,12 @@ from click.testing import CliRunner
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import dynid
-from dynid.actuators import PositionLaw, ServoModel, ServoParameter
 from dynid.cli import main
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
+from dynid.servos import PositionLaw, ServoModel, ServoParameter
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
 from support.planted_servos import chirp, planted

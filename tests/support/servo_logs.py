@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import dynid
-from dynid.actuators import CommandedMotion
+from dynid.servos import CommandedMotion
 
 DATASETS = Path(os.environ.get("DYNID_DATASETS", Path(__file__).parents[3] / "shared" / "datasets"))
 XL330_DUTY = 4096 / (2 * np.pi) / (256 * 885)

@@ -17,10 +17,10 @@ from scipy.spatial.transform import Rotation
 import dynid
 from campaigns.load_coverage import random_load
 from dynid.kernels import wrench_regressor
-from dynid.load.load import NAMES, Load
-from dynid.load.load_motions import wrist_test_motion
-from dynid.load.payload import identify_payload
-from dynid.load.wrist import identify_load
+from dynid.payload.load import NAMES, Load
+from dynid.payload.load_motions import wrist_test_motion
+from dynid.payload.payload import identify_payload
+from dynid.payload.wrist import identify_load
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.control_loop.arm import Arm
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.result_file import read_result, write_result
+from dynid.identification.identify import identify
+from dynid.identification.recipe import Recipe
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.links.identify import identify
-from dynid.links.recipe import Recipe
-from dynid.loop.arm import Arm
 from dynid.parameters.layout import parameter_layout
 from dynid.robot import zoo
 from dynid.terms import TERMS, StateTerm

@@ -16,11 +16,11 @@ from dynid.excitation.measured import Measured
 from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.export.c.c_package import generate_c
-from dynid.links.recipe import Recipe
-from dynid.load.load_study import LoadStudy
-from dynid.load.payload import identify_payload
+from dynid.identification.recipe import Recipe
 from dynid.logs.recording import Recording
 from dynid.parameters.base import base_parameters
+from dynid.payload.load_study import LoadStudy
+from dynid.payload.payload import identify_payload
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment
 from dynid.robot.inertia import Inertia

@@ -14,7 +14,7 @@ from dynid.cli.screen import echo, print_json, show_finding, write_no_more
 from dynid.plain_data import pick
 
 if TYPE_CHECKING:
-    from dynid.links.identify import Identification
+    from dynid.identification.identify import Identification
     from dynid.monitor.alarms import Alarm
     from dynid.monitor.calibration import Calibration
     from dynid.monitor.live_lines import Sample

@@ -255,7 +255,7 @@ def read_robot(
         judge: Whether a robot with impossible masses or tensors is refused.
     """
     from dynid.cli.screen import show_finding
-    from dynid.links.log_part import read_gravity
+    from dynid.identification.log_part import read_gravity
     from dynid.robot import zoo
     from dynid.robot.check import angle_findings
     from dynid.robot.formats import format_of, is_robot_file, joints_in_file

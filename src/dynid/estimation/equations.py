@@ -4,7 +4,7 @@
       Samples          also whole experiments in memory: estimators can read single samples again
         LoopedRuns     also the control loop of every experiment: it can be simulated
 
-`build_equations` reduces experiments in memory; `dynid.links.leaves` reduces logs piece by piece.
+`build_equations` reduces experiments in memory; `dynid.identification.leaves` reduces logs piece by piece.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class LoopedRuns(Samples):
 
     holds: ClassVar[str] = "experiments with their control loops"
     remedy: ClassVar[str] = (
-        "Give each its loop: dataclasses.replace(experiment, loop=dynid.loop.Loop(law=..., reference=...)), "
+        "Give each its loop: dataclasses.replace(experiment, loop=dynid.control_loop.Loop(law=..., reference=...)), "
         "or use InLoop."
     )
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dynid.checks import require_library
+from dynid.identification.identify import Identification
 from dynid.kernels import kernel
-from dynid.links.identify import Identification
 from dynid.robot.model import Robot
 from dynid.tape import Tape
 from dynid.tape.operations import Operation, is_binary

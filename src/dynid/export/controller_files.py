@@ -38,7 +38,7 @@ from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExportError
 from dynid.files import write_atomically
 from dynid.findings import Finding
-from dynid.load.load import NAMES, Load
+from dynid.payload.load import NAMES, Load
 from dynid.robot.model import STANDARD_GRAVITY
 from dynid.safe_text import visible_text
 from dynid.spatial import rpy_from_rotation

@@ -24,11 +24,11 @@ from dynid.files.records import Finite, Text, Whole, as_record, check_bounded
 from dynid.files.small_files import read_json
 from dynid.files.transaction import check_listed
 from dynid.findings import Finding
+from dynid.identification.identify import Identification
+from dynid.identification.rich.models import Model
+from dynid.identification.significance import PrunedRobot, PruningCost
+from dynid.identification.validation import Validation, training_error_in_band
 from dynid.information import Information
-from dynid.links.identify import Identification
-from dynid.links.rich.models import Model
-from dynid.links.significance import PrunedRobot, PruningCost
-from dynid.links.validation import Validation, training_error_in_band
 from dynid.parameters.base import Method, base_parameters
 from dynid.parameters.base_set import BaseParameters
 from dynid.plain_data import from_plain, json_values, pick, to_plain

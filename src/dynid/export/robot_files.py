@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.links.identify import Identification
-from dynid.links.validation import Validation, robot_error
+from dynid.identification.identify import Identification
+from dynid.identification.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.mjcf.tendons import holds_as_tendon

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dynid.actuators.drive_laws import MotorLaw
-from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.export.servo_robot import ServoFile, drive_gains, missing_in
 from dynid.files import write_atomically
+from dynid.servos.drive_laws import MotorLaw
+from dynid.servos.servo_identification import ActuatorEstimate
 
 
 def isaac_actuators(found: ActuatorEstimate) -> dict[str, Any]:

@@ -10,9 +10,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from dynid.actuators.drive_laws import MotorLaw, PositionLaw
-from dynid.actuators.kinds import LINKS
-from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.arrays import Floats
 from dynid.errors import ExportError
 from dynid.export.mjcf_actuators import (
@@ -25,6 +22,9 @@ from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.formats.urdf import describe_lost_gravity, urdf_text
 from dynid.robot.formats.xml import TextEdits, parse_document
 from dynid.robot.model import Robot
+from dynid.servos.drive_laws import MotorLaw, PositionLaw
+from dynid.servos.kinds import LINKS
+from dynid.servos.servo_identification import ActuatorEstimate
 from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia

@@ -12,8 +12,6 @@ import numpy as np
 
 from dynid.checks import check_number
 from dynid.decompositions import one_blas_thread
-from dynid.engines.base import Engine
-from dynid.engines.engine_names import make_engine, read_engine, refuse_missing_dask
 from dynid.errors import DataError, DynidError
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.estimation.estimate import Estimator
@@ -31,14 +29,16 @@ from dynid.fleet.history import (
 )
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, pool_arms
 from dynid.fleet.store import LeafStore, settings_digest
+from dynid.identification.estimators import make_estimator
+from dynid.identification.identify import Identification, identify_equations, prepare_robot
+from dynid.identification.leaves import CUTOFF_LOGS, Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
+from dynid.identification.log_reader import Log, LogReader, Progress, refuse_in_pieces
+from dynid.identification.recipe import Recipe
 from dynid.information import Information
-from dynid.links.estimators import make_estimator
-from dynid.links.identify import Identification, identify_equations, prepare_robot
-from dynid.links.leaves import CUTOFF_LOGS, Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
-from dynid.links.log_reader import Log, LogReader, Progress, refuse_in_pieces
-from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
+from dynid.parallel.base import Engine
+from dynid.parallel.engine_names import make_engine, read_engine, refuse_missing_dask
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.robot.model import Robot

@@ -21,7 +21,7 @@ from dynid.diagnosis.verdicts import LEVEL
 from dynid.fleet.differences import CLEAR, Difference, is_clear_of_zero, percent
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
-from dynid.links.leaves import Leaf
+from dynid.identification.leaves import Leaf
 
 DAY_S = 86400.0
 """Length of a day [s]."""

@@ -29,8 +29,8 @@ from dynid.files.records import Whole, as_record
 from dynid.files.small_files import read_json
 from dynid.findings import CODES, Finding
 from dynid.fleet.fleet_logs import FleetLog
+from dynid.identification.leaves import FIRST_BLOCK, MOST_BLOCKS, Leaf, LeafTask
 from dynid.information import Information
-from dynid.links.leaves import FIRST_BLOCK, MOST_BLOCKS, Leaf, LeafTask
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 

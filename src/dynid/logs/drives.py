@@ -1,4 +1,4 @@
-"""Drives: from currents to joint torques. `dynid.load.drive_gains` calibrates the gains with known loads."""
+"""Drives: from currents to joint torques. `dynid.payload.drive_gains` calibrates the gains with known loads."""
 
 from __future__ import annotations
 

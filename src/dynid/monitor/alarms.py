@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
-from dynid.links.identify import Identification
+from dynid.identification.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.calibration import Calibration, Kind, Levels, Statistics, calibrate, largest_motion
 from dynid.monitor.watched_signals import true_runs, watched_stretches

@@ -22,8 +22,8 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
-from dynid.links.identify import Identification, identify_equations
-from dynid.links.run_differences import settle_runs
+from dynid.identification.identify import Identification, identify_equations
+from dynid.identification.run_differences import settle_runs
 from dynid.monitor.alarm_tails import Tail, fit_tail, usual_peaks
 from dynid.monitor.bands import Band, Learnt, RunOffsets, fit_band, fit_offsets
 from dynid.monitor.jumps import Whitening, fit_whitening, project_steps

@@ -9,9 +9,9 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.checks import as_number
+from dynid.control_loop.arm import replace_signs
 from dynid.dynamics.inertia_matrix import gravity_torque
 from dynid.dynamics.inverse_dynamics import term_torque
-from dynid.loop.arm import replace_signs
 from dynid.robot.model import Robot
 from dynid.tape import compile_single, record
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.checks import as_sample
 from dynid.errors import ArgumentError, DataError
-from dynid.links.identify import Identification
+from dynid.identification.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.alarms import SAME_S, Alarm
 from dynid.monitor.bands import Learnt

@@ -28,10 +28,10 @@ from dynid.dynamics.energy import momentum_balance
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.rows import stretches, torque_of_terms
+from dynid.identification.identify import Identification
+from dynid.identification.rich.models import Model, PresentState
 from dynid.kernels import kernel
 from dynid.lazy import cached_property
-from dynid.links.identify import Identification
-from dynid.links.rich.models import Model, PresentState
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record

@@ -19,7 +19,7 @@ from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
 
 if TYPE_CHECKING:  # few experiments have a control loop
-    from dynid.loop.loop import Loop
+    from dynid.control_loop.loop import Loop
 
 
 class Dropped(StrEnum):

@@ -11,9 +11,9 @@ from dynid.errors import DynidError
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding, QualityReport
-from dynid.links.identify import Identification
-from dynid.links.rich.joint_friction import JointFriction, friction_table
-from dynid.links.validation import NOISE_SHARE, Validation, explain_failure
+from dynid.identification.identify import Identification
+from dynid.identification.rich.joint_friction import JointFriction, friction_table
+from dynid.identification.validation import NOISE_SHARE, Validation, explain_failure
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Notices, Plot, Text
 from dynid.report.page import Chapter

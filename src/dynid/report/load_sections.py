@@ -9,8 +9,8 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.export.controller_files import PayloadDialog, payload_dialogs
-from dynid.load.load import NAMES, UNITS
-from dynid.load.load_study import LoadStudy
+from dynid.payload.load import NAMES, UNITS
+from dynid.payload.load_study import LoadStudy
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Text
 from dynid.report.page import Chapter, Page

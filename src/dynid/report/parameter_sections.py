@@ -8,9 +8,9 @@ import numpy as np
 
 from dynid.decompositions import eigvalsh
 from dynid.estimation.estimate import Source
-from dynid.links.identification_view import shared_friction
-from dynid.links.identify import Identification
-from dynid.links.significance import PruningCost
+from dynid.identification.identification_view import shared_friction
+from dynid.identification.identify import Identification
+from dynid.identification.significance import PruningCost
 from dynid.report.html_blocks import Block, Bullets, Heading, Text
 from dynid.report.page import Chapter
 from dynid.robot.term_names import term_words

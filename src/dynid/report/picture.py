@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.links.validation import Validation
+from dynid.identification.validation import Validation
 from dynid.report.html_blocks import Drawing, Shape
 from dynid.report.replay import body_points
 from dynid.robot.model import Robot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dynid.links.identify import Identification
+from dynid.identification.identify import Identification
 from dynid.processing.experiment import Dropped
 from dynid.report.html_blocks import Block, Bullets, Code, Heading, Text
 from dynid.report.page import Chapter

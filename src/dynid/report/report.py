@@ -11,9 +11,9 @@ from dynid.errors import DynidError
 from dynid.export.result_file import data_facts
 from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding
-from dynid.links.identify import Identification
-from dynid.links.rich.joint_friction import joint_friction
-from dynid.links.validation import Validation
+from dynid.identification.identify import Identification
+from dynid.identification.rich.joint_friction import joint_friction
+from dynid.identification.validation import Validation
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.report.identification_sections import (
     excitation_chapter,

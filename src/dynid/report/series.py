@@ -10,7 +10,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from dynid.arrays import Floats
 from dynid.estimation.rows import torque_along
-from dynid.links.identify import Identification
+from dynid.identification.identify import Identification
 from dynid.processing.experiment import Experiment
 
 MOST_POINTS = 4000

@@ -12,14 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from dynid.actuators.drive_laws import MotorLaw, PositionLaw
-from dynid.actuators.kinds import milli
-from dynid.actuators.motion import CommandedMotion, stretches_of
-from dynid.actuators.motion_errors import MotionError, motion_error
-from dynid.actuators.recorded_motion import commanded_motion, lost_samples
-from dynid.actuators.servo_files import read_servo_model
-from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos, predict_parts
-from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.diagnosis.commands import check_commands
@@ -29,7 +21,7 @@ from dynid.export.servo_config import write_isaac_actuators
 from dynid.export.servo_robot import ServoFile, notes_text, write_servo_mjcf, write_servo_urdf
 from dynid.files.small_files import read_json
 from dynid.findings import Finding
-from dynid.links.given_data import check_copies
+from dynid.identification.given_data import check_copies
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
 from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import GRIPPER, columns_of_joints, is_lerobot, read_info, read_lerobot, root_of
@@ -44,6 +36,14 @@ from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.runs.protocol import Desk, Task, refuse_used
 from dynid.runs.run_folder import RunFolder, read_run
+from dynid.servos.drive_laws import MotorLaw, PositionLaw
+from dynid.servos.kinds import milli
+from dynid.servos.motion import CommandedMotion, stretches_of
+from dynid.servos.motion_errors import MotionError, motion_error
+from dynid.servos.recorded_motion import commanded_motion, lost_samples
+from dynid.servos.servo_files import read_servo_model
+from dynid.servos.servo_identification import ActuatorEstimate, fit_servos, predict_parts
+from dynid.servos.servo_model import ServoModel, ServoParameter
 from dynid.tables import Table
 from dynid.terms.coupling import Coupling
 
@@ -250,7 +250,7 @@ class IdentifyServos(Task[ActuatorRun]):
     logs: Sequence[str | Path]
     """The logs to explain."""
     law: str | Path
-    """File with the law of the drives and the parameters to find, see `dynid.actuators.read_servo_model`."""
+    """File with the law of the drives and the parameters to find, see `dynid.servos.read_servo_model`."""
     held_out: Sequence[str | Path] = ()
     """Logs that the result is tried on; a share such as "30%" is the end of every log."""
     channel_map: ChannelMapSource | None = None

@@ -20,10 +20,10 @@ from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.result_file import read_result
 from dynid.fleet.history import EARLIEST_S
-from dynid.links.identify import Identification, identify_equations
-from dynid.links.log_reader import LogReader
-from dynid.links.recipe import Recipe
-from dynid.links.rich.joint_friction import JointFriction, joint_friction
+from dynid.identification.identify import Identification, identify_equations
+from dynid.identification.log_reader import LogReader
+from dynid.identification.recipe import Recipe
+from dynid.identification.rich.joint_friction import JointFriction, joint_friction
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.plain_data import pick

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from dynid.errors import DataError
-from dynid.links.given_data import check_copies
-from dynid.load.drive_gains import DriveGains, identify_drive_gains
+from dynid.identification.given_data import check_copies
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.drives import CurrentGains
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
+from dynid.payload.drive_gains import DriveGains, identify_drive_gains
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.robot.model import Robot

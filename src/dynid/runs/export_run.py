@@ -12,10 +12,10 @@ from dynid.export.controller_files import ControllerFile, ros2_gravity_compensat
 from dynid.export.data_tables import parameter_table, result_tables, write_tables
 from dynid.export.result_file import read_result
 from dynid.files import make_folder
-from dynid.links.log_reader import LogReader, Notice, log_finding
-from dynid.links.recipe import Recipe
-from dynid.load.load import Load
+from dynid.identification.log_reader import LogReader, Notice, log_finding
+from dynid.identification.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
+from dynid.payload.load import Load
 from dynid.runs.validation_run import common_cutoff
 
 TABLES = ("tables", "parquet", "csv")

@@ -11,7 +11,7 @@ from typing import Any
 from dynid.arrays import Floats
 from dynid.export.robot_files import write_robot_files
 from dynid.fleet.fleet import Fleet, FleetData, identify_fleet
-from dynid.links.recipe import Recipe
+from dynid.identification.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.plain_data import json_values, pick
 from dynid.report.page import Chapter, Page

@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from dynid.diagnosis.log_check import check_and_process
-from dynid.engines.engine_names import read_engine
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.online.online_links import excitation_table
 from dynid.export.result_file import result_json, write_result
 from dynid.export.robot_files import RobotFile, describe_files, write_robot_files
 from dynid.findings import Finding, QualityReport
-from dynid.links.estimators import make_estimator
-from dynid.links.given_data import check_copies
-from dynid.links.identify import Identification, identify_logs, prepare_robot
-from dynid.links.log_part import check_part
-from dynid.links.log_reader import Check, Log, LogReader, refuse_in_pieces
-from dynid.links.recipe import Recipe
-from dynid.links.significance import PruningCost, read_share
-from dynid.links.validation import Validation, validate
+from dynid.identification.estimators import make_estimator
+from dynid.identification.given_data import check_copies
+from dynid.identification.identify import Identification, identify_logs, prepare_robot
+from dynid.identification.log_part import check_part
+from dynid.identification.log_reader import Check, Log, LogReader, refuse_in_pieces
+from dynid.identification.recipe import Recipe
+from dynid.identification.significance import PruningCost, read_share
+from dynid.identification.validation import Validation, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
+from dynid.parallel.engine_names import read_engine
 from dynid.parameters.base import Method, base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing

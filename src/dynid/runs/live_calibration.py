@@ -17,9 +17,9 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
-from dynid.links.identify import Identification
-from dynid.links.log_reader import Log, LogReader, Notice, log_finding
-from dynid.links.recipe import Recipe
+from dynid.identification.identify import Identification
+from dynid.identification.log_reader import Log, LogReader, Notice, log_finding
+from dynid.identification.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.monitor.calibration import Calibration, calibrate

@@ -10,19 +10,19 @@ from typing import Any, ClassVar, Literal
 from dynid.errors import ArgumentError
 from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
-from dynid.links.given_data import check_copies
-from dynid.links.log_part import check_part
-from dynid.links.log_reader import LogReader, Notice
-from dynid.links.recipe import Recipe
-from dynid.load.load import Load, read_load_file
-from dynid.load.load_study import LoadStudy, check_load_log
-from dynid.load.payload import Arm, check_arm, identify_payload
-from dynid.load.recognition import read_library
-from dynid.load.sensing import Find, Sensing
-from dynid.load.sensor_faults import Proposal, check_wrench, find_wrench_delay
-from dynid.load.wrist import identify_load
+from dynid.identification.given_data import check_copies
+from dynid.identification.log_part import check_part
+from dynid.identification.log_reader import LogReader, Notice
+from dynid.identification.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
+from dynid.payload.load import Load, read_load_file
+from dynid.payload.load_study import LoadStudy, check_load_log
+from dynid.payload.payload import Arm, check_arm, identify_payload
+from dynid.payload.recognition import read_library
+from dynid.payload.sensing import Find, Sensing
+from dynid.payload.sensor_faults import Proposal, check_wrench, find_wrench_delay
+from dynid.payload.wrist import identify_load
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing, check_delay
 from dynid.report.load_sections import dialogs_of, frame_hint, load_page

@@ -15,8 +15,8 @@ from scipy.stats import chi2, norm
 
 from dynid.decompositions import svd
 from dynid.estimation.estimate import TWO_SIDED_95
-from dynid.links.identify import Identification
-from dynid.links.rich.joint_friction import Figure, joint_friction
+from dynid.identification.identify import Identification
+from dynid.identification.rich.joint_friction import Figure, joint_friction
 
 RESOLUTION, OPEN = 1e-8, 1e-3
 """Relative singular value below which a direction of a load is not told, and share of its mass that may be so."""

@@ -21,7 +21,7 @@ from dynid.excitation.point_design import check_count, check_point_limits, desig
 from dynid.excitation.search import SearchSettings, Step
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.findings import Finding
-from dynid.links.log_reader import Notice
+from dynid.identification.log_reader import Notice
 from dynid.report.page import Chapter, Page
 from dynid.report.plan_sections import plan_page
 from dynid.robot.model import Robot

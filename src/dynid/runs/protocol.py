@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
-from dynid.links.log_reader import Notice, Progress, log_finding
+from dynid.identification.log_reader import Notice, Progress, log_finding
 from dynid.plain_data import json_values
 from dynid.report.page import Chapter, Page
 from dynid.runs.run_folder import RunFolder, RunRequest, open_run

@@ -11,12 +11,12 @@ from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.export.result_file import SavedResult, read_result
 from dynid.files import file_digest
 from dynid.findings import Finding
-from dynid.links.given_data import SeenSamples, check_copies
-from dynid.links.identify import Identification
-from dynid.links.log_part import check_part
-from dynid.links.log_reader import LogReader
-from dynid.links.recipe import Recipe
-from dynid.links.validation import ALIKE, Validation, explain_failure, name_doubts, validate
+from dynid.identification.given_data import SeenSamples, check_copies
+from dynid.identification.identify import Identification
+from dynid.identification.log_part import check_part
+from dynid.identification.log_reader import LogReader
+from dynid.identification.recipe import Recipe
+from dynid.identification.validation import ALIKE, Validation, explain_failure, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment

@@ -12,9 +12,9 @@ from dynid.diagnosis.log_changes import OTHER_UNIT
 from dynid.diagnosis.naming import diagnose
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
-from dynid.links.given_data import SeenSamples
-from dynid.links.identify import Identification
-from dynid.links.log_reader import Log, Notice
+from dynid.identification.given_data import SeenSamples
+from dynid.identification.identify import Identification
+from dynid.identification.log_reader import Log, Notice
 from dynid.processing.experiment import Experiment
 
 NOTHING_EXPLAINED = 1.0 - 1.0 / OTHER_UNIT

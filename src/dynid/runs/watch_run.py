@@ -10,10 +10,10 @@ from typing import Any
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
-from dynid.links.given_data import check_copies
-from dynid.links.identify import Identification
-from dynid.links.log_reader import Log, LogReader, Notice, log_finding
-from dynid.links.recipe import Recipe
+from dynid.identification.given_data import check_copies
+from dynid.identification.identify import Identification
+from dynid.identification.log_reader import Log, LogReader, Notice, log_finding
+from dynid.identification.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.monitor.alarms import Watch, watch_experiment
 from dynid.monitor.calibration import Calibration, Sight, calibrate

@@ -126,7 +126,7 @@ def check(what: str, hold: tuple[str, ...], gravity: str | None, as_json: bool, 
 
     Every finding comes with a remedy. The exit code is 1 if there is an error, and 0 if there are at most warnings.
     """
-    from dynid.links.log_part import check_part
+    from dynid.identification.log_part import check_part
     from dynid.robot.check import check_robot
     from dynid.robot.formats import is_robot_file
     from dynid.robot.term_names import add_terms
@@ -159,8 +159,8 @@ def _check_log(what: str, robot: Robot | None, given: dict[str, Any]) -> tuple[Q
     """Check a log; return the findings and the notes of its reader."""
     from dynid.diagnosis.log_check import check_and_process
     from dynid.diagnosis.refinement import resolve_delay
-    from dynid.links.log_part import cut_recording
-    from dynid.links.recipe import Recipe
+    from dynid.identification.log_part import cut_recording
+    from dynid.identification.recipe import Recipe
     from dynid.logs.reading import read_recording
     from dynid.processing.process import Processing
 

@@ -36,7 +36,7 @@ from dynid.errors import ArgumentError
 from dynid.tables import Table
 
 if TYPE_CHECKING:
-    from dynid.links.validation import Validation
+    from dynid.identification.validation import Validation
     from dynid.runs.actuator_run import ActuatorRun, ServoCheck
     from dynid.runs.drift_run import Drift
     from dynid.runs.fleet_run import FleetRun
@@ -93,7 +93,7 @@ def identify(run: IdentificationRun) -> Screen:
     The run folder gets the result, the identified model, the recipe and a report. The exit code is 1 if the result
     fails on the held-out data. dynid rerun repeats a finished run.
     """
-    from dynid.links.rich.joint_friction import friction_table, joint_friction
+    from dynid.identification.rich.joint_friction import friction_table, joint_friction
 
     out, chart, logs, held_out, robot = _given("out", "channel_map", "logs", "held_out", "robot")
     check, friction = run.validation, joint_friction(run.fit)

@@ -20,6 +20,8 @@ from scipy.ndimage import maximum_filter1d
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
+from dynid.control_loop.laws import PD, PID, Cascade, ComputedTorqueLaw, ControlLaw, check_law
+from dynid.control_loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
 from dynid.estimation.closed_loop.law_test import follow_law
@@ -29,8 +31,6 @@ from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
-from dynid.loop.laws import PD, PID, Cascade, ComputedTorqueLaw, ControlLaw, check_law
-from dynid.loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 

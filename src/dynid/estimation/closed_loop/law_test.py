@@ -13,13 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from dynid.arrays import Floats, Ints
+from dynid.control_loop.arm import control_tape
+from dynid.control_loop.laws import ControlLaw
 from dynid.decompositions import condition_number
 from dynid.errors import ArgumentError
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion, score_covariance
 from dynid.estimation.equations import LoopedRuns
 from dynid.findings import Finding
-from dynid.loop.arm import control_tape
-from dynid.loop.laws import ControlLaw
 from dynid.tape import compile_tape
 
 PARTS = ("proportional part", "derivative part", "integral part", "constant part")

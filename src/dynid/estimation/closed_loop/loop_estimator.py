@@ -233,7 +233,7 @@ SLIDE_SHARE = 0.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstrumentalVariables(LoopEstimator):
-    """Weighted instrumental variables from the simulated loop; needs experiments with a `dynid.loop.Loop`."""
+    """Weighted instrumental variables from the simulated loop; needs experiments with a `dynid.control_loop.Loop`."""
 
     name: ClassVar[str] = "iv"
     title: ClassVar[str] = "instrumental variables"

@@ -11,15 +11,15 @@ import numpy as np
 from scipy.stats import t as student
 
 from dynid.arrays import Bools, Floats, Ints
+from dynid.control_loop.arm import Arm
+from dynid.control_loop.loop import Loop
+from dynid.control_loop.pace import choose_friction_speed
+from dynid.control_loop.simulator import LoopSimulator, Runs
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Factors, LoopedRuns
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.loop.arm import Arm
-from dynid.loop.loop import Loop
-from dynid.loop.pace import choose_friction_speed
-from dynid.loop.simulator import LoopSimulator, Runs
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
 from dynid.robot.model import Robot

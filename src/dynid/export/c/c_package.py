@@ -29,9 +29,9 @@ from dynid.export.c.two_rate_code import two_rate_files
 from dynid.export.result_file import SavedResult
 from dynid.files import file_digest, write_atomically
 from dynid.files.transaction import changing, earlier_files
+from dynid.identification.identify import Identification
+from dynid.identification.significance import PrunedRobot, Significance
 from dynid.kernels import inertia_matrix
-from dynid.links.identify import Identification
-from dynid.links.significance import PrunedRobot, Significance
 from dynid.monitor.observer import ObserverModel
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot

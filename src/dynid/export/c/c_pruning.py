@@ -1,7 +1,7 @@
 """Robots without insignificant parameters ([Izaguirre1992] section 7), and what leaving them out costs.
 
 `prune` chooses on planned motions, with an error bound. Parameters that were identified from logs are chosen by
-`dynid.links.significant_parameters` and fitted again.
+`dynid.identification.significant_parameters` and fitted again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.export.c.c_model import regroup
 from dynid.export.c.c_package import Source, generate_c
+from dynid.identification.identify import Identification
+from dynid.identification.significance import PrunedRobot, PruningCost
+from dynid.identification.validation import Validation
 from dynid.kernels import regressor
-from dynid.links.identify import Identification
-from dynid.links.significance import PrunedRobot, PruningCost
-from dynid.links.validation import Validation
 from dynid.robot.model import Robot
 from dynid.tape import OperationCount
 
@@ -98,7 +98,7 @@ def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Va
 
     Example:
         >>> from dataclasses import replace
-        >>> short = replace(fit, significance=dynid.links.significant_parameters(fit.equations))
+        >>> short = replace(fit, significance=dynid.identification.significant_parameters(fit.equations))
         >>> type(dynid.export.pruning_cost(short)).__name__
         'PruningCost'
     """

@@ -1,13 +1,13 @@
 """C text of the whole identified model: a struct with its memory, a function that begins it, and one that advances it.
 
 The functions of `dynid.export.c` compute with the links and with terms of the present state. Friction with memory, and
-terms that depend on other joints or on the links' torques, need the form of `dynid.links.rich.models`.
+terms that depend on other joints or on the links' torques, need the form of `dynid.identification.rich.models`.
 """
 
 from __future__ import annotations
 
 from dynid.export.c.state_code import StateCode
-from dynid.links.rich.models import Model
+from dynid.identification.rich.models import Model
 
 _USE = """\
 `{package}.h` is the whole identified model, friction with memory included: `{package}_begin` at the first sample,

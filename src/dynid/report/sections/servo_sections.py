@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.actuators.kinds import KINDS, milli
-from dynid.actuators.motion import CommandedMotion
-from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Text
 from dynid.report.page import Chapter, Page
+from dynid.servos.kinds import KINDS, milli
+from dynid.servos.motion import CommandedMotion
+from dynid.servos.servo_identification import ActuatorEstimate
 from dynid.tables import Table
 
 MOST_JOINTS = 12

@@ -1,0 +1,178 @@
+"""The control loop in which a log was recorded: the law, and the motion that it was to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynid.arrays import Floats
+from dynid.checks import as_number, as_whole
+from dynid.control_loop.laws import ControlLaw, check_law
+from dynid.errors import ArgumentError
+from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.robot.model import Robot
+
+TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
+"""Positions, velocities and accelerations (N, n) as a function of N times [s]."""
+_ROUNDING = 1e-12
+"""Relative rounding of duration times rate: the last control instant may lie at the very end. Convention."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReferenceMotion:
+    """The commanded motion at the M control instants."""
+
+    q: Floats
+    """(M, n) positions [rad or m]."""
+    dq: Floats
+    """(M, n) velocities [rad/s or m/s]."""
+    ddq: Floats
+    """(M, n) accelerations [rad/s^2 or m/s^2]."""
+    rate_hz: float
+    """Control rate [Hz]."""
+
+    def __post_init__(self) -> None:
+        """Check shapes and freeze the arrays."""
+        shape = np.shape(self.q)
+        for name in ("q", "dq", "ddq"):
+            value = np.array(getattr(self, name), dtype=float)
+            if value.ndim != 2 or value.shape != shape or not np.isfinite(value).all():
+                raise ArgumentError(f"{name} of the reference is no finite (M, n) array", remedy="Give one row each.")
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        as_number("rate_hz of the reference", self.rate_hz, above=0.0)
+        if not self.q.size:
+            raise ArgumentError("a reference needs one row or more")
+
+    @classmethod
+    def of(
+        cls, motion: Trajectory | TimeFunction, *, rate_hz: float, duration_s: float | None = None
+    ) -> ReferenceMotion:
+        """A trajectory, or a function of time (N,) that returns (q, dq, ddq), at the control instants.
+
+        Args:
+            motion: The commanded motion.
+            rate_hz: Control rate [Hz].
+            duration_s: Length of the motion [s]; needed with a function, by default the trajectory's own.
+        """
+        if duration_s is None:
+            if not isinstance(motion, Trajectory):
+                raise ArgumentError("a motion given as a function has no end", remedy="Give duration_s.")
+            duration_s = motion.duration
+        as_number("rate_hz", rate_hz, above=0.0)
+        as_number("duration_s", duration_s, above=0.0)
+        time = np.arange(int(np.floor(duration_s * rate_hz * (1 + _ROUNDING))) + 1) / rate_hz
+        states = motion.evaluate(time) if isinstance(motion, Trajectory) else motion(time)
+        if not isinstance(states, tuple) or len(states) != 3:
+            raise ArgumentError(
+                "the motion does not return (q, dq, ddq)", remedy="Return three arrays (N, n) for N instants."
+            )
+        q, dq, ddq = states
+        return cls(q=q, dq=dq, ddq=ddq, rate_hz=rate_hz)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Loop:
+    """A law, the motion that it follows, the initial state, and the accuracy of the simulation between two instants."""
+
+    law: ControlLaw
+    """The control law."""
+    reference: ReferenceMotion
+    """The commanded motion."""
+    q0: Floats | None = None
+    """(n,) positions at the first instant [rad or m]; the reference's by default."""
+    dq0: Floats | None = None
+    """(n,) velocities at the first instant [rad/s or m/s]; the reference's by default."""
+    memory0: Floats | None = None
+    """(m,) memory of the law at the first instant, roughly; zero by default."""
+    start_s: float = 0.0
+    """Time of the first instant on the log's clock [s]."""
+    friction_speed: float | tuple[float, ...] | None = None
+    """Speed at which smoothed dry friction reaches its full level [rad/s or m/s]: one for all joints, or (n + 1,), one
+    per joint and one for motors that turn with several joints; None for the smallest that a few steps can follow."""
+    substeps: int | None = None
+    """Runge-Kutta steps between two instants; None for one, and more where a joint with dry friction reverses."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no law, no reference, no initial state or no number of steps."""
+        check_law(self.law)
+        if not isinstance(self.reference, ReferenceMotion):
+            raise ArgumentError(
+                f"the reference of a loop is a {type(self.reference).__name__}",
+                remedy="Build it with ReferenceMotion.of(motion, rate_hz=...).",
+            )
+        self._check_row("q0", self.dof, "the reference has joints")
+        self._check_row("dq0", self.dof, "the reference has joints")
+        self._check_row("memory0", self.law.memory_size(self.dof), "the law remembers")
+        as_number("start_s", self.start_s)
+        stated = self.friction_speed
+        for speed in () if stated is None else np.atleast_1d(stated).tolist():
+            as_number("friction_speed", speed, above=0.0)
+        if isinstance(stated, tuple) and len(stated) != self.dof + 1:
+            raise ArgumentError(
+                f"friction_speed has {len(stated)} numbers",
+                remedy=f"Give one, or {self.dof + 1}: one per joint, and one for motors that turn with several joints.",
+            )
+        if self.substeps is not None:
+            as_whole("substeps", self.substeps, least=1)
+
+    def _check_row(self, name: str, size: int, owner: str) -> None:
+        """Refuse an initial value that is not as many finite numbers as there must be."""
+        given = getattr(self, name)
+        if given is None:
+            return
+        try:
+            array = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            array = np.array(np.nan)
+        if array.shape != (size,) or not np.isfinite(array).all():
+            raise ArgumentError(f"{name} is {given!r}", remedy=f"Give {size} finite numbers, as many as {owner}.")
+
+    def check_joints(self, robot: Robot) -> None:
+        """Refuse a robot with more or fewer joints than the reference.
+
+        Raises:
+            ArgumentError: Their numbers differ.
+        """
+        if self.dof != robot.dof:
+            raise ArgumentError(
+                f"robot '{robot.name}' has {robot.dof} moving joints, the reference has {self.dof}",
+                remedy="Hold the joints that do not move, or give a reference for every joint.",
+            )
+
+    @property
+    def dof(self) -> int:
+        """Number of joints."""
+        return int(self.reference.q.shape[1])
+
+    @property
+    def period_s(self) -> float:
+        """Time between two control instants [s]."""
+        return 1.0 / self.reference.rate_hz
+
+    @property
+    def start(self) -> Floats:
+        """(2 n + 1,) state at the first instant: positions, velocities, no work done."""
+        q0 = self.reference.q[0] if self.q0 is None else np.asarray(self.q0, dtype=float)
+        dq0 = self.reference.dq[0] if self.dq0 is None else np.asarray(self.dq0, dtype=float)
+        return np.concatenate([q0, dq0, [0.0]])
+
+    @property
+    def friction_speeds(self) -> tuple[float, ...]:
+        """(n + 1,) `friction_speed` of each joint, then of motors that turn with several joints [rad/s or m/s].
+
+        Raises:
+            ArgumentError: It is not chosen yet; `dynid.control_loop.pace.choose_friction_speed` does that.
+        """
+        if self.friction_speed is None:
+            raise ArgumentError("friction_speed is None", remedy="Give a speed [rad/s or m/s].")
+        stated = self.friction_speed
+        return stated if isinstance(stated, tuple) else (stated,) * (self.dof + 1)
+
+    @property
+    def start_memory(self) -> Floats:
+        """(m,) the law's memory at the first instant."""
+        given = self.memory0
+        return np.zeros(self.law.memory_size(self.dof)) if given is None else np.asarray(given, dtype=float)

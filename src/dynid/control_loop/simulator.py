@@ -1,0 +1,191 @@
+"""Simulation of a robot in its control loop, in machine code.
+
+At every tick k the law reads the state, its own memory and a row of the reference, and sets a torque that is held until
+the next tick; in between the state follows its rate by Runge-Kutta steps of order four:
+
+    held, memory = control(state, memory, samples[k]);   d state / dt = rate(state, held, parameters)
+
+Dry friction that comes near rest decides how many steps a tick takes (`dynid.control_loop.pace`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.arrays import Floats
+from dynid.checks import as_whole
+from dynid.control_loop.arm import Arm, control_tape
+from dynid.control_loop.llvm_loop import loop_module
+from dynid.control_loop.loop import Loop
+from dynid.control_loop.pace import choose_friction_speed, friction_pace
+from dynid.errors import ArgumentError, EstimationError
+from dynid.robot.model import Robot
+from dynid.tape.llvm.engine import Code, host, load_code
+from dynid.tape.tape import Tape
+
+FAR = 1e6
+"""Positions beyond which a simulated robot counts as unstable [rad or m]. Convention."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Runs:
+    """The records of a run at K recorded ticks."""
+
+    state: Floats
+    """(K, 2 n + 1) positions, velocities and work done."""
+    held: Floats
+    """(K, n) torques that are held from the tick to the next one [N m or N]."""
+    rate: Floats
+    """(K, 2 n + 1) rates of the state just after the tick."""
+    memory: Floats
+    """(K, m) memory of the law just before the tick."""
+    step_counts: NDArray[np.int64]
+    """(ticks,) number of steps of every tick."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoopSimulation:
+    """A simulated motion at K logged instants."""
+
+    time: Floats
+    """(K,) times on the log's clock [s]."""
+    q: Floats
+    """(K, n) true positions [rad or m]."""
+    dq: Floats
+    """(K, n) true velocities [rad/s or m/s]."""
+    ddq: Floats
+    """(K, n) true accelerations just after the instant, when the torque has changed [rad/s^2 or m/s^2]."""
+    torque: Floats
+    """(K, n) torques that act from this instant to the next control instant [N m or N]."""
+    work: Floats
+    """(K,) work of drives and friction since the start [J]."""
+    rate_hz: float
+    """Rate of the log [Hz]."""
+    robot: Robot
+    """The simulated robot."""
+
+
+class LoopSimulator:
+    """A robot in one loop, compiled; its parameters are inputs."""
+
+    def __init__(self, arm: Arm, loop: Loop, *, substeps: int | None = None, friction_of: Robot | None = None) -> None:
+        """Choose the number of steps; the equations are compiled, or loaded from the cache, when they are run first.
+
+        Args:
+            arm: The robot and which of its parameters are inputs.
+            loop: The loop.
+            substeps: Runge-Kutta steps per control period; by default the loop's, or as many as friction needs.
+            friction_of: A robot with about the true friction, which decides the number of steps; the arm's by default.
+        """
+        loop.check_joints(arm.robot)
+        given = loop.substeps if substeps is None else as_whole("substeps", substeps, least=1)
+        self.arm, self.loop = arm, loop
+        self.substeps, self._pace = friction_pace(friction_of or arm.robot, loop, given)
+
+    def tapes(self, *, noisy: bool = False) -> tuple[Tape, Tape, Tape]:
+        """The law, the number of steps of a tick, and the rate of the state."""
+        law = control_tape(self.loop.law, self.loop.dof, self.loop.period_s, noisy=noisy)
+        return law, self._pace, self.arm.rate()
+
+    def _load(self, *, noisy: bool) -> Code:
+        tapes = self.tapes(noisy=noisy)
+        key = f"loop {'|'.join(tape.fingerprint for tape in tapes)}"
+        return load_code(key, lambda: loop_module(*tapes, host()), printers=Path(__file__).parent)
+
+    @cached_property
+    def _code(self) -> Code:
+        return self._load(noisy=False)
+
+    def run(
+        self,
+        parameters: ArrayLike,
+        *,
+        every: int = 1,
+        ticks: int | None = None,
+        position_noise: ArrayLike | None = None,
+    ) -> Runs:
+        """Follow the reference.
+
+        Args:
+            parameters: (b,) values of the arm's input parameters.
+            every: Control periods per logged instant.
+            ticks: Control periods to simulate; all by default.
+            position_noise: (M, n) added to what the law measures [rad or m].
+
+        Raises:
+            EstimationError: The simulated robot is unstable.
+        """
+        loop, n, code = self.loop, self.loop.dof, self._code if position_noise is None else self._load(noisy=True)
+        noise = [] if position_noise is None else [self._noise(position_noise)]
+        samples = np.hstack([loop.reference.q, loop.reference.dq, loop.reference.ddq, *noise])[:ticks]
+        sizes = (2 * n + 1, n, 2 * n + 1, loop.law.memory_size(n))
+        x, z, p = loop.start, loop.start_memory.copy(), np.array(parameters, dtype=float)
+        records = np.empty((-(-len(samples) // as_whole("every", every, least=1)), sum(sizes)))
+        taken = np.empty(len(samples), dtype=np.int64)
+        timing = np.array((len(samples), every, self.substeps))
+        pace = loop.period_s / np.arange(1, self.substeps + 1)[:, None] * np.array([0.5, 1.0, 1.0 / 6.0])
+        arrays = (x, z, p, np.ascontiguousarray(samples), timing, pace, records, taken)
+        code.entry("run", 8)(*(array.ctypes.data for array in arrays))
+        if not (np.isfinite(x).all() and float(np.abs(x[:n]).max()) < FAR):
+            raise EstimationError(
+                "the simulated robot runs away",
+                remedy="Check the gains, or raise Loop.substeps; the parameters may be no possible robot.",
+            )
+        state, held, rate, memory = np.split(records, np.cumsum(sizes)[:-1], axis=1)
+        return Runs(state=state, held=held, rate=rate, memory=memory, step_counts=taken)
+
+    def _noise(self, values: ArrayLike) -> Floats:
+        shape, noise = self.loop.reference.q.shape, np.asarray(values, dtype=float)
+        if noise.shape != shape or not np.isfinite(noise).all():
+            raise ArgumentError(
+                f"position_noise of shape {noise.shape} is no finite {shape} array",
+                remedy="Give one row per control instant of the reference, one column per joint.",
+            )
+        return noise
+
+
+def simulate_loop(
+    robot: Robot,
+    loop: Loop,
+    *,
+    every: int = 1,
+    position_noise: ArrayLike | None = None,
+    substeps: int | None = None,
+) -> LoopSimulation:
+    """Simulate a robot that follows a reference under a control law.
+
+    Args:
+        robot: The robot with its true parameters; its dry friction is smoothed near rest.
+        loop: The law, the reference, and how dry friction is smoothed.
+        every: Control periods per logged instant.
+        position_noise: (M, n) added to what the law measures at every instant [rad or m].
+        substeps: Runge-Kutta steps per control period.
+
+    Raises:
+        EstimationError: The simulated robot is unstable.
+
+    Example:
+        >>> simulated = dynid.control_loop.simulate_loop(robot, loop, every=5)
+        >>> simulated.q.shape
+        (201, 3)
+    """
+    theta, loop, n = robot.parameter_vector, choose_friction_speed(loop, robot), robot.dof
+    columns = tuple(int(k) for k in np.flatnonzero(theta))
+    simulator = LoopSimulator(Arm(robot, columns, loop.friction_speeds), loop, substeps=substeps)
+    runs = simulator.run(theta[list(columns)], every=every, position_noise=position_noise)
+    state = runs.state
+    return LoopSimulation(
+        time=np.asarray(loop.start_s + np.arange(len(state)) * (every * loop.period_s), dtype=np.float64),
+        q=state[:, :n],
+        dq=state[:, n : 2 * n],
+        ddq=runs.rate[:, n : 2 * n],
+        torque=runs.held,
+        work=state[:, 2 * n],
+        rate_hz=loop.reference.rate_hz / every,
+        robot=robot,
+    )

@@ -1,0 +1,308 @@
+"""One log reduced to its information by itself, on whatever machine: read, checked, processed, reduced in one pass.
+
+A leaf depends on its task alone, so it can be made again where a worker was lost, kept in a store, and merged with
+others in the order of the logs: the result is the same to the last bit for any number of workers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from dynid.arrays import Floats
+from dynid.errors import ArgumentError, DataError, EngineError, UnreachableLogError
+from dynid.estimation.equations import Factors, merge_information, next_segment
+from dynid.findings import Finding
+from dynid.identification.log_reader import Log, LogReader, Progress
+from dynid.identification.recipe import Recipe
+from dynid.information import Information, reduce_samples
+from dynid.logs.channel_map import ChannelMap, ChannelMapSource, read_channel_map
+from dynid.logs.recording import Recording
+from dynid.parallel.base import Engine, Local
+from dynid.parameters.base import choose_base
+from dynid.parameters.base_set import BaseParameters, require_kept_columns
+from dynid.processing.experiment import Experiment
+from dynid.robot.model import Robot
+
+MOST_BLOCKS = 8
+"""Number of blocks of time of a log at which neighbours are joined (convention: four to eight are left, enough to see
+correlated errors; a leaf of seven joints then takes about 0.2 MB)."""
+FIRST_BLOCK = 256
+"""Length of the first blocks [samples] (convention: short logs have several blocks, too)."""
+DRAWN = 500
+"""Samples of a log's beginning that are kept, for reports to draw (convention)."""
+CUTOFF_LOGS = 5
+"""Number of logs from whose beginnings a common cutoff is chosen (convention); more would be read for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LeafTask:
+    """Everything that a leaf depends on."""
+
+    log: Log
+    """File, folder, recording, or the URL of a file that fsspec can open."""
+    robot: Robot
+    """The robot with its terms."""
+    columns: tuple[int, ...]
+    """Columns of the regressor that are kept: those of the base parameters."""
+    recipe: Recipe
+    channel_map: ChannelMap | None = None
+    """The map itself: a worker may not see its file."""
+    version: str = ""
+    """Version of dynid that must make the leaf."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Leaf:
+    """What one log says."""
+
+    log: str
+    """Where it was read."""
+    information: Information
+    """Its segments are blocks of time."""
+    start_s: float
+    """First stamp of the log [s]; Unix time in most logs of machines."""
+    samples: int
+    """Number of samples that were reduced."""
+    beginning: Experiment | None = None
+    """Its first samples, for reports."""
+    findings: tuple[Finding, ...] = ()
+    """Warnings of the gate."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Samples that were left out, by reason."""
+    temperature: Floats | None = None
+    """(n,) mean temperature of each joint [degC], NaN where it is not known; None where the log has none."""
+
+
+def leaf_tasks(
+    robot: Robot, logs: Sequence[Log], recipe: Recipe, channel_map: ChannelMapSource | None, base: BaseParameters
+) -> list[LeafTask]:
+    """The tasks of some logs.
+
+    Args:
+        robot: The robot with its terms.
+        logs: The logs.
+        recipe: The recipe, with a cutoff; see `fix_cutoff`.
+        channel_map: Their channel map.
+        base: The base parameters of the robot.
+    """
+    chosen = None if channel_map is None else read_channel_map(channel_map)
+    return [
+        LeafTask(
+            log=log, robot=robot, columns=base.columns, recipe=recipe, channel_map=chosen, version=installed_version()
+        )
+        for log in logs
+    ]
+
+
+def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
+    """Read, check, process and reduce a log.
+
+    Args:
+        task: The log, and how it is reduced.
+        progress: As for `LogReader`, where the log is read in this process.
+
+    Raises:
+        DataError: The log cannot be read, or the gate refuses it.
+        EngineError: Another version of dynid runs here.
+    """
+    if task.version and task.version != (here := installed_version()):
+        raise EngineError(
+            f"a worker has dynid {here}, this run needs {task.version}",
+            remedy=f"Install dynid=={task.version} on all workers.",
+        )
+    warnings: list[Finding] = []
+    with _local(task.log) as log:
+        reader = LogReader(robot=task.robot, recipe=task.recipe, channel_map=task.channel_map,
+                           notice=warnings.append, progress=progress)  # fmt: skip
+        pieces = _Watched(reader.stream(log))
+        information = reduce_in_blocks(task.robot, task.columns, pieces)
+    if pieces.first is None:
+        raise DataError("the log has no sample that can be used", path=_name(task.log), remedy="See dynid check.")
+    return Leaf(
+        log=_name(task.log), information=information, start_s=float(pieces.first.time[0]), samples=pieces.samples,
+        beginning=pieces.first, findings=tuple(warnings), dropped=dict(pieces.dropped),
+        temperature=pieces.temperature,
+    )  # fmt: skip
+
+
+def leaf_equations(robot: Robot, base: BaseParameters, leaves: Sequence[Leaf], *, excerpts: bool = True) -> Factors:
+    """The equations of several leaves, merged in the order given."""
+    parts: list[Information] = []
+    for leaf in leaves:
+        parts.append(leaf.information.renumber(next_segment(parts)))
+    drawn = tuple(leaf.beginning for leaf in leaves if leaf.beginning is not None) if excerpts else ()
+    return Factors(
+        robot=robot, base=base, information=merge_information(parts), blocks=tuple(part.segments for part in parts),
+        excerpts=drawn,
+    )  # fmt: skip
+
+
+def reduce_logs(reader: LogReader, logs: Sequence[Log], engine: Engine, base: BaseParameters | None) -> Factors:
+    """The equations of logs, one leaf each, made by an engine.
+
+    Args:
+        reader: Reads the logs; its recipe has a cutoff.
+        logs: The logs.
+        engine: Where the leaves are made.
+        base: The base parameters; of every motion by default.
+
+    Raises:
+        DataError: A log cannot be used; the message names all of them.
+    """
+    chosen = require_kept_columns(choose_base(reader.robot, base))
+    tasks = leaf_tasks(reader.robot, logs, reader.recipe, reader.channel_map, chosen)
+    leaves: dict[int, Leaf] = {}
+    failed = []
+    work = partial(make_leaf, progress=reader.progress) if isinstance(engine, Local) and len(logs) == 1 else make_leaf
+    for done, outcome in enumerate(engine.run(work, tasks), start=1):
+        if outcome.error is not None:
+            failed.append((outcome.number, outcome.error))
+        else:
+            leaves[outcome.number] = outcome.result()
+        if reader.progress is not None:
+            reader.progress(done / len(tasks), f"{done} of {len(tasks)} logs reduced")
+    if failed:
+        failed.sort(key=lambda pair: pair[0])
+        number, error = failed[0]
+        if len(failed) == 1:
+            raise error
+        others = ", ".join(_name(tasks[number].log) for number, _ in failed[1:])
+        raise DataError(
+            f"{len(failed)} of {len(tasks)} logs cannot be used; the first because {error.reason}", path=error.path,
+            place=error.place, remedy=f"Mend or omit them; the others are {others}.",
+        )  # fmt: skip
+    for number in sorted(leaves):
+        for finding in leaves[number].findings:
+            reader.notice(finding)
+    return leaf_equations(reader.robot, chosen, [leaves[number] for number in sorted(leaves)])
+
+
+def fix_cutoff(reader: LogReader, logs: Sequence[Log]) -> LogReader:
+    """The reader with one cutoff for all logs, chosen from the beginnings of a few of them spread over all."""
+    if reader.recipe.cutoff_hz != "auto":
+        return reader
+    places = np.unique(np.linspace(0, len(logs) - 1, min(CUTOFF_LOGS, len(logs))).round().astype(int))
+    with ExitStack() as stack:
+        hz = reader.cutoff_of_beginnings([stack.enter_context(_local(logs[place])) for place in places])
+    return replace(reader, recipe=replace(reader.recipe, cutoff_hz=hz))
+
+
+def reduce_in_blocks(robot: Robot, columns: Sequence[int], pieces: Iterable[Experiment]) -> Information:
+    """Reduce the pieces of a log in one pass, in few blocks of time however long it is.
+
+    Blocks begin short. When there are `MOST_BLOCKS`, neighbours are joined and the next ones are twice as long. What
+    is kept therefore does not grow with the log, and where the pieces were cut makes no difference to the blocks.
+
+    Args:
+        robot: The robot.
+        columns: Columns of its regressor.
+        pieces: Consecutive processed pieces.
+    """
+    blocks: list[Information] = []
+    growing: Information | None = None
+    length, filled = FIRST_BLOCK, 0
+    for piece in pieces:
+        start = 0
+        while start < piece.samples:
+            stop = min(piece.samples, start + length - filled)
+            part = _reduced(robot, columns, piece.rows(slice(start, stop)))
+            growing = part if growing is None else _joined(growing, part)
+            filled, start = filled + stop - start, stop
+            if filled == length:
+                blocks, growing, filled = [*blocks, growing], None, 0
+            if len(blocks) == MOST_BLOCKS:
+                blocks = [_joined(a, b) for a, b in zip(blocks[::2], blocks[1::2], strict=True)]
+                length *= 2
+    blocks = blocks if growing is None else [*blocks, growing]
+    if not blocks:
+        return _reduced(robot, columns, None)
+    total = blocks[0]
+    for number, block in enumerate(blocks[1:], start=1):
+        total = total.merge(block.renumber(number))
+    return total
+
+
+def _reduced(robot: Robot, columns: Sequence[int], run: Experiment | None) -> Information:
+    nothing = np.zeros((0, robot.dof))
+    arrays = (nothing,) * 4 if run is None else (run.q, run.dq, run.ddq, run.effort)
+    return reduce_samples(robot, *arrays, columns=columns, valid=None if run is None else run.valid).as_one()
+
+
+def _joined(a: Information, b: Information) -> Information:
+    """The information of neighbouring blocks as that of one."""
+    return a.merge(b.renumber(1)).as_one()
+
+
+class _Watched:
+    """Pieces on their way, counted; the beginning of the first is kept."""
+
+    def __init__(self, pieces: Iterator[Experiment]) -> None:
+        self._pieces = pieces
+        self.first: Experiment | None = None
+        self.samples = 0
+        self.dropped = Counter[str]()
+        self._warmth: list[tuple[int, Floats]] = []
+
+    @property
+    def temperature(self) -> Floats | None:
+        """(n,) mean of all pieces, each weighted by its samples."""
+        if not self._warmth:
+            return None
+        samples, values = zip(*self._warmth, strict=True)
+        return np.asarray(np.ma.filled(np.ma.average(np.ma.masked_invalid(values), axis=0, weights=samples), np.nan))
+
+    def __iter__(self) -> Iterator[Experiment]:
+        for piece in self._pieces:
+            if self.first is None:
+                self.first = piece.rows(slice(0, DRAWN))
+            self.samples += piece.samples
+            if piece.temperature is not None and piece.samples:
+                self._warmth.append((piece.samples, piece.temperature))
+            self.dropped.update(piece.dropped)
+            yield piece
+
+
+@cache
+def installed_version() -> str:
+    """Version of dynid in this process."""
+    from importlib.metadata import PackageNotFoundError, version  # loads the packages of e-mails
+
+    with suppress(PackageNotFoundError):
+        return version("dynid")
+    return "unknown"
+
+
+@contextmanager
+def _local(log: Log) -> Iterator[Log]:
+    """A log on this machine: the URL of a file is copied to a temporary folder first."""
+    if not isinstance(log, str) or "://" not in log:
+        yield log
+        return
+    try:
+        import fsspec
+    except ImportError as error:
+        raise ArgumentError(
+            "URLs of logs need fsspec", path=log, remedy="Install it: pip install 'dynid[cluster]'."
+        ) from error
+    with TemporaryDirectory(prefix="dynid-") as folder:
+        system, path = fsspec.core.url_to_fs(log)
+        here = Path(folder) / Path(path).name
+        try:
+            system.get_file(path, str(here))
+        except (OSError, ValueError) as error:
+            raise UnreachableLogError(
+                f"the file cannot be fetched: {error}", path=log, remedy="Check the URL and the access rights."
+            ) from error
+        yield here
+
+
+def _name(log: Log) -> str:
+    return log.source if isinstance(log, Recording) else str(log)

@@ -1,0 +1,123 @@
+"""Tasks on a Dask cluster: one that runs already, or one that is started on this machine.
+
+Dask itself runs lost tasks again, moves data and restarts workers. Here only the number of submitted tasks is bounded,
+so that a hundred thousand logs do not become a hundred thousand pending results.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dynid.errors import ArgumentError, DynidError, EngineError
+from dynid.parallel.base import Engine, Outcome, Result, Task, refuse_bare_script, run_task
+
+AHEAD = 3
+"""Submitted tasks per worker (convention): one runs, the others wait at the worker, so that none idles."""
+ALLOWED_LOSSES = 20
+"""How often the worker of one task may be lost before the task fails (convention: machines that are lent for a while
+are taken away often; Dask's own 3 would give up)."""
+CONNECT_S = 10.0
+"""How long a scheduler is tried for [s] (convention)."""
+
+
+class DaskCluster(Engine):
+    """A Dask cluster."""
+
+    def __init__(self, *, workers: int | None = None, scheduler: str | None = None) -> None:
+        """Connect to a cluster, or start one on this machine.
+
+        Args:
+            workers: Number of processes of a cluster on this machine; as many as there are processors by default.
+            scheduler: Address of a running cluster instead.
+
+        Raises:
+            ArgumentError: Dask is not installed.
+            EngineError: The scheduler cannot be reached.
+        """
+        try:
+            import dask
+            import distributed
+        except ImportError as error:
+            raise ArgumentError("Dask is not installed", remedy="Install it: pip install 'dynid[cluster]'.") from error
+
+        library: Any = distributed  # it has no types
+        self._cluster: Any = None
+        if scheduler is None:
+            refuse_bare_script()
+            with dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_LOSSES}):
+                self._cluster = library.LocalCluster(
+                    n_workers=workers or os.cpu_count() or 1, threads_per_worker=1, host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",  # any free port: another cluster may have the usual one
+                    silence_logs="ERROR",
+                )  # fmt: skip
+        self._client: Any = library.Client.__new__(library.Client)  # at hand to be closed where its start fails
+        try:
+            self._client.__init__(self._cluster or scheduler, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, ValueError, TimeoutError, MemoryError) as error:  # MemoryError: it answers something else
+            self._client.close()
+            raise EngineError(
+                f"no Dask scheduler answers at {scheduler}",
+                remedy="Start one with `dask scheduler`, or omit the scheduler to start a cluster on this machine.",
+            ) from error
+
+    @property
+    def workers(self) -> int:
+        """Number of threads of all workers that are there now; one at least."""
+        return max(1, int(sum(self._client.nthreads().values())))
+
+    @property
+    def client(self) -> Any:
+        """The ``distributed.Client``, for its dashboard, adaptive workers and logs."""
+        return self._client
+
+    def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Outcome[Result]]:
+        """See `Engine.run`."""
+        import distributed
+
+        library: Any = distributed
+        waiting = iter(range(len(tasks)))
+        numbers: dict[str, int] = {}
+        futures = library.as_completed(loop=self._client.loop)
+        self._submit(function, tasks, waiting, numbers, futures, AHEAD * self.workers)
+        for future in futures:
+            outcome = self._outcome(numbers.pop(future.key), future)
+            future.release()
+            self._submit(function, tasks, waiting, numbers, futures, 1)
+            yield outcome
+
+    def _submit(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task], waiting: Iterator[int],
+        numbers: dict[str, int], futures: Any, most: int,
+    ) -> None:  # fmt: skip
+        """Submit the next tasks, if there are any."""
+        for _, number in zip(range(most), waiting, strict=False):
+            future = self._client.submit(run_task, function, tasks[number], pure=False)
+            numbers[future.key] = number
+            futures.add(future)
+
+    @staticmethod
+    def _outcome(number: int, future: Any) -> Outcome[Any]:
+        from distributed import KilledWorker
+
+        error = future.exception() if future.status == "error" else None
+        if future.status == "cancelled":
+            raise EngineError("the cluster cancelled a task", remedy="Start again: finished logs are kept.")
+        if error is None:
+            return Outcome(number, value=future.result())
+        if isinstance(error, DynidError):
+            return Outcome(number, error=error)
+        if isinstance(error, KilledWorker):
+            lost = EngineError(
+                f"its worker was lost {ALLOWED_LOSSES} times",
+                remedy="The task may need more memory than a worker has: give workers more, or use smaller logs.",
+            )
+            return Outcome(number, error=lost)
+        raise error
+
+    def close(self) -> None:
+        """Disconnect, and end the cluster that was started here."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()

@@ -1,0 +1,227 @@
+"""Drive gains [N m/A or N/A]: how much joint torque a motor current stands for, calibrated with known loads.
+
+The currents of joint j, of a run with a load and one without, show ``load / gain_j``: with the arm eliminated, in units
+of the noise,
+
+    b_j = A_j load / gain_j + noise of unit variance
+
+All joints share the load. The equations are linear in the load and in one over the gains, not in both: a common factor
+of all gains and the load shows nowhere but in the mass. What was known before counts as more equations: gains as
+stated, the weighed mass, and moments of inertia of a plausible size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import least_squares
+
+from dynid.arrays import Floats
+from dynid.decompositions import svd
+from dynid.errors import ArgumentError, DataError
+from dynid.findings import Finding
+from dynid.logs.drives import CurrentGains
+from dynid.payload.load import LITTLE, MUCH, SURE, remark
+from dynid.payload.load_solver import (
+    ROUNDS,
+    BlockEquations,
+    block_meat,
+    inertia_prior,
+    solve_minimum_norm,
+    student_factor,
+)
+from dynid.payload.payload import Runs, payload_problem
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.spatial import SAME, TINY
+from dynid.tables import Table
+
+HEAVIEST_KG = 1000.0
+"""Mass of a load from which on it is in grams [kg] (convention: no arm carries a tonne at its drives' calibration)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DriveGains:
+    """Calibrated gains with their uncertainty: ``torque = gain * current``."""
+
+    gain: Floats
+    """(n,) [N m/A or N/A]; NaN for a joint on which the known load does not act"""
+    stderr: Floats
+    """(n,) [N m/A or N/A]; infinite for such a joint"""
+    joint_names: tuple[str, ...]
+    """(n,)"""
+    unit: str = "N m/A"
+    """Unit of the gains: N m/A, N/A for slides; 1 where measured torques, and not currents, were scaled."""
+    findings: tuple[Finding, ...] = ()
+    """What the load does not determine, and stated gains that it contradicts."""
+
+    @property
+    def map_line(self) -> str:
+        """The line of a channel map that states these gains, with ``?`` for those that stay unknown."""
+        pairs = zip(self.gain.tolist(), self.stderr.tolist(), strict=True)
+        words = [f'"{gain:.4g} +- {std:.2g}"' if np.isfinite(gain + std) else '"?"' for gain, std in pairs]
+        return f"gain = [{', '.join(words)}]"
+
+    def __str__(self) -> str:
+        """A table of the gains."""
+        rows = list(zip(self.joint_names, self.gain.tolist(), self.stderr.tolist(), strict=True))
+        return Table.of(["joint", f"gain [{self.unit}]", "std"], rows).to_text()
+
+
+def identify_drive_gains(
+    robot: Robot,
+    *,
+    loaded: Runs,
+    unloaded: Runs,
+    mass_kg: float,
+    com: ArrayLike | None = None,
+    link: str | None = None,
+    stated: CurrentGains | None = None,
+) -> DriveGains:
+    """Calibrate drives with a load that was weighed.
+
+    Moments of inertia, and the centre of mass where it is not given, are estimated with the gains: all joints share
+    them, and the mass sets the common scale.
+
+    Args:
+        robot: Geometry and terms; its parameter values do not matter.
+        loaded: Experiments with the load; `effort` holds currents [A], or torques of doubtful scale.
+        unloaded: Experiments without the load; the motion may be another one.
+        mass_kg: Mass of the load [kg].
+        com: (3,) its centre of mass in the link's frame [m].
+        link: Link that carries the load; by default the link of the last body.
+        stated: Gains with their standard deviations as they were known before, which count together with the runs.
+
+    Raises:
+        DataError: The motion does not separate the mass from the rest of the load in any joint.
+
+    Example:
+        >>> gains = dynid.payload.identify_drive_gains(robot, loaded=loaded, unloaded=run, mass_kg=2.0, com=load.com)
+        >>> gains.gain.shape
+        (3,)
+    """
+    if not 0.0 < mass_kg < HEAVIEST_KG:
+        grams = f": {mass_kg / 1000.0:g}." if mass_kg > 0.0 else "."
+        raise ArgumentError(f"the load has a mass of {mass_kg} kg", remedy=f"Weigh the load, and give kilograms{grams}")
+    if unloaded is None or unloaded == []:
+        raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
+    equations = payload_problem(robot, loaded, unloaded, link=link).equations()
+    joints = [_joint_equations(equations, joint) for joint in range(robot.dof)]
+    before = np.full(robot.dof, np.inf)
+    if stated is not None:  # a gain without a standard deviation counts as exact elsewhere, and is to be found here
+        is_stated = (stated.stderr > 0.0) & np.isfinite(stated.stderr + stated.gain)
+        before = np.where(is_stated, stated.stderr / np.abs(stated.gain), np.inf)
+    known = np.isfinite(before)
+    usual = np.where(known, 1.0 if stated is None else stated.gain, 1.0)
+    if com is None:  # a gain without end in some joints is a minimum, too
+        starts, free = _start_loads(joints, mass_kg, needs_mass=not known.any()), 9
+    else:
+        starts, free = [Inertia.from_com(mass_kg, com, np.zeros((3, 3))).vector], 6
+    fits = [_fit_inverse_gains(joints, load, usual, before, free) for load in starts]
+    inverse, std, _ = min(fits, key=lambda fit: fit[2])
+    share = std / np.maximum(np.abs(inverse), TINY)  # relative standard deviation
+    is_open = share * SURE > 1.0
+    gain = np.where(is_open, np.nan, 1.0 / np.where(is_open, 1.0, inverse))
+    # that of the longer side of the interval, within the stated one
+    longer = np.minimum(share / np.maximum(1.0 - 1.96 * share, TINY), np.maximum(before, share))
+    stderr = np.where(is_open, np.inf, np.abs(gain) * longer)
+    more = "use a heavier load or more motion."
+    remedy = f"Give the centre of mass as well (--com), or {more}" if com is None else more.capitalize()
+    learnt = np.sqrt(np.maximum(before**2 - np.where(is_open, 0.0, std * usual) ** 2, TINY))
+    told = np.abs(inverse * usual - 1.0) / learnt
+    findings = tuple(_judge(np.array(robot.joint_names), told, share, before, remedy))
+    return DriveGains(gain=gain, stderr=stderr, joint_names=robot.joint_names, findings=findings)
+
+
+def _judge(names: NDArray[np.str_], told: Floats, share: Floats, before: Floats, remedy: str) -> Iterator[Finding]:
+    """Say which stated gains the load contradicts, and which gains it hardly determines.
+
+    Args:
+        names: (n,) of the joints.
+        told: (n,) departure of the gains from the stated ones, over its standard deviation by the load alone.
+        share: (n,) relative standard deviations.
+        before: (n,) the stated ones; infinite where none is stated.
+        remedy: How the load determines more.
+    """
+    for name, away in zip(names.tolist(), told.tolist(), strict=True):
+        if away > SURE:
+            message = f"the load contradicts the stated gain by {away:.1f} standard deviations"
+            check = "Check the mass, the link that carries the load, and the stated gain and its uncertainty."
+            said = remark("drive-gains", message, check, severity="warning", where="drives")
+            yield replace(said, joint=name, evidence={"standard deviations": away})
+    known = np.isfinite(before)
+    for weak, words in (
+        (known & (share > (1.0 - MUCH) * before), "the load hardly tells more than the stated gains of {}"),
+        (~known & (share > LITTLE), f"the load does not determine the gains of {{}} to {100 * LITTLE:.0f} %"),
+    ):
+        if weak.any():
+            message = words.format(", ".join(names[weak]))
+            yield remark("drive-gains", message, remedy, severity="warning", where="drives")
+
+
+def _joint_equations(equations: BlockEquations, joint: int) -> tuple[Floats, Floats]:
+    """A (r, 10) and b (r,): what one joint shows of ``load / gain`` in units of the noise, with the arm eliminated."""
+    blocks, rows = [block[joint] for block in equations.blocks], equations.channels[joint]
+    values, root, _ = solve_minimum_norm(rows[:, :-1], rows[:, -1])
+    spare = max(float(equations.counts[joint]) - root.shape[1], 1.0)
+    std = max(float(np.linalg.norm(rows @ np.append(values, -1.0)) / np.sqrt(spare)), TINY**0.5)
+    # the covariance of load / gain is ``L L^T`` times the noise; directions in which it is zero are open
+    length = np.maximum(np.linalg.norm(rows[:, :10], axis=0), TINY)
+    U, s, Vt = svd(root[:10] * length[:, None], full_matrices=False)
+    good = s > SAME * s[0]
+    A = U[:, good].T / s[good, None] * length
+    turn = svd(A / np.maximum(np.linalg.norm(A, axis=0), TINY), full_matrices=False)[0].T
+    A, alone = turn @ A / std, std * root @ (turn @ Vt[good]).T  # the load's directions, with the arm's answer to them
+    meat, freedom = block_meat([rows / std for rows in blocks], values, alone)
+    power = np.maximum(np.diag(meat), max(float(np.diag(meat).mean()), 1.0))  # few blocks hardly tell directions apart
+    noise = np.sqrt(power) * student_factor(np.array(np.median(freedom[:10])))
+    return A / noise[:, None], A @ values[:10] / noise
+
+
+def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, *, needs_mass: bool) -> list[Floats]:
+    """First loads (10,): at the link's origin, and by every joint that shows the mass, as one has to without gains."""
+    alone = [solve_minimum_norm(A, b) for A, b in joints]
+    clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.linalg.norm(L[9])), TINY) for v, L, u in alone])
+    if needs_mass and clear.max() < SURE:
+        raise DataError(
+            "no joint shows the mass of the load apart from the rest of it",
+            remedy="Move the first joints, with the arm stretched and bent, give the centre of mass as well, or state "
+            'the gains with their uncertainty in the channel map: gain = "13.3 +- 0.7".',
+        )
+    return [mass * np.eye(10)[9], *(values * (mass / values[9]) for (values, _, _), c in zip(alone, clear) if c > 1.0)]
+
+
+def _fit_inverse_gains(
+    joints: list[tuple[Floats, Floats]], load: Floats, usual: Floats, before: Floats, free: int
+) -> tuple[Floats, Floats, float]:
+    """Fit one over the gains of all joints, together with the first parameters of the load, which it guesses (10,).
+
+    Args:
+        joints: What each joint shows.
+        load: The guess.
+        usual: (n,) the stated gains.
+        before: (n,) their relative standard deviations; infinite where none is stated.
+        free: Number of parameters of the load that are fitted: the moments of inertia, or all but the mass.
+
+    Returns:
+        (n,) one over the gains, their standard deviations, and half the sum of the squared residuals over the noise.
+    """
+    n, known = len(joints), np.isfinite(before)
+    expected, trust = np.where(known, 1.0 / usual, 0.0), np.abs(usual) / before
+    alone = [float((A @ load) @ b) / max(float((A @ load) @ (A @ load)), TINY) for A, b in joints]
+    x = np.append(np.where(known, expected, alone), load[:free])
+    centre = np.append(expected, load[:free] if free == 6 else np.zeros(free))
+    for _ in range(ROUNDS):
+        weights = np.append(trust, inertia_prior(np.append(x[n:], load[free:]))[:free])
+
+        def residual(x: Floats, weights: Floats = weights) -> Floats:
+            now = np.append(x[n:], load[free:])
+            return np.concatenate([*(g * (A @ now) - b for g, (A, b) in zip(x, joints)), weights * (x - centre)])
+
+        best = least_squares(residual, x, method="lm", x_scale="jac", xtol=1e-9, ftol=1e-9, gtol=1e-9)
+        x = best.x
+    _, root, undetermined = solve_minimum_norm(best.jac, np.zeros(len(best.jac)))
+    return x[:n], np.where(undetermined, np.inf, np.linalg.norm(root, axis=1))[:n], float(best.cost)

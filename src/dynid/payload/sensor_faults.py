@@ -1,0 +1,258 @@
+"""Is the wrench what the log says it is? The one test of `dynid.diagnosis` on the six channels of a sensor.
+
+The harmless columns are those of the load and of the sensor's zero. A suspect either adds columns to them (delay, turn,
+tilt, drift, a zero that changes from log to log, a gain) or changes the log (axes, reversed moments, unit, sign). What
+is found goes into the settings of the sensor, and the rest is tested with these. Settings are proposed, never applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from dynid.arrays import Floats
+from dynid.decompositions import one_blas_thread
+from dynid.diagnosis.evidence import MOST_ROWS, Evidence
+from dynid.diagnosis.log_changes import HALF
+from dynid.diagnosis.log_check import DRIFT
+from dynid.diagnosis.naming import MOST_NAMED
+from dynid.diagnosis.refinement import LONGEST_S, SETTLED, Delay
+from dynid.diagnosis.suspects import KINDS
+from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, Verdict, compare, judge_suspects, test_columns
+from dynid.errors import EstimationError, IdentifiabilityError
+from dynid.findings import Finding
+from dynid.payload.load import CHANNELS, remark
+from dynid.payload.load_solver import BlockEquations, solve_blocks
+from dynid.payload.sensing import Find, Sensing
+from dynid.payload.sensor_search import STEPS, SensorPose, find_sensor
+from dynid.payload.wrench_equations import WrenchData, WrenchForm, wrench_data
+from dynid.payload.wrist import FAR, is_negative, solve_load
+from dynid.processing.experiment import Experiment
+from dynid.robot.model import Robot
+from dynid.spatial import EXACT, TINY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Settings of the sensor that explain the wrench better."""
+
+    finding: Finding
+    """The fault that the data show, as a sentence."""
+    sensing: Sensing
+    """Settings that take this proposal and those before it into account."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """A fault of the sensor that adds columns to the equations."""
+
+    code: str
+    says: str
+    """``{size}`` stands for the amount."""
+    columns: Floats
+    """(N, 6, d), later (R, d): wrench per unit of the amount [SI]; a zero moves in units of its channel's spread."""
+    least: float
+    """Verdict from which on it is worth telling."""
+    factor: float = 100.0
+    """Printed unit over SI unit."""
+    find: Find | None = None
+    """What the sensor's settings have to find, if that takes it into account."""
+
+
+def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Suspect]]:
+    """The fit of load and zero under some settings, and the suspects that these leave, in the rows of its evidence."""
+    pose = SensorPose.guess(data, sensing)
+    if sensing.is_moved:
+        pose = find_sensor(pose, data, sensing)[0]
+    W, zero, blocks = pose.equations(), data.zero_columns(sensing), data.blocks()
+    phi = solve_blocks(BlockEquations.of(np.concatenate([W, *zero], axis=2), data.wrench, blocks)).values[:10]
+    thin = slice(None, None, max(1, -(-len(data.time) // MOST_ROWS)))
+
+    def rows(columns: Floats) -> Floats:
+        return columns[thin].reshape(-1, columns.shape[2])
+
+    numbers = np.repeat(np.unique(blocks[thin], return_inverse=True)[1], 6)
+    harmless = rows(np.concatenate([W, *zero, *pose.columns(phi)], axis=2))
+    channel = np.arange(len(numbers)) % 6
+    evidence = Evidence.of_rows(harmless, data.wrench[thin].ravel(), channel, numbers)
+    suspects = _list_suspects(data, frame, sensing, pose, phi)
+    return Fit.of(evidence), [replace(suspect, columns=rows(suspect.columns)) for suspect in suspects]
+
+
+def _list_suspects(data: WrenchData, frame: str, sensing: Sensing, pose: SensorPose, phi: Floats) -> Iterator[_Suspect]:
+    """All suspects that the settings leave, with their columns, beside a load phi (10,)."""
+    wrench = pose.equations() @ phi
+    late, degrees = np.zeros_like(wrench), KINDS["tilt"]
+    for rows in data.stretches():
+        if len(rows) >= 3:  # no difference reaches across a gap
+            late[rows] = -np.gradient(wrench[rows], data.time[rows], axis=0)
+    if np.any(late) and not data.rests:
+        yield _Suspect("delay", "the wrench is late by {size} ms", late[:, :, None], KINDS["delay"].least, 1e3)
+    if not pose.turned:
+        turn = replace(pose, turned=True, tilted=False).columns(phi)[0]
+        message = f"the sensor is turned against '{frame}' by some {{size}} deg"
+        yield _Suspect("wrench-frame", message, turn, degrees.least, degrees.factor, "orientation")
+    if not pose.tilted and np.any(data.gravity):
+        tilt = replace(pose, turned=False, tilted=True).columns(phi)[0]
+        message = "the base is tilted against the gravity of the model by some {size} deg"
+        yield _Suspect("gravity", message, tilt, degrees.least, degrees.factor, "gravity")
+    past = data.time - data.time.mean()
+    for name, spread, own in zip(CHANNELS, wrench.std(axis=0), np.eye(6)[:, :, None], strict=True):
+        if sensing.bias and "drift" not in sensing.find and np.any(past):
+            line = spread * past[:, None, None] / past.std() * own
+            yield _Suspect("drift", f"the zero of {name} drifts by {{size}} % of its range", line, DRIFT, find="drift")
+        if sensing.bias and np.any(data.log) and "bias_per_log" not in sensing.find:
+            steps = spread * (data.log[:, None, None] == np.unique(data.log)[1:]) * own
+            message = f"the zero of {name} changes from log to log by {{size}} % of its range"
+            yield _Suspect("drift", message, steps, DRIFT, find="bias_per_log")
+        message = f"{name} is measured too large by {{size}} %"
+        yield _Suspect("gain", message, wrench[:, :, None] * own, KINDS["gain"].least)
+
+
+@one_blas_thread()
+def check_wrench(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    sensor_frame: str,
+    sensing: Sensing | None = None,
+    form: WrenchForm | None = None,
+) -> tuple[Proposal, ...]:
+    """Look for wrong axes, signs, units, zeros, gains and delays of a sensor, and for tilted bases.
+
+    Args:
+        robot: Geometry and gravity.
+        experiments: Experiments with a wrench channel.
+        sensor_frame: Link in whose frame the wrench should be.
+        sensing: The settings to question.
+        form: How equations are made, see `identify_load`.
+
+    Returns:
+        Proposals, each with the settings of those before it as well; empty where the settings explain the wrench, or
+        where the poses are too few to judge.
+    """
+    given = sensing or Sensing()
+    rigid = replace(given, find=tuple(name for name in given.find if name != "compliance"))
+    equations = partial(wrench_data, robot, experiments, sensor_frame, form=form)
+    proposals = []
+    try:
+        for code, message, evidence, better in _find_faults(equations, sensor_frame, rigid):
+            finding = remark(code, message, severity="warning", where="wrench", evidence=evidence)
+            proposals.append(Proposal(finding=finding, sensing=better))
+    except (IdentifiabilityError, EstimationError):  # what was found before stands
+        pass
+    return tuple(proposals)
+
+
+Fault = tuple[str, str, dict[str, float], Sensing]
+"""Code, message and evidence of a finding, and settings that take it and those before into account."""
+
+
+def _find_faults(equations: Callable[[Sensing], WrenchData], frame: str, settings: Sensing) -> Iterator[Fault]:
+    """Faults of the sensor, one after the other."""
+    spread = equations(settings).wrench.std(axis=0)
+    lever = float(np.linalg.norm(spread[3:]) / max(float(np.linalg.norm(spread[:3])), TINY))
+    if lever > FAR:
+        settings = replace(settings, moment_unit=0.001 * settings.moment_unit)
+        yield "unit", f"moments over forces are {lever:.0f} m, so that moments are in N mm", {"lever": lever}, settings
+    for change in _find_change(equations, frame, settings):
+        settings = change[-1]
+        yield change
+    for _ in range(MOST_NAMED):
+        fit, suspects = _fit(equations(settings), frame, settings)
+
+        def is_worth(k: int, verdict: Verdict, suspects: Sequence[_Suspect] = suspects) -> bool:
+            return bool(np.linalg.norm(verdict.value) > suspects[k].least)
+
+        tried = [Tried(suspect.columns) for suspect in suspects]
+        found = next(judge_suspects(fit, tried, is_worth=is_worth), None)
+        if found is None:
+            break
+        suspect = suspects[found.suspect]
+        if suspect.code == "delay":  # to first order so far
+            late = _search_delay(equations, frame, settings)
+            found = replace(found, value=np.array([late.seconds - settings.delay_s]))
+            settings = replace(settings, delay_s=late.seconds)
+        elif suspect.find is not None:
+            settings = replace(settings, find=(*settings.find, suspect.find))
+        yield suspect.code, *_describe(suspect, found), settings
+        if suspect.code == "gain":  # no setting takes it into account
+            break
+    if is_negative(solve_load(equations(settings), frame, settings)):
+        message = "the mass is negative: the sensor reports the wrench on the robot"
+        yield "wrench-frame", message, {}, replace(settings, sign=-settings.sign)
+
+
+def _find_change(equations: Callable[[Sensing], WrenchData], frame: str, given: Sensing) -> Iterator[Fault]:
+    """Other axes or reversed moments: the one that leaves least, if that is at most half of what is unexplained."""
+
+    def unexplained(settings: Sensing) -> Floats:
+        return np.maximum(_fit(equations(settings), frame, settings)[0].left_out().T, EXACT**2)
+
+    axes: Literal["sensor", "base"] = "base" if given.axes == "sensor" else "sensor"
+    changes = {
+        f"the wrench is in the axes of the {axes}": replace(given, axes=axes),
+        "the moments are reversed against the forces": replace(given, moment_unit=-given.moment_unit),
+    }
+    usual = unexplained(given)
+    rated = [(*compare(unexplained(settings), usual, len(changes)), message) for message, settings in changes.items()]
+    chance, left, message = min(rated, key=lambda one: one[1])
+    if left < HALF and chance < LEVEL:
+        yield "wrench-frame", message, {"left": left}, changes[message]
+
+
+def _describe(suspect: _Suspect, found: Verdict) -> tuple[str, dict[str, float]]:
+    """The message that names a suspect, with its amount and half its 95 % interval, and the numbers behind it."""
+    single = len(found.value) == 1
+    value = suspect.factor * float(found.value[0] if single else np.linalg.norm(found.value))
+    half = suspect.factor * float(np.max(found.half_width))
+    message = suspect.says.format(size=f"{value:{'+' if single else ''}.3g} +- {half:.2g}")
+    return message, {"amount": value, "half of the 95 % interval": half, "probability without it": found.p}
+
+
+def find_wrench_delay(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    sensor_frame: str,
+    sensing: Sensing | None = None,
+    form: WrenchForm | None = None,
+) -> Delay:
+    """Estimate the delay of the wrench behind the positions, from a motion under which the wrench changes.
+
+    Args:
+        robot: Geometry and gravity.
+        experiments: Experiments with a wrench channel; the delay is common to all.
+        sensor_frame: Link in whose frame the wrench is measured.
+        sensing: Settings of the sensor; the search begins at its `delay_s`.
+        form: See `identify_load`; ``integral`` is replaced by ``differential``, since intervals are too coarse.
+
+    Raises:
+        EstimationError: The wrench hardly changes, or no delay explains it.
+    """
+    form = "differential" if form == "integral" else form
+    equations = partial(wrench_data, robot, experiments, sensor_frame, form=form)
+    return _search_delay(equations, sensor_frame, sensing or Sensing())
+
+
+def _search_delay(equations: Callable[[Sensing], WrenchData], frame: str, settings: Sensing) -> Delay:
+    """Gauss-Newton over the suspect whose columns are the rate of the wrench."""
+    for _ in range(STEPS):
+        data = equations(settings)
+        fit, suspects = _fit(data, frame, settings) if len(data.time) else (None, [])
+        if fit is None or not suspects or suspects[0].code != "delay":
+            break
+        (found,) = test_columns(fit, [suspects[0].columns])
+        step, half_width = float(found.value[0]), float(found.half_width[0])
+        settings = replace(settings, delay_s=settings.delay_s + step)
+        if abs(settings.delay_s) > LONGEST_S or not np.isfinite(half_width):
+            break
+        if abs(step) <= SETTLED * half_width:
+            return Delay(settings.delay_s, half_width)
+    raise EstimationError(
+        "no delay of the wrench can be found", remedy="Move the load quickly, or state the delay in seconds."
+    )

@@ -1,0 +1,319 @@
+"""What is estimated of a sensor beside the load: how it is turned, where gravity points, how it yields, its gains.
+
+    wrench = turn(R^T) A(g) phi + zero               R = R_frame_sensor, g gravity in base axes
+    s + d ds/dt = A phi - M(phi) k d2s/dt2 + zero    s strain, k compliance and d damping of each channel
+    measured = K true + zero                         of known loads ([Atkeson1986] section 4.1.1)
+
+M (6, 6) is the load's own inertia about the sensor's origin: a load on a compliant sensor swings ([Atkeson1986] section
+4.1.1, Fig. 9); deflections are small, so that velocity and gravity stay those of the sensor's frame. The first two are
+linear in the load once the rest is known. A Gauss-Newton step is the linear problem of the load with a few more
+columns, so that the uncertainty of the sensor comes with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from scipy.spatial.transform import Rotation
+
+from dynid.arrays import Floats
+from dynid.decompositions import eigh, lstsq, pinv, svd
+from dynid.errors import DataError, EstimationError, IdentifiabilityError
+from dynid.payload.load import MUCH, SETTLED, SURE
+from dynid.payload.load_solver import BlockEquations, LinearSolution, solve_blocks, solve_load_equations
+from dynid.payload.sensing import Sensing, SensorCalibration
+from dynid.payload.wrench_equations import WrenchData, rigid_columns, wrench_data
+from dynid.processing.experiment import Experiment
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.spatial import TINY
+
+STEPS = 30
+"""Largest number of Gauss-Newton steps; convention."""
+NARROW, WIDEST = 1.5, 20.0
+"""Standard deviations of the narrowest and the widest Gaussian that smooth a wrench [samples]; convention."""
+REACH = 6.0
+"""Half the length of the Gaussian's kernel [standard deviations]."""
+PASSED = 3.0
+"""Frequency, over the highest resonance, at which the smoothing halves the power; convention."""
+
+
+# --- orientation and gravity ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SensorPose:
+    """Orientation of the sensor and direction of gravity."""
+
+    data: WrenchData
+    gravity: Floats
+    """(3,) base axes [m/s^2]"""
+    R_frame_sensor: Floats
+    """(3, 3) sensor axes in the frame"""
+    sign: float
+    """1, or -1 where the sensor reports the wrench on the robot"""
+    turned: bool
+    """Whether the orientation is estimated"""
+    tilted: bool
+    """Whether the direction of gravity is estimated"""
+
+    @classmethod
+    def guess(cls, data: WrenchData, sensing: Sensing) -> SensorPose:
+        """A start for the search: the model's gravity, and with it the orientation from the forces alone.
+
+        Raises:
+            IdentifiabilityError: The poses do not reveal the orientation, or there is no gravity whose direction could
+                be found.
+        """
+        R, sign, turned, tilted = np.eye(3), 1.0, *(name in sensing.find for name in ("orientation", "gravity"))
+        if tilted and not np.any(data.gravity):
+            raise IdentifiabilityError("the model has no gravity whose direction could be found")
+        if turned:  # force = m R^T a is linear in m R
+            A = np.hstack([data.matrix[:, :3, 9], np.ones((len(data.time), int(sensing.bias)))])
+            U, size, Vt = svd(lstsq(A, data.wrench[:, :3])[:3])
+            if not size[-1] > MUCH * size[0]:
+                raise IdentifiabilityError(
+                    "the poses do not reveal the orientation of the sensor",
+                    remedy="Turn the load through orientations in all directions.",
+                )
+            sign = float(np.sign(np.linalg.det(U @ Vt)))
+            R = sign * (U @ Vt)
+        return cls(data=data, gravity=data.gravity, R_frame_sensor=R, sign=sign, turned=turned, tilted=tilted)
+
+    def step(self, values: Floats, stderr: Floats) -> tuple[SensorPose, float]:
+        """A rotation about the sensor's axes (3,) and a tilt of gravity (2,) [rad], where estimated."""
+        R, g = self.R_frame_sensor, self.gravity
+        if self.turned:
+            R = R @ Rotation.from_rotvec(values[:3]).as_matrix()
+        if self.tilted:
+            moved = g + self.tangents @ values[-2:]
+            g = moved * np.linalg.norm(g) / np.linalg.norm(moved)
+        return replace(self, R_frame_sensor=R, gravity=g), float(np.linalg.norm(values))
+
+    def equations(self) -> Floats:
+        """(N, 6, 10) the load's equations in the axes of the sensor."""
+        return self._felt(self.data.matrix + self._weight(self.gravity - self.data.gravity))
+
+    def _weight(self, gravity: Floats) -> Floats:
+        """(N, 6, 10) equations of a gravity (3,) alone, axes of the frame."""
+        return rigid_columns(-(self.data.R_frame_base @ gravity))
+
+    def _felt(self, columns: Floats) -> Floats:
+        """Columns (N, 6, k) in the axes of the sensor."""
+        return np.asarray(self.sign * (np.kron(np.eye(2), self.R_frame_sensor.T) @ columns))
+
+    @property
+    def tangents(self) -> Floats:
+        """(3, 2) changes of gravity per radian of tilt about two axes normal to it."""
+        return np.stack([np.cross(axis, self.gravity) for axis in svd(self.gravity[None, :])[2][1:]], axis=1)
+
+    def columns(self, phi: Floats) -> list[Floats]:
+        """Derivatives (N, 6, 3) and (N, 6, 2) of the wrench of a load with respect to the steps."""
+        columns = []
+        if self.turned:
+            halves = np.split(self.equations() @ phi, 2, axis=1)  # R <- R exp([d x]) changes R^T x by (R^T x) x d
+            turns = [np.cross(half[:, :, None], np.eye(3)[None], axis=1) for half in halves]
+            columns.append(np.concatenate(turns, axis=1))
+        if self.tilted:
+            columns.append(self._felt(np.stack([self._weight(tilt) @ phi for tilt in self.tangents.T], axis=2)))
+        return columns
+
+
+# --- compliance ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Swinging:
+    """Equations of a load that swings, low-passed so that the wrench has derivatives."""
+
+    data: WrenchData
+    rate: Floats
+    """(N, 6) derivative of the wrench [N/s, N m/s]"""
+    bend: Floats
+    """(N, 6) second derivative of the wrench [N/s^2, N m/s^2]"""
+    noise_share: Floats
+    """(6,) share of the mean square of `bend` that is white noise"""
+    compliance: Floats
+    """(6,) [m/N, rad/(N m)], sensor axes"""
+
+    @classmethod
+    def rigid(cls, data: WrenchData, width: float) -> Swinging:
+        """A rigid sensor as the start; both sides go through one Gaussian of a standard deviation [samples].
+
+        Raises:
+            DataError: No stretch of the log is long enough.
+        """
+        reach = int(np.ceil(REACH * width))
+        long = [rows for rows in data.stretches() if len(rows) > 2 * reach]
+        if not long:
+            raise DataError(
+                "no stretch of the log is long enough to differentiate the wrench", remedy="Give a log without gaps."
+            )
+        step = float(np.median(np.diff(data.time)))
+
+        def smooth(signal: Floats, order: int = 0) -> Floats:
+            smoothed: Floats = gaussian_filter1d(signal, width, axis=0, order=order, truncate=REACH)
+            return smoothed[reach : len(signal) - reach] / step**order
+
+        def smooth_all(signal: Floats, order: int = 0) -> Floats:
+            return np.concatenate([smooth(signal[rows], order) for rows in long])
+
+        inner = data.rows(np.concatenate([rows[reach:-reach] for rows in long]))
+        wrench, rate, bend = (smooth_all(data.wrench, order) for order in (0, 1, 2))
+        # fourth differences hold little but white noise, whose variance they multiply by 70 = 1 + 16 + 36 + 16 + 1
+        variance = np.mean(np.diff(data.wrench[max(long, key=len)], n=4, axis=0) ** 2, axis=0) / 70.0
+        response = smooth(np.eye(1, 4 * reach + 1, 2 * reach)[0], order=2)
+        share = variance * np.sum(response**2) / np.maximum(np.mean(bend**2, axis=0), TINY)
+        return cls(data=replace(inner, matrix=smooth_all(data.matrix), wrench=wrench), rate=rate, bend=bend,
+                   noise_share=np.minimum(1.0, share), compliance=np.zeros(6))  # fmt: skip
+
+    def equations(self) -> Floats:
+        """(N, 6, 10) the load's equations with its swinging."""
+        return self.data.matrix - rigid_columns(self.compliance * self.bend)
+
+    def columns(self, phi: Floats) -> list[Floats]:
+        """Derivatives (N, 6, 6) of the wrench of a load with respect to compliances and damping."""
+        units = [-rigid_columns(self.bend * unit) @ phi for unit in np.eye(6)]
+        return [np.stack(units, axis=2), -self.rate[:, :, None] * np.eye(6)]
+
+    def step(self, values: Floats, stderr: Floats) -> tuple[Swinging, float]:
+        """The compliances after a step."""
+        moved = self.compliance + values[:6]
+        size = np.maximum(np.maximum(np.abs(moved), stderr[:6]), TINY)
+        return replace(self, compliance=moved), float(np.max(np.abs(values[:6]) / size))
+
+
+State = TypeVar("State", SensorPose, Swinging)
+
+
+def find_sensor(state: State, data: WrenchData, sensing: Sensing) -> tuple[State, LinearSolution, slice]:
+    """Gauss-Newton steps from a first state until they vanish.
+
+    Returns:
+        The state, the solution of the last step, and the places of the step among its unknowns.
+
+    Raises:
+        EstimationError: The search did not settle.
+    """
+    zero: list[Floats] = data.zero_columns(sensing)
+    labels = data.blocks()
+    linear = BlockEquations.of(np.concatenate([state.equations(), *zero], axis=2), data.wrench, labels)
+    phi: Floats = solve_blocks(linear).values[:10]
+    own = slice(10 + 6 * len(zero), None)
+    for _ in range(STEPS):
+        W = np.concatenate([state.equations(), *zero, *state.columns(phi)], axis=2)
+        solution = solve_load_equations(BlockEquations.of(W, data.wrench, labels))
+        phi = solution.determined[:10]
+        state, size = state.step(solution.determined[own], solution.stderr[own])
+        if size < SETTLED:
+            return state, solution, own
+    if "compliance" in sensing.find:
+        raise EstimationError(
+            "the search for the compliance does not settle: the sensor may be rigid, or the load hardly swings on it",
+            remedy="Leave compliance out to identify the load on a rigid sensor, or shake the load more.",
+        )
+    raise EstimationError("the search for the sensor's orientation does not settle", remedy="Use more orientations.")
+
+
+def find_compliance(data: WrenchData, sensing: Sensing) -> tuple[dict[str, Floats], LinearSolution]:
+    """Estimate load, bias and drift together with the compliance and damping of every channel.
+
+    A first pass finds the resonances; the second smooths the wrench as much as they allow.
+
+    Returns:
+        ``compliance``, ``compliance_stderr``, ``damping_s`` and ``damping_stderr_s``, as in `Load.extras`, and the
+        solution.
+
+    Raises:
+        DataError: No stretch of the log is long enough.
+        EstimationError: The search did not settle.
+    """
+    found, solution = _find_compliance(data, sensing, NARROW)
+    frequencies, _ = resonances(found, solution.values[:10])
+    if len(frequencies):
+        # a Gaussian of the standard deviation s halves the power at sqrt(ln 2) / (2 pi s)
+        halved = np.sqrt(np.log(2.0)) / (2.0 * np.pi * PASSED * frequencies[-1])
+        width = min(float(halved / np.median(np.diff(data.time))), WIDEST)
+        if width > NARROW:
+            return _find_compliance(data, sensing, width)
+    return found, solution
+
+
+def _find_compliance(data: WrenchData, sensing: Sensing, width: float) -> tuple[dict[str, Floats], LinearSolution]:
+    """The compliance by a wrench that is smoothed so much [samples], with the uncertainty that its noise adds.
+
+    Noise in the second derivative draws a compliance towards zero by about the noise's share; the other unknowns follow
+    as they would follow any change of the compliance, by their covariance with it.
+    """
+    start = Swinging.rigid(data, width)
+    state, solution, _ = find_sensor(start, start.data, sensing)
+    own, damping = slice(-12, -6), slice(-6, None)
+    follows = solution.covariance[:, own] @ pinv(solution.covariance[own, own], rcond=1e-12)
+    covariance = solution.covariance + (follows * (state.noise_share * state.compliance) ** 2) @ follows.T
+    solution = replace(solution, covariance=covariance)
+    return {
+        "compliance": state.compliance,
+        "compliance_stderr": solution.stderr[own],
+        "damping_s": solution.determined[damping],
+        "damping_stderr_s": solution.stderr[damping],
+    }, solution
+
+
+def resonances(found: dict[str, Floats], vector: Floats) -> tuple[Floats, Floats]:
+    """Frequencies [Hz], ascending, and damping ratios of the free swinging of a load (10,) on the sensor, (k,) each.
+
+    Channels whose compliance is not clearly above zero count as rigid.
+    """
+    soft = found["compliance"] > SURE * found["compliance_stderr"]
+    mass = rigid_columns(np.eye(6)) @ vector  # (6, 6), symmetric
+    root = np.sqrt(found["compliance"][soft])
+    squares, shapes = eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2, ascending
+    omega, shapes = 1.0 / np.sqrt(np.maximum(squares[::-1], TINY)), shapes[:, ::-1]
+    return omega / (2.0 * np.pi), 0.5 * omega * np.sum(shapes**2 * found["damping_s"][soft][:, None], axis=0)
+
+
+# --- gains and cross-talk ---
+
+
+def calibrate_sensor(
+    robot: Robot, runs: Sequence[tuple[Experiment, Inertia]], *, sensor_frame: str, sensing: Sensing | None = None
+) -> SensorCalibration:
+    """Estimate gains, cross-talk and bias from known loads: ``measured = K true + bias``.
+
+    One load at rest shows only three of the six columns of K, since its moments follow from its forces ([Atkeson1986]
+    eq. 21); loads with other centres of mass, or motion, show the rest.
+
+    Args:
+        robot: Geometry and gravity.
+        runs: Experiments with a wrench channel, each with the load that was held in it, gripper included.
+        sensor_frame: Link in whose frame the wrench is measured.
+        sensing: Settings of the sensor.
+
+    Raises:
+        IdentifiabilityError: The runs determine no gain.
+
+    Example:
+        >>> calibration = dynid.payload.calibrate_sensor(robot, [(wrist, load.inertia)], sensor_frame="link3")
+        >>> np.allclose(np.diag(calibration.gain)[:3], 1.0, atol=0.05)
+        True
+    """
+    parts = [(wrench_data(robot, run, sensor_frame, sensing or Sensing()), body) for run, body in runs]
+    true = np.concatenate([data.matrix @ body.vector for data, body in parts])  # [Atkeson1986] eq. (8)
+    # the unknowns are departures from a perfect sensor, so that what the runs leave open stays perfect
+    target = np.concatenate([data.wrench for data, _ in parts]) - true
+    labels = np.concatenate([len(true) * place + data.blocks() for place, (data, _) in enumerate(parts)])
+    W = np.column_stack([true, np.ones(len(true))])[:, None]
+    fits = [solve_blocks(BlockEquations.of(W, y[:, None], labels)) for y in target.T]
+    values, stderr = (np.array([getattr(fit, name) for fit in fits]) for name in ("determined", "stderr"))
+    if np.isinf(np.diag(stderr)).all():
+        raise IdentifiabilityError(
+            "the runs show no gain of the sensor", remedy="Hold several known loads in many orientations."
+        )
+    noise = np.array([fit.noise_std[0] for fit in fits])
+    return SensorCalibration(
+        gain=np.eye(6) + values[:, :6], stderr=stderr[:, :6], bias=values[:, 6], residual_std=noise
+    )

@@ -1,0 +1,129 @@
+"""Models of servos from TOML files: the law of the drives, and which parameters are known or to be found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from dynid.checks import LARGEST_SIGNAL
+from dynid.errors import ArgumentError
+from dynid.files.records import as_record
+from dynid.files.small_files import read_toml
+from dynid.robot.model import Robot
+from dynid.servos.drive_laws import MotorLaw, PositionLaw
+from dynid.servos.kinds import kind_of
+from dynid.servos.servo_model import ServoModel, ServoParameter
+
+Number = Annotated[float, msgspec.Meta(ge=-LARGEST_SIGNAL, le=LARGEST_SIGNAL)]
+Numbers = Annotated[list[Number], msgspec.Meta(min_length=1)] | Number
+Group = Annotated[list[str], msgspec.Meta(min_length=2)]
+LAWS: dict[str, tuple[type[PositionLaw | MotorLaw], tuple[str, ...]]] = {
+    "position": (PositionLaw, ("kp", "kd", "ki")),
+    "motor": (MotorLaw, ("kp", "voltage", "duty_per_gain")),
+}
+"""Kinds of laws: the class, and the numbers that it takes."""
+USUAL = ("armature", "viscous", "coulomb", "load_drive", "load_external", "offset", "delay", "gain_scale")
+"""Parameters that are found where a file does not say which. Experiment: xl330 and go2 are predicted better by them
+than by terms chosen inside the training logs."""
+OF_ASSEMBLY = ("zero", "offset")
+"""Kinds that depend on how a joint was put together, not on its type: alike joints do not share them."""
+
+
+class LawFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The content of a file."""
+
+    kind: Literal["position", "motor"]
+    kp: Numbers | None = None
+    kd: Numbers | None = None
+    ki: Numbers | None = None
+    voltage: Numbers | None = None
+    duty_per_gain: Number | None = None
+    free: list[str] | None = None
+    shared: list[str] = []
+    alike: bool | list[Group] = False
+    start: dict[str, Numbers] = {}
+    fixed: dict[str, Numbers] = {}
+    lower: dict[str, Number] = {}
+    upper: dict[str, Number] = {}
+
+
+def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
+    r"""Read a model of servos from a TOML file.
+
+    The file has the ``kind`` of law, "position" (kp, kd, ki) or "motor" (kp, voltage, duty_per_gain), the parameters
+    that are ``free`` in each joint (without this key all that drives usually have) and those that are ``shared`` by
+    all, and tables ``[start]``, ``[fixed]``, ``[lower]`` and ``[upper]`` with numbers for parameters. ``alike`` names
+    joints of one type, such as the hips of four legs, as a list of lists; ``alike = true`` stands for joints whose
+    names differ in the first word only. They share all parameters but zeros and offsets.
+
+    Args:
+        path: The file.
+        robot: The robot.
+
+    Raises:
+        ArgumentError: The file does not describe a model; the message states what is wrong.
+
+    Example:
+        >>> text = "kind = 'position'\nkp = 60.0\nkd = 2.0\nfree = ['viscous']\n[fixed]\narmature = 0.05\n"
+        >>> written = (folder / "servo.toml").write_text(text)
+        >>> [entry.name for entry in dynid.servos.read_servo_model(folder / "servo.toml", pendulum).entries]
+        ['viscous joint1']
+    """
+    remedy = "See docs/servos.md for an example."
+    content = read_toml(path, error=ArgumentError, remedy=remedy)
+    if {"position", "effort", "time"} & set(content):
+        remedy = f"Give kind, one of {', '.join(LAWS)}; see docs/servos.md."
+        raise ArgumentError("this is a channel map, not the law of drives", path=path, remedy=remedy)
+    remedy = f"Kinds are {', '.join(LAWS)}. {remedy}"
+    file = as_record(content, LawFile, path=path, error=ArgumentError, remedy=remedy)
+    make, names = LAWS[file.kind]
+    given = {
+        name: getattr(file, name) for _, known in LAWS.values() for name in known if getattr(file, name) is not None
+    }
+    try:
+        if foreign := set(given) - set(names):
+            raise ArgumentError(f"a {file.kind} law has no {sorted(foreign)[0]}", remedy=f"It has {', '.join(names)}.")
+        return ServoModel(robot, make(**given), _parameters(file, _alike(file.alike, robot)))
+    except ArgumentError as error:
+        raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
+
+
+def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...], ...]:
+    """Groups of alike joints as a file states them."""
+    if not isinstance(given, bool):
+        return tuple(tuple(group) for group in given)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, unit in zip(robot.joint_names, robot.position_units, strict=True):
+        groups.setdefault((name.replace("-", "_").partition("_")[2], unit), []).append(name)
+    found = tuple(tuple(group) for (rest, _), group in groups.items() if rest and len(group) > 1)
+    if given and not found:
+        raise ArgumentError(
+            "alike is true, and no joints have names that differ in the first word only",
+            remedy='List them: alike = [["left_hip", "right_hip"], ...].',
+        )
+    return found if given else ()
+
+
+def _parameters(file: LawFile, alike: tuple[tuple[str, ...], ...]) -> tuple[ServoParameter, ...]:
+    """The parameters of a file, in its order; alike joints share them."""
+    usual = (*USUAL, *(("kt", "resistance") if file.kind == "motor" else ()))
+    known = {*file.shared, *file.fixed}
+    named = [*([kind for kind in usual if kind not in known] if file.free is None else file.free), *file.shared]
+    for name in (*named, *file.fixed):
+        kind_of(name)
+    for name in (*file.start, *file.lower, *file.upper):
+        if name not in named:
+            raise ArgumentError(f"'{name}' has numbers but is not free", remedy="Name it under free or shared.")
+    found = [
+        ServoParameter(
+            name,
+            start=file.start.get(name),
+            share="all" if name in file.shared else "each" if name in OF_ASSEMBLY else alike or "each",
+            lower=file.lower.get(name),
+            upper=file.upper.get(name),
+        )
+        for name in named
+    ]
+    return (*found, *(ServoParameter(name, start=value, free=False) for name, value in file.fixed.items()))

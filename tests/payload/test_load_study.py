@@ -1,0 +1,113 @@
+"""Motions for loads, advice, and the study that the command line shows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from load.test_wrist import LINK, ROBOT, TRUTH, run_of
+
+import dynid
+from dynid.errors import ArgumentError
+from dynid.kernels import inverse_dynamics
+from dynid.payload.load import Load
+from dynid.payload.load_motions import wrist_test_motion
+from dynid.payload.load_study import LoadStudy, check_load_log
+from dynid.payload.payload import identify_payload
+from dynid.payload.recognition import KnownObject
+from dynid.payload.wrist import identify_load
+from dynid.processing.process import Processing
+from dynid.robot.inertia import Inertia
+
+
+def test_a_good_log_gets_all_ten_parameters() -> None:
+    load = identify_load(ROBOT, run_of(noise=0.05), sensor_frame=LINK)
+    study = LoadStudy(robot=ROBOT, load=load, library=[KnownObject(name="it", mass=TRUTH.mass)])
+    assert study.verdict == "all ten parameters"
+    assert study.recognition is not None
+    assert study.recognition.names[0] == "it"
+    said = json.loads(json.dumps(study.to_dict()))
+    assert said["mass_kg"] == pytest.approx(1.8, abs=0.02)
+    assert said["problems"] == []
+    assert "Verdict: all ten parameters." in str(study)
+    whole = study.robot_with_load.bodies[-1].inertia
+    assert whole.mass == pytest.approx(ROBOT.bodies[-1].inertia.mass + study.load.mass)
+
+
+def test_an_uncertain_inertia_is_left_out() -> None:
+    noise = np.random.default_rng(0).normal(size=(300, 6)) * np.repeat([0.3, 0.8], 3)
+    load = identify_load(ROBOT, run_of(lambda w, q: w + noise, amplitude=0.6), sensor_frame=LINK)
+    study = LoadStudy(robot=ROBOT, load=load)
+    assert study.load.has_inertia
+    assert study.verdict == "mass and centre of mass"
+    assert "the inertia is not determined" in str(dynid.export.payload_dialogs(study.load)[0])
+
+
+def test_an_arm_taken_as_known_is_named_and_questioned() -> None:
+    heavy = ROBOT.with_body("box", parent=LINK, inertia=TRUTH)
+    run = run_of()
+    run = replace(run, effort=inverse_dynamics(heavy, run.q, run.dq, run.ddq))
+    fine = LoadStudy(robot=ROBOT, load=identify_payload(ROBOT, loaded=run))
+    assert "arm-model" in {finding.code for finding in fine.load.findings}
+    assert fine.verdict == "all ten parameters"
+    sticky = replace(run, effort=run.effort + 6.0 * np.sign(run.dq))
+    rough = LoadStudy(robot=ROBOT, load=identify_payload(ROBOT, loaded=sticky))
+    assert rough.verdict == "doubtful"
+    assert "arm-model" in {finding.code for finding in rough.problems}
+
+
+def test_wrist_motion_turns_one_joint_at_a_time() -> None:
+    start = np.zeros(6)
+    motion = wrist_test_motion(ROBOT, start, joints=ROBOT.joint_names[3:6:2], sweep=1.5)
+    dq = motion.derivative(np.linspace(0.0, motion.duration, 801), 1)
+    assert motion.duration == 8.0
+    assert np.all((np.abs(dq) > 1e-9).sum(axis=1) <= 1)
+    assert set(np.flatnonzero(np.abs(dq).max(axis=0))) == {3, 5}
+    np.testing.assert_allclose(motion.q[-1], start)
+    with pytest.raises(ArgumentError, match="one per joint"):
+        wrist_test_motion(ROBOT, np.zeros(3))
+
+
+def test_wrist_motion_keeps_the_limits() -> None:
+    robot = dynid.robots.panda()
+    start = np.array([0.0, -0.3, 0.0, -2.0, 0.0, 1.5, 0.0])
+    motion = wrist_test_motion(robot, start, sweep=3.0, duration_s=0.1)
+    dq = motion.derivative(np.linspace(0.0, motion.duration, 4001), 1)
+    fastest = np.array([joint.limits.velocity for joint in robot.moving_joints])
+    assert np.all(np.abs(dq).max(axis=0) <= fastest * (1 + 1e-9))
+    assert np.abs(dq).max() > 0.99 * fastest[-1]  # no slower than needed
+    with pytest.raises(ArgumentError, match="outside"):
+        wrist_test_motion(robot, np.full(7, 9.0))
+    with pytest.raises(ArgumentError, match="no joint"):
+        wrist_test_motion(robot, start, joints=["jonit"])
+    with pytest.raises(ArgumentError, match="no joint"):
+        wrist_test_motion(robot, start, joints=[])
+
+
+def test_advice_is_given_where_moments_are_uncertain() -> None:
+    assert LoadStudy(robot=ROBOT, load=Load.of(TRUTH, LINK, stderr=1e-6), proposals=()).advice == ()
+    far = Inertia.from_com(2.0, [0.0, 0.0, 0.3], np.diag([0.001, 0.002, 0.0025]))
+    advice = LoadStudy(robot=ROBOT, load=Load.of(far, LINK, stderr=1e-3), proposals=()).advice
+    assert [finding.code for finding in advice] == ["load-uncertain"]
+    assert "nearer to its centre" in advice[0].remedy
+
+
+def test_logs_of_loads_pass_the_gate() -> None:
+    run = run_of(noise=0.05, rate=250.0)
+    fields: dict[str, Any] = {"time": run.time, "q": run.q, "joint_names": ROBOT.joint_names}
+    dead = dynid.Recording(**fields, wrench=run.wrench, effort=run.effort)
+    report, chain = check_load_log(dead, ROBOT, Processing(), by_sensor=True)
+    assert report.ok
+    assert chain is not None
+    assert "frozen" not in report.codes  # joint torques do not matter to a wrist sensor
+    by_torques, _ = check_load_log(dead, ROBOT, Processing(), by_sensor=False)
+    assert not by_torques.ok
+    assert "frozen" in by_torques.codes
+    nothing, _ = check_load_log(dynid.Recording(**fields), ROBOT, Processing(), by_sensor=True)
+    assert not nothing.ok
+    assert [(finding.code, finding.where) for finding in nothing.findings if finding.severity == "error"] == [
+        ("missing", "wrench")
+    ]

@@ -1,0 +1,85 @@
+"""The load on line: the result is that of all samples at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
+from scipy.signal import lfilter
+
+from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.payload.online_load import OnlineLoad
+from dynid.payload.sensing import Sensing
+from dynid.payload.wrench_equations import WrenchData, robot_equations
+from dynid.payload.wrist import solve_load
+
+STD = np.repeat([0.1, 0.005], 3)
+
+
+def equations(samples: int = 600) -> WrenchData:
+    run = run_of(noise=0.1, bias=BIAS, rate=samples / 6.0)
+    return robot_equations(ROBOT, run, LINK, Sensing())
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_equals_the_batch_result(bias: bool) -> None:
+    data = equations()
+    wrench = data.wrench - (0.0 if bias else BIAS)
+    online = OnlineLoad(frame=LINK, noise_std=STD, bias=bias)
+    for matrix, sample in zip(data.matrix, wrench, strict=True):
+        online.update(matrix, sample)
+    W = np.concatenate([data.matrix, np.broadcast_to(np.eye(6, 6 * bias), (len(wrench), 6, 6 * bias))], axis=2)
+    rows = (W / STD[:, None]).reshape(-1, W.shape[2])
+    batch = np.linalg.lstsq(rows, (wrench / STD).ravel())[0]
+    found = online.load()
+    np.testing.assert_allclose(found.vector, batch[:10], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(found.bias[: 6 * bias], batch[10:], rtol=1e-8, atol=1e-9)
+    assert np.all(np.abs(found.vector - TRUTH.vector) < 5 * found.stderr)
+    np.testing.assert_allclose(found.residual_std, STD, rtol=0.1)
+
+
+def test_filtered_noise_widens_the_intervals_as_in_the_batch_result() -> None:
+    data = equations(2400)
+    clean = data.matrix @ TRUTH.vector + BIAS
+    white = np.random.default_rng(7).normal(size=(2400, 6))
+    noise = lfilter([0.3], [1.0, -0.9], white, axis=0) * STD
+    found = []
+    for wrench in (clean + 0.3 * white * STD, clean + noise):
+        online = OnlineLoad(frame=LINK, noise_std=STD)
+        for matrix, sample in zip(data.matrix, wrench, strict=True):
+            online.update(matrix, sample)
+        found.append(online.load())
+    batch = solve_load(replace(data, wrench=clean + noise), LINK, Sensing())
+    np.testing.assert_allclose(found[1].stderr, batch.stderr, rtol=0.7)
+    assert np.mean(found[1].stderr / found[0].stderr) > 1.5
+    assert np.all(np.abs(found[1].vector - TRUTH.vector) < 4.5 * found[1].stderr)
+
+
+def test_forgetting_follows_a_load_that_is_put_down() -> None:
+    data = equations(800)
+    lighter = data.wrench - 0.5 * (data.matrix @ TRUTH.vector) * (np.arange(800) >= 400)[:, None]
+    keeping, forgetting = (OnlineLoad(frame=LINK, noise_std=STD, forgetting=f) for f in (1.0, 0.97))
+    for matrix, wrench in zip(data.matrix, lighter, strict=True):
+        keeping.update(matrix, wrench)
+        forgetting.update(matrix, wrench)
+    found = forgetting.load()
+    assert found.mass == pytest.approx(0.9, abs=0.05)
+    np.testing.assert_allclose(found.residual_std, STD, rtol=0.3)  # what is forgotten is no sample any more
+    assert keeping.load().mass > 1.0
+
+
+def test_says_when_nothing_can_be_told_yet() -> None:
+    online = OnlineLoad(frame=LINK)
+    with pytest.raises(DataError, match="no sample"):
+        online.load()
+    data = equations()
+    online.update(data.matrix[0], data.wrench[0])
+    with pytest.raises(IdentifiabilityError):
+        online.load()
+    online.update(data.matrix[0], np.full(6, np.nan))
+    with pytest.raises(DataError, match="finite"):
+        online.load()
+    with pytest.raises(ArgumentError, match="forgetting"):
+        OnlineLoad(frame=LINK, forgetting=0.0)

@@ -1,0 +1,173 @@
+"""Loads from joint torques: a loaded and an unloaded run, a known arm, known loads and unknown drive gains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.errors import ArgumentError
+from dynid.kernels import inverse_dynamics, regressor
+from dynid.payload.load import Load
+from dynid.payload.load_study import LoadStudy
+from dynid.payload.payload import Arm, arm_directions, identify_payload
+from dynid.processing.experiment import Experiment
+from dynid.processing.simulation import sum_of_sines
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
+from support.exact_runs import exact_run
+
+TRUTH = Inertia.from_com(2.0, [0.02, -0.03, 0.12], np.diag([0.004, 0.005, 0.003]))
+ONCE = (Viscous(0.8), Coulomb(0.6), Offset(0.1), RotorInertia(0.05))
+
+
+@cache
+def arm() -> Robot:
+    """A 7-joint arm with friction, offsets and rotors."""
+    return dynid.robots.panda().with_terms(*ONCE)
+
+
+@cache
+def heavy() -> Robot:
+    return arm().with_body("box", parent=last(arm()), inertia=TRUTH)
+
+
+def last(robot: Robot) -> str:
+    return robot.bodies[-1].joint.child
+
+
+def run_of(robot: Robot, *, noise: float = 0.0, seed: int = 0, extra: Any = 0.0) -> Experiment:
+    """Ten seconds of motion; noise relative to each joint's torque."""
+    time = np.arange(1000) / 100.0
+    q, dq, ddq = sum_of_sines(robot.dof, period_s=10.0, amplitude=1.2, seed=1)(time)
+    effort = inverse_dynamics(robot, q, dq, ddq)
+    spread = noise * np.sqrt((effort**2).mean(axis=0))
+    effort = effort + np.random.default_rng(seed).normal(size=effort.shape) * spread
+    return exact_run(time, (q, dq, ddq), effort=effort + extra)
+
+
+def test_a_pair_of_runs_gives_all_ten_parameters() -> None:
+    load = identify_payload(arm(), loaded=run_of(heavy()), unloaded=run_of(arm()))
+    np.testing.assert_allclose(load.vector, TRUTH.vector, atol=1e-6)
+    assert load.has_inertia
+
+
+def test_a_frame_on_the_last_body_and_a_tare() -> None:
+    T = np.eye(4)
+    T[:3, 3] = [0.0, 0.0, 0.107]
+    robot = arm().with_body("tool", parent=last(arm()), inertia=Inertia.zero(), T_parent_body=T)
+    load = identify_payload(robot, loaded=run_of(heavy()), unloaded=run_of(arm()), link="tool")
+    np.testing.assert_allclose(load.com, TRUTH.com - T[:3, 3], atol=1e-6)
+    assert load.frame == "tool"
+    part = Load.of(Inertia.from_com(0.5, TRUTH.com, np.zeros((3, 3))), last(arm()))
+    rest = identify_payload(arm(), loaded=run_of(heavy()), unloaded=run_of(arm()), tare=part)
+    assert rest.mass == pytest.approx(1.5, abs=1e-6)
+
+
+def test_loaded_bare_bare_loaded_cancels_a_drift() -> None:
+    warm = np.array([0.0, 0.6, 0.4, 0.4, 0.2, 0.2, 0.1])  # offset that grows from run to run [N m]
+    runs = [run_of(robot, extra=k * warm) for k, robot in enumerate((heavy(), arm(), arm(), heavy()))]
+    pair = identify_payload(arm(), loaded=runs[0], unloaded=runs[1])
+    four = identify_payload(arm(), loaded=[runs[0], runs[3]], unloaded=[runs[1], runs[2]])
+    assert np.abs(four.com - TRUTH.com).max() < 0.2 * np.abs(pair.com - TRUTH.com).max()
+    assert abs(four.mass - 2.0) < 1e-3
+
+
+def test_masses_known_and_friction_not() -> None:
+    frictionless = dynid.robots.panda().with_terms(Viscous(), Coulomb(), Offset(), RotorInertia())
+    run = run_of(heavy(), noise=0.02)
+    deceived = identify_payload(frictionless, loaded=run)
+    assert any("no friction" in finding.message for finding in deceived.findings)
+    load = identify_payload(frictionless, loaded=run, arm=(0.0, 0.0), physical=False)
+    assert np.all(np.abs(load.vector - TRUTH.vector) < 4.5 * load.stderr)
+    assert load.mass_stderr < 0.02
+    assert not any("no friction" in finding.message for finding in load.findings)
+
+
+def another_arm(seed: int, stated: Arm) -> np.ndarray:
+    """(p,) how one arm among those that a statement allows differs from the model."""
+    causes = arm_directions(arm(), stated)
+    return causes @ np.random.default_rng(seed).normal(size=causes.shape[1])
+
+
+def test_what_is_not_known_of_the_arm_goes_into_the_interval() -> None:
+    stated = (0.1, 0.01)
+    run = run_of(heavy(), noise=0.02)
+    change = another_arm(4, stated)
+    run = replace(run, effort=run.effort + regressor(arm(), run.q, run.dq, run.ddq) @ change)
+    load = identify_payload(arm(), loaded=run, arm=stated, physical=False)
+    sure = identify_payload(arm(), loaded=run, physical=False)
+    assert np.all(np.abs(load.vector - TRUTH.vector) < 4.0 * load.stderr)
+    assert np.abs((sure.vector - TRUTH.vector) / sure.stderr).max() > 6.0  # the arm taken as known deceives
+    assert any("10 %" in finding.message and "10 mm" in finding.message for finding in load.findings)
+    share = next(f.evidence["share of the variance"] for f in load.findings if f.code == "arm-model")
+    assert share > 0.85
+    assert not [finding for finding in load.findings if finding.severity == "warning"]
+
+
+def test_an_uncertain_arm_against_the_marginal_likelihood() -> None:
+    """The same by the covariance of all torques, noise and arm together, which knows no base parameters."""
+    stated = (0.1, 0.01)
+    run = run_of(heavy(), noise=0.02)
+    load = identify_payload(arm(), loaded=run, arm=stated, physical=False)
+    Y = regressor(arm(), run.q, run.dq, run.ddq) / load.residual_std[:, None]
+    Y = Y.reshape(-1, Y.shape[2])
+    drives, p = slice(70, None), arm().parameter_vector
+    y = (run.effort / load.residual_std).ravel() - Y[:, :70] @ p[:70]
+    B = Y @ arm_directions(arm(), stated)
+    A = np.hstack([Y[:, drives], Y[:, 60:70]])
+    small = np.linalg.inv(np.eye(B.shape[1]) + B.T @ B)  # Woodbury: V^-1 = I - B small B^T
+    information = A.T @ A - A.T @ B @ small @ B.T @ A
+    covariance = np.linalg.inv(information)
+    expected = (covariance @ (A.T @ y - A.T @ B @ small @ (B.T @ y)))[-10:]
+    spread = np.sqrt(np.diag(covariance))[-10:]
+    np.testing.assert_allclose((load.vector - expected) / spread, 0.0, atol=0.02)
+    np.testing.assert_allclose(load.stderr / spread, 1.0, atol=0.1)
+
+
+def test_an_arm_that_is_further_off_than_stated_is_named() -> None:
+    run = run_of(heavy())
+    change = another_arm(5, (0.2, 0.02))
+    run = replace(run, effort=run.effort + regressor(arm(), run.q, run.dq, run.ddq) @ change)
+    load = identify_payload(arm(), loaded=run, arm=(0.02, 0.002))
+    study = LoadStudy(robot=arm(), load=load)
+    assert study.verdict == "doubtful"
+    assert "arm-model" in {finding.code for finding in study.problems}
+    with pytest.raises(ArgumentError, match="unloaded"):
+        identify_payload(arm(), loaded=run, unloaded=run, arm=(0.1, 0.01))
+    with pytest.raises(ArgumentError, match="finite"):
+        identify_payload(arm(), loaded=run, arm=(-0.1, 0.01))
+    with pytest.raises(ArgumentError, match="does not move"):
+        identify_payload(arm(), loaded=run, link=arm().root)
+
+
+def test_what_the_torques_cannot_tell_is_infinite() -> None:
+    robot = dynid.robots.scara(joints="RRPR")
+    loaded = robot.with_body("part", parent=last(robot), inertia=TRUTH)
+    load = identify_payload(robot, loaded=run_of(loaded), unloaded=run_of(robot))
+    open_ones = dict(zip(("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M"), load.undetermined, strict=True))
+    assert {name for name, is_open in open_ones.items() if is_open} == {"XX", "XY", "XZ", "YY", "YZ", "MZ"}
+    assert np.isinf(load.stderr[load.undetermined]).all()
+    assert np.isinf(load.com_stderr[2])
+    assert load.mass == pytest.approx(2.0, abs=1e-6)
+    np.testing.assert_allclose(load.com[:2], TRUTH.com[:2], atol=1e-6)
+
+
+def test_the_spread_by_gains_is_the_change_by_a_wrong_gain() -> None:
+    runs = [run_of(robot, noise=0.01, seed=seed) for seed, robot in enumerate((heavy(), arm()))]
+    only, share = np.where(np.arange(7) == 1, 0.02, 0.0), 1e-3
+    loads = []
+    for std, factor in ((0.0 * only, 1.0), (only, 1.0), (0.0 * only, 1.0 + share * (only > 0.0))):
+        loaded, unloaded = (replace(run, effort=factor * run.effort, gain_std=std) for run in runs)
+        loads.append(identify_payload(arm(), loaded=loaded, unloaded=unloaded, physical=False))
+    plain, stated, wrong = loads
+    claimed = np.sqrt(np.diag(stated.covariance - plain.covariance))
+    seen = np.abs(wrong.vector - plain.vector) / share * 0.02
+    np.testing.assert_allclose(claimed[9], seen[9], rtol=0.05)
+    np.testing.assert_allclose(claimed[6:9], seen[6:9], rtol=0.3)  # the weights of the joints move with the residuals

@@ -1,0 +1,87 @@
+"""Loads from a wrist sensor with little data, strange poses and settings, and zeros that move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, poses_of, run_of
+from scipy.spatial.transform import Rotation
+
+from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.payload.load import Load
+from dynid.payload.load_solver import solve_minimum_norm
+from dynid.payload.sensing import Sensing
+from dynid.payload.sensor_faults import check_wrench
+from dynid.payload.sensor_search import calibrate_sensor
+from dynid.payload.wrist import identify_load, identify_load_from_poses
+from dynid.runs.load_run import LoadRecipe, _proposed_settings
+
+
+def codes(load: Load) -> set[str]:
+    return {finding.code for finding in load.findings}
+
+
+def test_a_drift_and_a_zero_between_logs_are_proposed() -> None:
+    drift = np.array([0.2, -0.1, 0.2, 0.01, 0.01, -0.01])
+    (proposal,) = check_wrench(ROBOT, run_of(noise=0.1, bias=BIAS, drift=drift), sensor_frame=LINK)
+    assert proposal.sensing == Sensing(find=("drift",))
+    logs = [run_of(noise=0.1, bias=BIAS), run_of(noise=0.1, seed=1)]
+    (proposal,) = check_wrench(ROBOT, logs, sensor_frame=LINK)
+    assert proposal.sensing == Sensing(find=("bias_per_log",))
+    assert _proposed_settings((proposal,), Sensing()) == ["Try: --set find=bias_per_log."]
+    assert LoadRecipe(sensor=LINK, find=("bias_per_log",))._sensing() == proposal.sensing
+    load = identify_load(ROBOT, logs, sensor_frame=LINK, sensing=proposal.sensing)
+    assert abs(load.mass - TRUTH.mass) < 4 * load.mass_stderr < 0.02
+    np.testing.assert_allclose(load.bias, BIAS, atol=0.2)
+
+
+def test_fewer_equations_than_unknowns_leave_them_open() -> None:
+    assert solve_minimum_norm(np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]), np.array([1.0, 2.0]))[2].all()
+    R, wrench = poses_of(1, 0, 0.1)
+    with pytest.raises(IdentifiabilityError):
+        identify_load_from_poses(R, wrench)
+    run = run_of(noise=0.1)
+    with pytest.raises(IdentifiabilityError):
+        identify_load(ROBOT, run.rows(slice(0, 1)), sensor_frame=LINK)
+    with pytest.raises(IdentifiabilityError):
+        calibrate_sensor(ROBOT, [(run.rows(slice(0, 300, 100)), TRUTH)], sensor_frame=LINK)
+
+
+def test_drifts_and_signs_of_poses_are_named() -> None:
+    R, wrench = poses_of(30, 1, 0.1)
+    assert "wrench-frame" in codes(identify_load_from_poses(R, -wrench))
+    line = np.linspace(0.0, 1.0, len(R))[:, None]
+    drifting = wrench + 0.5 * line * np.repeat([1.0, 0.0], 3)
+    load = identify_load_from_poses(R, drifting)
+    (finding,) = [finding for finding in load.findings if finding.code == "drift"]
+    assert "0.5" in finding.message or "0.4" in finding.message or "0.6" in finding.message
+    assert "drift" not in codes(identify_load_from_poses(R, drifting, sensing=Sensing(find=("drift",))))
+    for count in (4, 10, 12, 30):
+        for seed in range(20):
+            said = codes(identify_load_from_poses(*poses_of(count, 100 + seed, 0.3)))
+            assert "drift" not in said
+            assert "wrench-frame" not in said
+
+
+def test_poses_that_are_none_are_refused_and_strange_ones_named() -> None:
+    R, wrench = poses_of(30, 1, 0.1)
+    turns = Rotation.from_matrix(R).as_quat()  # x, y, z, w
+    right = np.roll(turns, 1, axis=1)
+    assert "wrench-frame" not in codes(identify_load_from_poses(right, wrench))
+    for wrong in (turns, np.swapaxes(R, 1, 2)):
+        assert "wrench-frame" in codes(identify_load_from_poses(wrong, wrench))
+    far = identify_load_from_poses(R, wrench * np.repeat([1.0, 1000.0], 3))
+    assert "unit" in codes(far)
+    refused: list[tuple[Any, dict[str, Any]]] = [
+        (3.0 * right, {}),
+        (np.nan * right, {}),
+        (-R, {}),
+        (2.0 * R, {}),
+        (R, {"gravity": 9.81}),
+        (R, {"time": np.arange(5.0)}),
+    ]
+    for orientation, options in refused:
+        with pytest.raises(ArgumentError):
+            identify_load_from_poses(orientation, wrench, **options)
