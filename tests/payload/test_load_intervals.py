@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from load.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of
+from payload.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of
 from scipy.signal import lfilter
 from scipy.stats import t as student
 

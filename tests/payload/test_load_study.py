@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from load.test_wrist import LINK, ROBOT, TRUTH, run_of
+from payload.test_wrist import LINK, ROBOT, TRUTH, run_of
 
 import dynid
 from dynid.errors import ArgumentError

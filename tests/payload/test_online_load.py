@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
+from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 from scipy.signal import lfilter
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError

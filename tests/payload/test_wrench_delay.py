@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
+from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 from scipy.interpolate import CubicSpline
 
 from dynid.payload.sensor_faults import check_wrench, find_wrench_delay

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, poses_of, run_of
+from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, poses_of, run_of
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ArgumentError, IdentifiabilityError
