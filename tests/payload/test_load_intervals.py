@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from payload.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of
 from scipy.signal import lfilter
 from scipy.stats import t as student
 
@@ -13,6 +12,7 @@ from campaigns.load_coverage import NOISES, Trial, trial
 from dynid.kernels import wrench_regressor
 from dynid.payload.load_solver import BlockEquations, block_covariance, solve_blocks, solve_minimum_norm
 from dynid.payload.wrist import identify_load, identify_load_from_poses
+from payload.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of
 from support.exact_runs import exact_run
 
 

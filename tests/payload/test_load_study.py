@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from payload.test_wrist import LINK, ROBOT, TRUTH, run_of
 
 import dynid
 from dynid.errors import ArgumentError
@@ -21,6 +20,7 @@ from dynid.payload.recognition import KnownObject
 from dynid.payload.wrist import identify_load
 from dynid.processing.process import Processing
 from dynid.robot.inertia import Inertia
+from payload.test_wrist import LINK, ROBOT, TRUTH, run_of
 
 
 def test_a_good_log_gets_all_ten_parameters() -> None:

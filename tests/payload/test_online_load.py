@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 from scipy.signal import lfilter
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
@@ -14,6 +13,7 @@ from dynid.payload.online_load import OnlineLoad
 from dynid.payload.sensing import Sensing
 from dynid.payload.wrench_equations import WrenchData, robot_equations
 from dynid.payload.wrist import solve_load
+from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 
 STD = np.repeat([0.1, 0.005], 3)
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 from scipy.interpolate import CubicSpline
 
 from dynid.payload.sensor_faults import check_wrench, find_wrench_delay
 from dynid.payload.wrench_equations import delayed_wrench
 from dynid.payload.wrist import identify_load
 from dynid.processing.experiment import Experiment
+from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 
 
 def late_run(delay_s: float, noise: float = 0.1, R: np.ndarray | None = None) -> Experiment:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, poses_of, run_of
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ArgumentError, IdentifiabilityError
@@ -17,6 +16,7 @@ from dynid.payload.sensor_faults import check_wrench
 from dynid.payload.sensor_search import calibrate_sensor
 from dynid.payload.wrist import identify_load, identify_load_from_poses
 from dynid.runs.load_run import LoadRecipe, _proposed_settings
+from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, poses_of, run_of
 
 
 def codes(load: Load) -> set[str]:
