@@ -32,7 +32,6 @@ def saturated(q: Any, dq: Any, q_r: Any, dq_r: Any, ddq_r: Any, memory: Any, per
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "steps half": (lambda: loop(substeps=1.5), "substeps is 1.5"),
     "steps none": (lambda: loop(substeps=0), "substeps is 0"),
-    "steps of one run": (lambda: simulate_loop(ROBOT, loop(), substeps=0), "substeps is 0"),
     "every": (lambda: simulate_loop(ROBOT, loop(), every=0), "every is 0"),
     "bare function": (lambda: loop(law=saturated), r"UserLaw\(function\)"),
     "no law": (lambda: loop(law=None), "law of a loop is None"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,8 +56,16 @@ def test_panda_behind_a_relay_comes_out_better_on_its_own_clock() -> None:
     errors = []
     for relayed in (False, True):
         run = dynid.process(recording, cutoff_hz=6.0, cleaning=Cleaning(relayed=relayed))
-        folds = dynid.identification.cross_validate(robot, run, dynid.Recipe.bare(band_hz=4.0), folds=3)
-        errors.append(np.mean([fold.relative_error for fold in folds]))
+        fold_of = np.arange(run.samples) * 3 // run.samples
+        folds = [(fold_of == fold)[:, None] for fold in range(3)]
+        checks = [
+            dynid.validate(
+                dynid.identify(robot, replace(run, valid=run.valid & ~held), dynid.Recipe.bare(band_hz=4.0)),
+                replace(run, valid=run.valid & held),
+            )
+            for held in folds
+        ]
+        errors.append(np.mean([check.relative_error for check in checks]))
     assert errors[1] < 0.75 * errors[0]
 
 

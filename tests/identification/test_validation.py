@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.linear.least_squares import WLS
 from dynid.identification.identify import identify
 from dynid.identification.log_errors import name_logs
 from dynid.identification.recipe import Recipe
-from dynid.identification.validation import cross_validate, validate
+from dynid.identification.validation import validate
 from dynid.report.report import identification_page
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
@@ -56,15 +55,6 @@ def test_the_data_of_the_fit_cannot_validate_it() -> None:
         validate(identify(PRIOR, RUNS[0], Recipe.bare()), RUNS[0])
 
 
-def test_leave_one_run_out_and_blocks() -> None:
-    by_run = cross_validate(PRIOR, RUNS, Recipe.bare(), estimator=WLS())
-    by_block = cross_validate(PRIOR, RUNS[0], Recipe.bare(), folds=4, estimator=WLS())
-    assert (len(by_run), len(by_block)) == (3, 4)
-    assert all(check.relative_error < 3.0 for check in (*by_run, *by_block))
-    with pytest.raises(ArgumentError, match="folds"):
-        cross_validate(PRIOR, RUNS[0], Recipe.bare(), folds=1)
-
-
 def test_training_and_held_out_errors_are_of_the_same_band() -> None:
     loud = [planted_run(TRUTH, noise=2.0, motion=k, seed=k) for k in range(2)]
     fit = identify(PRIOR, loud[0], Recipe.bare(band_hz=3.0))
@@ -78,9 +68,6 @@ def test_samples_of_the_fit_are_known_by_content() -> None:
     copied = replace(RUNS[0], q=RUNS[0].q.copy(), effort=RUNS[0].effort.copy())
     with pytest.raises(ArgumentError, match="was used for the identification"):
         validate(identify(PRIOR, RUNS[0], Recipe.bare()), copied)
-    for twice in ([RUNS[0], RUNS[0]], [RUNS[1], RUNS[0], copied]):
-        with pytest.raises(ArgumentError, match="have the same samples"):
-            cross_validate(PRIOR, twice, Recipe.bare())
     half = (np.arange(RUNS[0].samples) < 700)[:, None]
     first = replace(RUNS[0], valid=RUNS[0].valid & half)
     assert validate(identify(PRIOR, first, Recipe.bare()), replace(copied, valid=copied.valid & ~half)).passed

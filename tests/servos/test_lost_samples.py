@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from dynid.logs.recording import Commands, Recording
 from dynid.servos import PositionLaw, ServoModel, commanded_motion
 from dynid.servos.recorded_motion import lost_samples
-from dynid.servos.servo_equations import filter_errors
 from dynid.servos.servo_identification import fit_servos
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum
@@ -69,19 +67,3 @@ def test_a_command_that_is_missing_is_the_one_before_it() -> None:
     np.testing.assert_array_equal(motion.command[100:104, 1], np.full(4, sent[99, 1]))
     np.testing.assert_array_equal(motion.command[:, 0], sent[:, 0])
     assert motion.counted.all()
-
-
-def test_the_filter_whitens_lasting_errors_and_passes_over_missing_readings() -> None:
-    rng = np.random.default_rng(7)
-    new, lasting = rng.normal(size=(40_000, 1)), np.zeros((40_000, 1))
-    for k in range(1, len(new)):
-        lasting[k] = 0.8 * lasting[k - 1] + 0.6 * new[k]
-    left = filter_errors(lasting, np.ones(lasting.shape, dtype=bool), 0.8)
-    assert left.std() == pytest.approx(3.0, rel=0.02)  # sqrt((1 + r) / (1 - r)) times as large
-    assert abs(np.mean(left[1:] * left[:-1])) < 0.02 * left.var()
-    counted = rng.random(lasting.shape) < 0.6
-    some = filter_errors(lasting, counted, 0.8)
-    assert (some[~counted] == 0.0).all()
-    assert some[counted].std() == pytest.approx(3.0, rel=0.02)
-    both = counted[1:] & counted[:-1]
-    np.testing.assert_allclose(some[1:][both], left[1:][both])

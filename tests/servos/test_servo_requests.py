@@ -59,8 +59,6 @@ def test_a_law_that_does_not_fit_is_named() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"correlation": 1.0}, "correlation is 1.0"),
-        ({"correlation": "guessed"}, "correlation is 'guessed'"),
         ({"held_out": [replace(MOTION)]}, "is given twice"),
         ({"motions": [MOTION, replace(MOTION, name="copy")]}, "'copy' is given twice"),
         ({"model": ServoModel(pendulum(), LAW, ())}, "nothing of the model is free"),

@@ -61,21 +61,20 @@ def choose_friction_speed(loop: Loop, robot: Robot) -> Loop:
     return replace(loop, friction_speed=tuple(speeds.tolist()))
 
 
-def friction_pace(robot: Robot, loop: Loop, given: int | None) -> tuple[int, Tape]:
+def friction_pace(robot: Robot, loop: Loop) -> tuple[int, Tape]:
     """Steps of a period in which all joints rest, and the tape ``(state, rate) -> steps`` (1,) that a period needs.
 
     Args:
         robot: The robot, whose own parameters tell its friction.
-        loop: The loop, with its `friction_speed` chosen.
-        given: A number of steps for every period, where it is stated.
+        loop: The loop, with its `friction_speed` chosen; it may state the number of steps.
     """
     directions, moved = _stiffness(robot, loop)
     near = np.array(loop.friction_speeds)[_places(directions)]
     steps = loop.period_s / FOLLOWED * moved / near
     fastest = float(np.abs(eigenvalues(steps @ directions)).max(initial=0.0))
-    if given is None and fastest > 1.0:
+    if loop.substeps is None and fastest > 1.0:
         return 1 + int(np.ceil(fastest)), _tape(loop, directions, near, steps)
-    most = given or 1
+    most = loop.substeps or 1
     size = (2 * loop.dof + 1,)
     return most, record(lambda state, rate: np.array([float(most) + 0.0 * state[0]]), state=size, rate=size)
 

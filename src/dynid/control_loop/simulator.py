@@ -73,19 +73,17 @@ class LoopSimulation:
 class LoopSimulator:
     """A robot in one loop, compiled; its parameters are inputs."""
 
-    def __init__(self, arm: Arm, loop: Loop, *, substeps: int | None = None, friction_of: Robot | None = None) -> None:
+    def __init__(self, arm: Arm, loop: Loop, *, friction_of: Robot | None = None) -> None:
         """Choose the number of steps; the equations are compiled, or loaded from the cache, when they are run first.
 
         Args:
             arm: The robot and which of its parameters are inputs.
             loop: The loop.
-            substeps: Runge-Kutta steps per control period; by default the loop's, or as many as friction needs.
             friction_of: A robot with about the true friction, which decides the number of steps; the arm's by default.
         """
         loop.check_joints(arm.robot)
-        given = loop.substeps if substeps is None else as_whole("substeps", substeps, least=1)
         self.arm, self.loop = arm, loop
-        self.substeps, self._pace = friction_pace(friction_of or arm.robot, loop, given)
+        self.substeps, self._pace = friction_pace(friction_of or arm.robot, loop)
 
     def tapes(self, *, noisy: bool = False) -> tuple[Tape, Tape, Tape]:
         """The law, the number of steps of a tick, and the rate of the state."""
@@ -150,12 +148,7 @@ class LoopSimulator:
 
 
 def simulate_loop(
-    robot: Robot,
-    loop: Loop,
-    *,
-    every: int = 1,
-    position_noise: ArrayLike | None = None,
-    substeps: int | None = None,
+    robot: Robot, loop: Loop, *, every: int = 1, position_noise: ArrayLike | None = None
 ) -> LoopSimulation:
     """Simulate a robot that follows a reference under a control law.
 
@@ -164,7 +157,6 @@ def simulate_loop(
         loop: The law, the reference, and how dry friction is smoothed.
         every: Control periods per logged instant.
         position_noise: (M, n) added to what the law measures at every instant [rad or m].
-        substeps: Runge-Kutta steps per control period.
 
     Raises:
         EstimationError: The simulated robot is unstable.
@@ -176,7 +168,7 @@ def simulate_loop(
     """
     theta, loop, n = robot.parameter_vector, choose_friction_speed(loop, robot), robot.dof
     columns = tuple(int(k) for k in np.flatnonzero(theta))
-    simulator = LoopSimulator(Arm(robot, columns, loop.friction_speeds), loop, substeps=substeps)
+    simulator = LoopSimulator(Arm(robot, columns, loop.friction_speeds), loop)
     runs = simulator.run(theta[list(columns)], every=every, position_noise=position_noise)
     state = runs.state
     return LoopSimulation(

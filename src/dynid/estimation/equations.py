@@ -168,7 +168,6 @@ def build_equations(
     terms: Sequence[Term] = (),
     band_hz: float | None = None,
     blocks: int | None = None,
-    threads: int = 1,
 ) -> Samples:
     """Reduce experiments to equations.
 
@@ -180,7 +179,6 @@ def build_equations(
         band_hz: Low-pass both sides of the equations to this band [Hz]; None leaves them as they are.
         blocks: Number of blocks of time that each experiment is cut into, for cross-validation and correlation; 10 by
             default, 5 of more than eight experiments.
-        threads: Number of threads that reduce the samples.
 
     Raises:
         ArgumentError: The experiments have other joints than the robot.
@@ -208,9 +206,8 @@ def build_equations(
             part = reduce_rows(robot, chosen, terms, run, numbers, band_hz)
         else:
             part = reduce_samples(
-                robot, run.q, run.dq, run.ddq, run.effort, columns=chosen.columns, segments=numbers, valid=run.valid,
-                threads=threads,
-            )  # fmt: skip
+                robot, run.q, run.dq, run.ddq, run.effort, columns=chosen.columns, segments=numbers, valid=run.valid
+            )
         parts.append(part.renumber(next_segment(parts)))
     kind = LoopedRuns if all(run.loop is not None for run in runs) else Samples
     return kind(

@@ -9,7 +9,7 @@ NAMES = {
     "recipe": ["Recipe"],
     "rich.joint_friction": ["joint_friction"],
     "significance": ["significant_parameters"],
-    "validation": ["Validation", "cross_validate", "validate"],
+    "validation": ["Validation", "validate"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -267,7 +267,6 @@ def identify(
     channel_map: ChannelMapSource | None = None,
     base: BaseParameters | BaseMethod | None = None,
     terms: Sequence[Term] = (),
-    threads: int = 1,
     engine: str = "auto",
 ) -> Identification:
     """Identify a robot's parameters by a recipe, as ``dynid identify`` does.
@@ -286,7 +285,6 @@ def identify(
         base: The set of base parameters in which the robot with its terms is estimated, or the method of
             `dynid.base_parameters` that makes it, such as "minimal-combinations" for Lin's.
         terms: Further terms of the torques that are in both models.
-        threads: Number of threads that reduce the samples.
         engine: How logs are read. ``memory``: as a whole. ``pieces``: piece by piece, whatever their length, with plain
             friction alone; so do ``processes`` or ``processes:4`` (a pool of processes), ``dask`` or the address of a
             Dask cluster, with the same result for any number of workers. ``auto``: in pieces above 200 MB, or 2 GB if
@@ -315,15 +313,15 @@ def identify(
     solved = stated if stated is None or stated.mixing is None else None
     if logs:
         reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map)
-        fit = identify_logs(reader, logs, method, base=solved, terms=terms, threads=threads, engine=engine)[0]
+        fit = identify_logs(reader, logs, method, base=solved, terms=terms, engine=engine)[0]
         return fit if stated is None or stated is solved else _state_in(fit, stated)
     if chosen.hold_out is not None:
         raise ArgumentError(
             "hold_out splits logs before they are processed, and these are processed",
-            remedy="Give logs, or split the data with cross_validate.",
+            remedy="Give logs.",
         )
     runs = [item for item in given if isinstance(item, Experiment)]
-    fit = identify_experiments(model, runs, chosen, method, base=solved, terms=terms, threads=threads)
+    fit = identify_experiments(model, runs, chosen, method, base=solved, terms=terms)
     return fit if stated is None or stated is solved else _state_in(fit, stated)
 
 
@@ -374,7 +372,6 @@ def identify_logs(
     held_out: Sequence[Log] = (),
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
-    threads: int = 1,
     engine: str = "auto",
 ) -> tuple[Identification, list[Experiment]]:
     """Identify a robot that has its terms from logs, in memory or piece by piece.
@@ -386,7 +383,6 @@ def identify_logs(
         held_out: Logs that are read for the proof, where the recipe does not hold out parts of the first ones.
         base: As for `identify`.
         terms: As for `identify`.
-        threads: As for `identify`.
         engine: As for `identify`.
 
     Returns:
@@ -398,7 +394,7 @@ def identify_logs(
             reader.note(f"{whole[0]} needs whole logs in memory, which takes long for large files")
         runs, proof = reader.training_and_proof(logs, held_out)
         recipe = reader.recipe
-        fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
+        fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms)
         return fit, proof
     refuse_in_pieces(whole)
     with make_engine(**read_engine("local" if engine in ("auto", "pieces") else engine)) as made:
@@ -427,7 +423,6 @@ def identify_experiments(
     *,
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
-    threads: int = 1,
 ) -> Identification:
     """Identify a robot that has its terms from experiments; see `identify`."""
     runs = matched_runs(robot, runs)
@@ -435,7 +430,7 @@ def identify_experiments(
     if freed is not None:
         robot, base = freed.robot, None
     stated = (*recipe.spring_terms(robot), *terms)
-    build = partial(build_equations, robot, terms=stated, band_hz=recipe.band_hz, threads=threads)
+    build = partial(build_equations, robot, terms=stated, band_hz=recipe.band_hz)
     equations = build(runs, base=base)
     if settled := settle_runs(equations, recipe.per_run):
         equations = build(settled[0], base=equations.base)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations, compress
+from dataclasses import dataclass
+from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.checks import as_number, as_whole
-from dynid.decompositions import one_blas_thread
+from dynid.checks import as_number
 from dynid.diagnosis.runs import explain_residuals
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, relative_errors
 from dynid.estimation.rows import torque_along
 from dynid.findings import Finding
 from dynid.identification.given_data import list_data, shares_samples
-from dynid.identification.identify import Data, Identification, identify
+from dynid.identification.identify import Data, Identification
 from dynid.identification.log_errors import Comparison, LogError, name_logs, name_worst
 from dynid.identification.log_reader import LogReader, common_cutoff
 from dynid.identification.recipe import Recipe
@@ -445,49 +444,6 @@ def robot_error(
     return RobotError(found.error() if found.total.any() else np.nan, {kind.name: kind.error for kind in kinds})
 
 
-@one_blas_thread()
-def cross_validate(
-    robot: Robot,
-    experiments: Experiment | Sequence[Experiment],
-    recipe: Recipe | None = None,
-    *,
-    folds: int = 5,
-    **options: Any,
-) -> tuple[Validation, ...]:
-    """Leave out each part of the data in turn: identify from the others, and validate on it.
-
-    Several experiments are left out one at a time; a single one is cut into blocks of time.
-
-    Args:
-        robot: As for `identify`.
-        experiments: One or several.
-        recipe: All settings, as for `identify`; its limit decides the verdicts.
-        folds: Number of blocks of time of a single experiment.
-        **options: Further arguments of `identify`.
-
-    Example:
-        >>> recipe = dynid.Recipe.bare()
-        >>> checks = dynid.identification.cross_validate(robot, [run, other], recipe, folds=2, estimator=dynid.WLS())
-        >>> len(checks)
-        2
-    """
-    as_whole("folds", folds, least=2)
-    runs = matched_runs(robot, experiments)
-    if len(runs) > 1:
-        for (i, one), (j, other) in combinations(enumerate(runs, start=1), 2):
-            if shares_samples(one, other):
-                raise ArgumentError(
-                    f"experiments {i} and {j} have the same samples, so neither can validate the other",
-                    remedy="Give each run once; a single one is cut into blocks of time.",
-                )
-        pairs = [(runs[:k] + runs[k + 1 :], run) for k, run in enumerate(runs)]
-    else:
-        pairs = [((train,), held) for train, held in _blocks(runs[0], folds)]
-    chosen = recipe or Recipe()
-    limit = chosen.limit_percent
-    return tuple(validate(identify(robot, train, chosen, **options), held, limit=limit) for train, held in pairs)
-
-
 def _processed(fit: Fitted, data: Data | Sequence[Data], channel_map: ChannelMapSource | None) -> list[Experiment]:
     """Held-out data as experiments, which are taken as they are; logs are checked and processed."""
     given = list_data(data, fit.robot, channel_map)
@@ -497,15 +453,6 @@ def _processed(fit: Fitted, data: Data | Sequence[Data], channel_map: ChannelMap
         return runs
     reader = LogReader(robot=fit.robot, recipe=Recipe(band_hz=fit.equations.band_hz), channel_map=channel_map)
     return runs + reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(fit.equations.excerpts))
-
-
-def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
-    """For each block of time the run without it, and the run with nothing else."""
-    if not 2 <= folds <= run.samples:
-        raise ArgumentError(f"{folds} folds of {run.samples} samples", remedy="Use two or more, each of some samples.")
-    number = np.arange(run.samples) * folds // run.samples
-    masks = [(number == fold)[:, None] for fold in range(folds)]
-    return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
 
 
 def training_error_in_band(fit: Fitted, comparison: Comparison | None = None) -> float:

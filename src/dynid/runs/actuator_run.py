@@ -82,7 +82,7 @@ class ActuatorRun:
                 for e, value, std in zip(found.model.entries, found.values, found.std, strict=True)
             ],
             "open": [pick(d, "names", "at_least") | {"says": str(d)} for d in found.open_directions],
-            **pick(found, "at_bound", "correlation", "converged"),
+            **pick(found, "at_bound", "converged"),
             "findings": [finding.to_dict() for finding in self.findings],
             "motions": [
                 pick(error, "name", "trained", "unit", "mean_absolute", "rms", "command_rms", "noise")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, EstimationError
 from dynid.servos.motion import CommandedMotion, compared
 from dynid.servos.servo_model import ServoModel
@@ -40,33 +40,12 @@ class Normal:
         return all(bool(np.isfinite(part).all()) for part in (self.cost, self.information, self.score))
 
 
-def filter_errors(values: Floats, counted: Bools, correlation: float) -> Floats:
-    """Samples (N, n, ...) less what the one before each says of them; a constant keeps its size.
-
-    Readings that do not count give zero, and the next one stands alone.
-
-    Args:
-        values: Errors, or derivatives of what is simulated.
-        counted: (N, n) which readings count.
-        correlation: Correlation of errors from one sample to the next.
-    """
-    values = compared(values, counted)
-    if correlation == 0.0:
-        return values
-    alone = np.sqrt((1.0 + correlation) / (1.0 - correlation)) * values
-    together = (values[1:] - correlation * values[:-1]) / (1.0 - correlation)
-    before = counted[:-1].reshape(counted[:-1].shape + (1,) * (values.ndim - 2))
-    return compared(np.concatenate([alone[:1], np.where(before, together, alone[1:])]), counted)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ServoEquations:
     """The motions that a model has to explain."""
 
     model: ServoModel
     motions: tuple[CommandedMotion, ...]
-    correlation: float = 0.0
-    """Correlation of errors from sample to sample, which is filtered out."""
 
     def __post_init__(self) -> None:
         """Refuse a model of which nothing is to be found."""
@@ -76,16 +55,12 @@ class ServoEquations:
     def cost(self, values: Floats) -> float:
         """Sum of squared residuals; infinite where a motion runs away."""
         try:
-            return sum(float(np.sum(e**2)) for e in self.residuals(values))
+            return sum(
+                float(np.sum(compared(m.position - simulate_servos(self.model, values, m), m.counted) ** 2))
+                for m in self.motions
+            )
         except EstimationError:
             return float("inf")
-
-    def residuals(self, values: Floats) -> list[Floats]:
-        """(N, n) filtered residuals of every motion."""
-        return [
-            filter_errors(m.position - simulate_servos(self.model, values, m), m.counted, self.correlation)
-            for m in self.motions
-        ]
 
     def normal(self, values: Floats) -> Normal:
         """The normal equations."""
@@ -99,8 +74,8 @@ class ServoEquations:
         for chain in differentiate_chains(self.model, values, motion):
             counted = motion.counted[:, chain.joints]
             with np.errstate(over="ignore", invalid="ignore"):  # an unstable motion: the search goes another way
-                e = filter_errors(motion.position[:, chain.joints] - chain.position, counted, self.correlation)
-                slopes = filter_errors(chain.slopes, counted, self.correlation)
+                e = compared(motion.position[:, chain.joints] - chain.position, counted)
+                slopes = compared(chain.slopes, counted)
                 for b, some in enumerate(rows):
                     error, J = e[some].ravel(), slopes[some].reshape(-1, len(chain.entries))
                     cost[b] += error @ error

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.stats import norm
 
 from dynid.arrays import Floats
-from dynid.checks import as_number
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.robot.model import Robot
@@ -45,8 +44,6 @@ class ActuatorEstimate:
     """Those of them that the data want beyond it."""
     biased: tuple[str, ...]
     """Entries that this moves by more than chance; their intervals reach to where they would be without the bounds."""
-    correlation: float
-    """Correlation of errors from sample to sample that was filtered out before squares were summed."""
     errors: tuple[MotionError, ...]
     """Errors of the simulated motions, trained ones first."""
     followers: Floats
@@ -169,7 +166,6 @@ def identify_actuators(
     law: DriveLaw,
     parameters: Sequence[ServoParameter | str] = ("armature", "viscous", "coulomb"),
     held_out: Sequence[CommandedMotion] = (),
-    correlation: float = 0.0,
 ) -> ActuatorEstimate:
     """Find armature, friction, gains, delay and the like of a robot's drives from commands and encoders.
 
@@ -179,11 +175,9 @@ def identify_actuators(
         law: The law of the drives: `PositionLaw` or `MotorLaw`, or one of your own.
         parameters: Kinds of parameters; a bare name is free in each joint.
         held_out: Motions that the result is tried on.
-        correlation: Correlation of the errors of the simulated motion from sample to sample, which is filtered out,
-            from 0 (none) to below 1: fast errors then count more than slow ones.
 
     Raises:
-        ArgumentError: A number is out of range, or the same motion comes twice.
+        ArgumentError: The same motion comes twice, or none.
         EstimationError: The first guess cannot be simulated.
 
     Example:
@@ -191,30 +185,23 @@ def identify_actuators(
         >>> found.values.round(3).tolist()
         [0.05, 0.4, 0.3]
     """
-    return fit_servos(ServoModel(robot, law, tuple(parameters)), motions, held_out, correlation=correlation)
+    return fit_servos(ServoModel(robot, law, tuple(parameters)), motions, held_out)
 
 
 def fit_servos(
-    model: ServoModel,
-    motions: Sequence[CommandedMotion],
-    held_out: Sequence[CommandedMotion] = (),
-    *,
-    correlation: float = 0.0,
+    model: ServoModel, motions: Sequence[CommandedMotion], held_out: Sequence[CommandedMotion] = ()
 ) -> ActuatorEstimate:
     """Fit a model; arguments and errors as for `identify_actuators`."""
     _refuse_copies(motions, held_out)
-    equations, found = fit_values(model, motions, correlation=correlation)
+    equations, found = fit_values(model, motions)
     return _judge(equations, found, stretches_of(held_out))
 
 
-def fit_values(
-    model: ServoModel, motions: Sequence[CommandedMotion], *, correlation: float = 0.0
-) -> tuple[ServoEquations, Search]:
+def fit_values(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[ServoEquations, Search]:
     """The values alone, without judging what is known of them."""
     if not motions:
         raise ArgumentError("there is no motion to fit", remedy="Give one motion or more.")
-    as_number("correlation", correlation, least=0.0, most=0.999)
-    equations = ServoEquations(model, stretches_of(motions), correlation)
+    equations = ServoEquations(model, stretches_of(motions))
     return equations, search_servos(equations.normal, equations.cost, model.start, model.bounds)
 
 
@@ -252,7 +239,6 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
             name: tuple(model.entries[k].name for k in np.flatnonzero(which))
             for name, which in (("at_bound", known.at_bound), ("binding", known.binds), ("biased", known.biased))
         },
-        correlation=equations.correlation,
         errors=tuple(
             motion_error(model, values, motion, followers, trained=trained)
             for group, trained in ((equations.motions, True), (held_out, False))
