@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.polynomial.polynomial import polyder, polyroots, polyval
+from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike
+from scipy.interpolate import PPoly
 from scipy.optimize import brentq
 
 from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.lazy import cached_property
 from dynid.spatial import SAME
 
 _SHORTEST_S = 1e-3
@@ -107,14 +109,6 @@ def shortest_segment(
     return float(brentq(lambda T: excess(np.array([T]))[0], first / _LADDER[1], first))
 
 
-def _roots_inside(a: Floats, order: int, T: float) -> Floats:
-    """Times within (0, T) at which a derivative of the polynomial a (6,) is zero."""
-    derivative = polyder(a, order)
-    roots = polyroots(np.trim_zeros(derivative, "b") if derivative.any() else derivative[:1])  # none at rest
-    inside = (np.abs(roots.imag) < SAME * T) & (roots.real > 0.0) & (roots.real < T)
-    return np.asarray(roots[inside].real, dtype=float)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QuinticTrajectory(Trajectory):
     """Fifth-order segments through points, with zero acceleration at every point."""
@@ -171,16 +165,14 @@ class QuinticTrajectory(Trajectory):
         T = self.durations[:, None]
         return quintic_coefficients(self.q[:-1], self.q[1:], self.dq[:-1], self.dq[1:], T)
 
-    @property
-    def _starts(self) -> Floats:
-        """(m,) times at which the segments begin [s]."""
-        return np.append(0.0, np.cumsum(self.durations)[:-1])
+    @cached_property
+    def _path(self) -> PPoly:
+        """All segments one after the other."""
+        return PPoly(np.moveaxis(self.segments, -1, 0)[::-1], np.append(0.0, np.cumsum(self.durations)))
 
     def derivative(self, t: Floats, order: int) -> Floats:
         """Derivative of order 0 to 3 at times t (N,): (N, n)."""
-        starts = self._starts
-        segment = np.clip(np.searchsorted(starts, t, side="right") - 1, 0, len(starts) - 1)
-        return _evaluate(self.segments[segment], (t - starts[segment])[:, None], order)
+        return np.asarray(self._path(t, order))
 
     def check_times(self, per_segment: int) -> Floats:
         """Times (N,) [s] for checks of limits: uniform in each segment, with all extrema from position to jerk.
@@ -188,15 +180,13 @@ class QuinticTrajectory(Trajectory):
         Args:
             per_segment: Number of uniform times in each segment.
         """
-        starts = self._starts
-        uniform = starts[:, None] + self.durations[:, None] * np.linspace(0.0, 1.0, per_segment, endpoint=False)
-        ends = starts + self.durations * (1.0 - SAME)  # the jerk jumps at the points
-        times = [uniform.ravel(), ends, np.array([self.duration])]
-        for start, T, segment in zip(starts, self.durations, self.segments, strict=True):
-            for a in segment:
-                for order in (1, 2, 3, 4):
-                    times.append(start + _roots_inside(a, order, T))
-        return np.unique(np.clip(np.concatenate(times), 0.0, self.duration))
+        # the jerk jumps at the points, so the last instant of each segment counts as well
+        shares = np.append(np.linspace(0.0, 1.0, per_segment, endpoint=False), 1.0 - SAME)
+        times = [self._path.x[:-1, None] + np.outer(self.durations, shares), [self.duration]]
+        for order in (1, 2, 3, 4):
+            times += list(self._path.derivative(order).roots(discontinuity=False, extrapolate=False))
+        found = np.concatenate([np.ravel(each) for each in times])
+        return np.unique(np.clip(found[np.isfinite(found)], 0.0, self.duration))  # NaN: at rest
 
     @property
     def position_range(self) -> tuple[Floats, Floats]:
