@@ -18,7 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: mo
 import numpy as np
 
 import dynid
-from dynid.estimation.closed_loop.in_loop import SplinedMotion
+from dynid.estimation.closed_loop.added_loops import SplinedMotion
 from support.closed_loops import EVERY, Scene, scene
 
 NOISES = (1e-5, 1e-4, 1e-3)
@@ -29,10 +29,10 @@ def methods(chosen: Scene, law: dynid.control_loop.laws.ControlLaw) -> dict[str,
     reference = chosen.loop.reference
     motion = SplinedMotion([(np.arange(len(reference.q)) / reference.rate_hz, reference.q)])
     found: dict[str, dynid.estimation.Estimator] = {"WLS": dynid.WLS()}
-    for estimator in (dynid.estimation.InstrumentalVariables(), dynid.estimation.DIDIM()):
-        told = {"law": law, "rate_hz": reference.rate_hz, "motions": (lambda: motion,)}
-        found[f"{estimator.name} told"] = dynid.estimation.InLoop(estimator=estimator, **told)
-        found[f"{estimator.name} assumed"] = dynid.estimation.InLoop(estimator=estimator)
+    for make in (dynid.estimation.InstrumentalVariables, dynid.estimation.DIDIM):
+        told = {"law": law, "rate_hz": reference.rate_hz, "motions": (motion,)}
+        found[f"{make.name} told"] = make(**told)
+        found[f"{make.name} assumed"] = make()
     return found
 
 

@@ -5,7 +5,7 @@ docs/compare-real.md. Results are stored in out/compare_real and not computed ag
 
 All methods fit the same plain model (links, rotor inertia, viscous and dry friction, offsets) to the same training
 rows; `real_data` measures the held-out error. No log describes its control law completely, so the closed-loop methods
-assume one, as `InLoop` does by default. The log of kuka_kr300 has the commanded motion, which is used as well.
+assume one, as they do by default. The log of kuka_kr300 has the commanded motion, which is used as well.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
@@ -24,7 +25,7 @@ from real_logs import DATA, ROOT, SETS, DataSet, held_out_error, split
 from scipy.io import loadmat
 
 import dynid
-from dynid.estimation.closed_loop.in_loop import SplinedMotion
+from dynid.estimation.closed_loop.added_loops import SplinedMotion
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.files import write_atomically
@@ -97,7 +98,9 @@ def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimato
         try:
             runs = sets.get(kind, lambda: smooth)()
             problem = build_equations(robot, runs, base=base, band_hz=band if kind == "band" else None)
-            estimate = in_loop(estimator, kind, data).solve(problem)
+            if kind == "commanded":
+                estimator = replace(estimator, motions=commanded_motions(data))
+            estimate = estimator.solve(problem)
             error = held_out_error(data, whole, held, motion, problem.torque(estimate.values, motion), band)
             remark = next((finding.message for finding in estimate.findings if finding.code == "controller"), "")
         except (dynid.DynidError, np.linalg.LinAlgError) as problem_found:
@@ -106,17 +109,6 @@ def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimato
         write_atomically(path, json.dumps(found), force=True)
         print(f"{data.name:14s} {name:32s} {error if error is None else round(error, 2)} {remark[:110]}", flush=True)
     return found
-
-
-def in_loop(estimator: Estimator, kind: str, data: DataSet) -> Estimator:
-    """Wrap the estimator as a user without the control law would do it."""
-    if kind == "loop":
-        return dynid.estimation.InLoop(estimator=estimator)
-    return (
-        dynid.estimation.InLoop(estimator=estimator, motions=commanded_motions(data))
-        if kind == "commanded"
-        else estimator
-    )
 
 
 def _cell(entry: tuple[float | None, str] | None) -> str:

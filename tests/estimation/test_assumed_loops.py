@@ -11,7 +11,7 @@ import pytest
 
 import dynid
 from dynid.control_loop.laws import ComputedTorqueLaw, assumed_law
-from dynid.estimation.closed_loop.in_loop import SplinedMotion, exclude_reversals
+from dynid.estimation.closed_loop.added_loops import SplinedMotion, exclude_reversals
 from support.closed_loops import scene
 
 CHOSEN = scene("puma560", friction_speed=None)
@@ -33,10 +33,10 @@ def error(equations: dynid.estimation.Samples, estimate: dynid.Estimate) -> floa
 def test_an_assumed_loop_is_better_than_least_squares_where_positions_are_good() -> None:
     equations = quiet(0)
     plain = error(equations, dynid.WLS().solve(equations))
-    found = dynid.estimation.InLoop(estimator=dynid.estimation.InstrumentalVariables()).solve(equations)
+    found = dynid.estimation.InstrumentalVariables().solve(equations)
     assert error(equations, found) < 0.3 * plain
     assert np.mean(np.abs(found.values - CHOSEN.values) < 1.96 * found.stderr) > 0.75
-    other = dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM()).solve(equations)
+    other = dynid.estimation.DIDIM().solve(equations)
     assert error(equations, other) < 0.3 * plain
     assert np.mean(np.abs(other.values - CHOSEN.values) < 1.96 * other.stderr) > 0.75
     assert any("commanded motion" in f.message for f in found.findings)
@@ -72,10 +72,8 @@ def test_without_the_law_torques_are_compared_along_the_measured_motion() -> Non
     equations, motion = quiet(0), CHOSEN.loop.reference
     time = np.arange(len(motion.q)) / motion.rate_hz
     commanded = (SplinedMotion([(time, motion.q)]),)
-    found = dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM(), motions=commanded).solve(equations)
-    np.testing.assert_array_equal(
-        found.values, dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM()).solve(equations).values
-    )
+    found = dynid.estimation.DIDIM(motions=commanded).solve(equations)
+    np.testing.assert_array_equal(found.values, dynid.estimation.DIDIM().solve(equations).values)
     assert any(f.code == "assumed-loop" and "does not help" in f.message for f in found.findings)
 
 
@@ -85,9 +83,7 @@ def test_without_the_law_torques_are_compared_along_the_measured_motion() -> Non
 def test_a_commanded_motion_of_another_unit_sign_order_or_zero_is_refused(wrong: Callable[[Any], Any]) -> None:
     motion = CHOSEN.loop.reference
     time = np.arange(len(motion.q)) / motion.rate_hz
-    estimator = dynid.estimation.InLoop(
-        estimator=dynid.estimation.InstrumentalVariables(), motions=(SplinedMotion([(time, wrong(motion.q))]),)
-    )
+    estimator = dynid.estimation.InstrumentalVariables(motions=(SplinedMotion([(time, wrong(motion.q))]),))
     with pytest.raises(
         dynid.errors.ArgumentError, match=r"commanded positions of 'joint\d' are .* rad from the measured ones"
     ):

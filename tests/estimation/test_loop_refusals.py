@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.processing.simulation import sum_of_sines
 from support.closed_loops import scene
 
@@ -21,17 +20,17 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: InLoop(estimator=dynid.estimation.DIDIM(), law="pd"), "the law of a loop is 'pd'"),  # type: ignore[arg-type]
+        (lambda: dynid.estimation.DIDIM(law="pd"), "the law of a loop is 'pd'"),  # type: ignore[arg-type]
         (
-            lambda: InLoop(estimator=dynid.estimation.DIDIM(), rate_hz=float("nan")),
+            lambda: dynid.estimation.DIDIM(rate_hz=float("nan")),
             "^rate_hz is nan. Give a rate above zero",
         ),
         (
-            lambda: InLoop(estimator=dynid.estimation.DIDIM(), motions=3),
+            lambda: dynid.estimation.DIDIM(motions=3),
             "^motions is 3. Give a function of time for each log",
         ),  # type: ignore[arg-type]
         (
-            lambda: InLoop(estimator=dynid.estimation.DIDIM(), law=LAW),
+            lambda: dynid.estimation.DIDIM(law=LAW),
             "a PD law makes its torques from commanded minus measured",
         ),
         (lambda: dynid.estimation.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
@@ -56,7 +55,7 @@ def test_laws_that_no_robot_follows_are_refused(
 ) -> None:
     equations = CHOSEN.equations(CHOSEN.noisy(0))
     with pytest.raises(getattr(dynid.errors, error), match=reason):
-        InLoop(estimator=dynid.estimation.DIDIM(), law=law, rate_hz=500.0, motions=(MOTION,)).solve(equations)
+        dynid.estimation.DIDIM(law=law, rate_hz=500.0, motions=(MOTION,)).solve(equations)
 
 
 @pytest.mark.parametrize(

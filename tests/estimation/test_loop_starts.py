@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.estimation.closed_loop.in_loop import InLoop, SplinedMotion, with_loop
+from dynid.estimation.closed_loop.added_loops import SplinedMotion, with_loop
 from dynid.processing.simulation import sum_of_sines
 from support.closed_loops import EVERY, scene
 
@@ -36,9 +36,9 @@ def cut_log(seed: int, integral: bool, first: int = 150) -> dynid.estimation.Sam
     )
 
 
-def brought(estimator: dynid.estimation.Estimator, integral: bool) -> InLoop:
+def brought(make: Callable[..., dynid.estimation.Estimator], integral: bool) -> dynid.estimation.Estimator:
     law = REMEMBERING if integral else CHOSEN.loop.law
-    return InLoop(estimator=estimator, law=law, rate_hz=500.0, motions=(MOTION,))
+    return make(law=law, rate_hz=500.0, motions=(MOTION,))
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def brought(estimator: dynid.estimation.Estimator, integral: bool) -> InLoop:
     ids=["iv-pid", "didim-pd"],
 )
 def test_intervals_hold_where_a_log_begins_in_the_middle(
-    make: Callable[[], dynid.estimation.Estimator], integral: bool
+    make: Callable[..., dynid.estimation.Estimator], integral: bool
 ) -> None:
     """The robot has no offset of its torques, so that positions tell of all its parameters."""
-    found = [brought(make(), integral).solve(cut_log(seed, integral)) for seed in range(4)]
+    found = [brought(make, integral).solve(cut_log(seed, integral)) for seed in range(4)]
     away = np.array([(estimate.values - CHOSEN.values) / estimate.stderr for estimate in found])
     assert np.abs(away.mean(axis=0)).max() < 2.0  # of four: four standard deviations
     assert np.mean(np.abs(away) < 1.96) > 0.88
@@ -76,7 +76,7 @@ def test_the_memory_at_the_start_is_found_from_torques() -> None:
     ],
 )
 def test_motions_that_are_none_are_refused(motions: tuple[Callable[..., object], ...], reason: str) -> None:
-    estimator = InLoop(estimator=dynid.estimation.DIDIM(), law=CHOSEN.loop.law, rate_hz=500.0, motions=motions)  # type: ignore[arg-type]
+    estimator = dynid.estimation.DIDIM(law=CHOSEN.loop.law, rate_hz=500.0, motions=motions)  # type: ignore[arg-type]
     with pytest.raises(dynid.errors.ArgumentError, match=reason):
         estimator.solve(cut_log(0, False))
 
@@ -87,8 +87,7 @@ def test_a_fit_that_noise_has_spoilt_is_not_the_only_start() -> None:
     log = replace(chosen.noisy(0), loop=None)
     motion = chosen.loop.reference
     time = np.arange(len(motion.q)) / motion.rate_hz
-    estimator = InLoop(
-        estimator=dynid.estimation.DIDIM(),
+    estimator = dynid.estimation.DIDIM(
         law=chosen.loop.law,
         rate_hz=500.0,
         motions=(SplinedMotion([(time, motion.q)]),),
@@ -103,7 +102,7 @@ def test_a_joint_that_does_not_count_while_the_start_matters() -> None:
     equations = cut_log(1, integral=False)
     (run,) = equations.experiments
     late = replace(run, valid=run.valid & ~((np.arange(run.samples) < 600)[:, None] & (np.arange(3) == 1)))
-    looped = brought(dynid.estimation.DIDIM(), integral=False)
+    looped = brought(dynid.estimation.DIDIM, integral=False)
     found = looped.solve(dynid.estimation.build_equations(CHOSEN.prior, late, base=CHOSEN.base))
     assert np.abs((found.values - CHOSEN.values) / found.stderr).max() < 5.0
     never = replace(run, valid=run.valid & (np.arange(3) != 1))

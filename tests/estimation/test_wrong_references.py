@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.estimation.closed_loop.law_test import check_controller
 from support.closed_loops import EVERY, scene
 
 CHOSEN = scene("gautier_khalil_3r")
@@ -32,7 +31,7 @@ def test_a_reference_that_is_not_the_commanded_one_is_said(name: str, cutoff_hz:
     log = CHOSEN.noisy(2, cutoff_hz=cutoff_hz)
     told = replace(log, loop=replace(CHOSEN.loop, reference=changed(name)))
     wrong = CHOSEN.base.project(CHOSEN.prior.parameter_vector)  # up to 20 % off: the law is judged whatever they are
-    findings = check_controller(CHOSEN.equations(told), wrong)
+    findings = CHOSEN.doubts(told, wrong)
     accused = {joint for joint in CHOSEN.robot.joint_names if any(joint in found.message for found in findings)}
     assert accused == (set() if name == "right" else {CHOSEN.robot.joint_names[1]})
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dynid
+from dynid.estimation.closed_loop.law_test import check_controller
+from dynid.estimation.closed_loop.loop_runs import LoopRuns
 from dynid.processing.simulation import sum_of_sines
 
 EVERY = 5
@@ -74,6 +76,11 @@ class Scene:
     def equations(self, experiment: dynid.Experiment) -> dynid.estimation.Samples:
         """The equations of one experiment, with the wrong prior."""
         return dynid.estimation.build_equations(self.prior, experiment, base=self.base)
+
+    def doubts(self, experiment: dynid.Experiment, values: np.ndarray) -> tuple[dynid.findings.Finding, ...]:
+        """What the test of the law says of an experiment, with base parameters (b,)."""
+        runs = LoopRuns.of(self.equations(experiment))
+        return check_controller(runs, runs.simulate(values))
 
 
 def scene(name: str, duration_s: float = 10.0, seed: int = 0, friction_speed: float | None = FRICTION_SPEED) -> Scene:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "closed_loop.in_loop": ["InLoop"],
     "closed_loop.loop_estimator": ["DIDIM", "InstrumentalVariables"],
     "equations": ["Samples", "build_equations"],
     "estimate": ["Estimate", "Estimator"],

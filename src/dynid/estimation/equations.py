@@ -2,7 +2,6 @@
 
     Factors            the reduced equations: enough for estimators that are linear in the torques
       Samples          also whole experiments in memory: estimators can read single samples again
-        LoopedRuns     also the control loop of every experiment: it can be simulated
 
 `build_equations` reduces experiments in memory; `dynid.identification.leaves` reduces logs piece by piece.
 """
@@ -143,17 +142,6 @@ class Samples(Factors):
         return self.excerpts
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class LoopedRuns(Samples):
-    """Equations of whole experiments with the control loops that produced them, so that these can be simulated."""
-
-    holds: ClassVar[str] = "experiments with their control loops"
-    remedy: ClassVar[str] = (
-        "Give each its loop: dataclasses.replace(experiment, loop=dynid.control_loop.Loop(law=..., reference=...)), "
-        "or use InLoop."
-    )
-
-
 def wrong_kind_error(who: str, equations: Factors, needs: Sequence[type[Factors]]) -> ArgumentError:
     """The error for equations of a kind that the caller cannot use."""
     wanted = " or ".join(kind.holds for kind in needs)
@@ -209,8 +197,7 @@ def build_equations(
                 robot, run.q, run.dq, run.ddq, run.effort, columns=chosen.columns, segments=numbers, valid=run.valid
             )
         parts.append(part.renumber(next_segment(parts)))
-    kind = LoopedRuns if all(run.loop is not None for run in runs) else Samples
-    return kind(
+    return Samples(
         robot=robot,
         base=chosen,
         excerpts=runs,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,17 +57,16 @@ def make_estimator(
             )
         return made
     from dynid.control_loop.laws import read_law_rate
-    from dynid.estimation.closed_loop.in_loop import InLoop
     from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 
-    assert isinstance(made, LoopEstimator), "estimators of the command line bring no loop of their own"
+    assert isinstance(made, LoopEstimator), "others simulate no loop"
     if recipe.springs:
         raise ArgumentError(
             f"estimator {name} simulates links and the robot's own terms, and no springs",
             remedy="Leave springs out, or use feasible, wls or another estimator without a loop.",
         )
-    return InLoop(
-        estimator=made,
+    return replace(
+        made,
         law=None if recipe.law is None else read_robot_law(recipe.law, robot),
         rate_hz=None if recipe.law is None else read_law_rate(recipe.law),
         motions=_commanded_motions(robot, logs, channel_map),
@@ -104,7 +104,7 @@ def _commanded_motions(
     commanded = None if channel_map is None else read_channel_map(channel_map).commanded
     if commanded is None or not all(isinstance(log, str | Path) for log in logs):
         return ()
-    from dynid.estimation.closed_loop.in_loop import SplinedMotion
+    from dynid.estimation.closed_loop.added_loops import SplinedMotion
 
     files = (Path(str(log)) for log in logs)
     return tuple(

@@ -16,9 +16,7 @@ from dynid.arrays import Floats, Ints
 from dynid.control_loop.arm import control_tape
 from dynid.control_loop.laws import ControlLaw
 from dynid.decompositions import condition_number
-from dynid.errors import ArgumentError
-from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion, score_covariance
-from dynid.estimation.equations import LoopedRuns
+from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion, welch_covariance
 from dynid.findings import Finding
 from dynid.tape import compile_tape
 
@@ -39,22 +37,13 @@ TURNING = 0.05
 """Share of the largest commanded speed below which a joint counts as reversing. Convention."""
 
 
-def check_controller(
-    equations: LoopedRuns | LoopRuns, beta: Floats, motions: Motions | None = None
-) -> tuple[Finding, ...]:
+def check_controller(runs: LoopRuns, motions: Motions) -> tuple[Finding, ...]:
     """What speaks against the law of the experiments' loops; nothing where all is well.
 
     Args:
-        equations: With experiments that have a loop.
-        beta: (b,) base parameters, estimated.
-        motions: Simulated with these parameters, where that was done before.
+        runs: The experiments.
+        motions: Simulated with the estimate.
     """
-    runs = equations if isinstance(equations, LoopRuns) else LoopRuns.of(equations)
-    if np.shape(beta) != (len(runs.equations.names),):
-        raise ArgumentError(
-            f"beta has the shape {np.shape(beta)}", remedy=f"Give the {len(runs.equations.names)} base parameters."
-        )
-    motions = runs.simulate(np.asarray(beta, dtype=float)) if motions is None else motions
     compared = [_compare(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
     rate_hz = max(run.run.rate_hz for run in runs.runs)
     accused: dict[str, list[str]] = {}
@@ -127,7 +116,7 @@ def _share(runs: list[tuple[Floats, Floats]], k: int, rate_hz: float) -> tuple[f
         return 0.0, 0.0
     values = np.linalg.solve(slope, np.sum([X.T @ y for X, (_, y) in zip(columns, runs, strict=True)], axis=0))
     scores = [X * (y - X @ values)[:, None] for X, (_, y) in zip(columns, runs, strict=True)]
-    return float(values[0]), float(np.sqrt(score_covariance(slope, scores, rate_hz)[0, 0]))
+    return float(values[0]), float(np.sqrt(welch_covariance(slope, scores, rate_hz)[0, 0]))
 
 
 def _law_residual(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:

@@ -25,12 +25,19 @@ are filtered and differentiated alike, and the measured regressor is corrected b
 ``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose error is the noise alone. The terms' columns (friction above all, whose
 sign turns with noise) are those of the simulated motion in Y too. The instruments fade out at the ends of every
 stretch, where the noise of single accelerations would count in full, and where a joint with dry friction turns round.
+
+If the commanded motion is not known, the measured motion, low-passed, takes its place. If the law is not known,
+computed torque by a robot that `FeasibleWLS` fits to the data takes its place: it follows the motion as the real law
+did. `DIDIM` compares torques along the simulated motion; without the law it ignores a commanded motion and follows the
+measured one, and torques of joints with dry friction are then left out near reversals, where the sign of friction is
+uncertain. The findings of the estimate say what was assumed, and what the test of the law found.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -38,29 +45,36 @@ from scipy.linalg import solve
 
 from dynid.arrays import Floats
 from dynid.checks import as_whole, check_number
+from dynid.control_loop.laws import PD, PID, Cascade, ComputedTorqueLaw, ControlLaw, check_law
+from dynid.control_loop.loop import TimeFunction
 from dynid.decompositions import condition_number
-from dynid.errors import IdentifiabilityError
+from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.closed_loop.added_loops import SETTLING_S, check_commanded_motion, exclude_reversals, with_loop
 from dynid.estimation.closed_loop.law_test import check_controller
 from dynid.estimation.closed_loop.loop_runs import (
     LoopRun,
     LoopRuns,
     Motions,
     SimulatedMotion,
-    Start,
     dry_joints,
-    score_covariance,
-    solve_from_starts,
+    welch_covariance,
 )
-from dynid.estimation.equations import Factors, LoopedRuns
+from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import check_data
+from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
 from dynid.information.factor import RESOLUTION
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
+from dynid.spatial import SAME
 
-RESOLVED = 1e-9
-"""Smallest relative change of the torques that is not taken for rounding. Convention."""
+BANDWIDTH_HZ = 8.0
+"""Bandwidth of the assumed law's position loops [Hz]. Convention."""
+ASSUMED_LAW_HZ, GIVEN_LAW_HZ = 4000.0, 1000.0
+"""Least rates that are assumed for an assumed law, and for a given one of unknown rate [Hz]. Conventions."""
+ASSUMED = "The law was assumed: what the model lacks, friction above all, looks the same."
+"""Remedy of a doubt about a part of an assumed law."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,9 +118,11 @@ class LoopEstimator(Estimator, ABC):
     """An estimator that simulates the control loop of every experiment.
 
     Links and the robot's own terms are simulated, no other terms, and the simulation knows single samples only.
+    Experiments may bring their loop; the others, and all where a law, a rate or a motion is stated, get one. A finding
+    says what had to be assumed.
     """
 
-    needs: ClassVar[tuple[type[Factors], ...]] = (LoopedRuns,)
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
     accepts_terms: ClassVar[bool] = False
     accepts_band: ClassVar[bool] = False
     simulates_loop: ClassVar[bool] = True
@@ -114,13 +130,34 @@ class LoopEstimator(Estimator, ABC):
     """Whether simulated torques are compared with measured ones. Otherwise the simulated motion only makes instruments,
     which need not follow the motion of the log."""
 
+    law: ControlLaw | None = None
+    """The control law; by default computed torque by a robot near the data."""
+    rate_hz: float | None = None
+    """Rate of the law [Hz], a multiple of the log's rate; assumed to be high by default."""
+    motions: Sequence[TimeFunction] = ()
+    """The commanded motion of each experiment: a function from times (N,) in order to (q, dq, ddq). By default the
+    measured motion, low-passed, is assumed. PD, PID and cascade laws need the commanded motion; without a law only
+    `InstrumentalVariables` uses it."""
     iterations: int = 15
     """Most simulations after the first."""
     tolerance: float = 0.1
     """Changes smaller than this share of the standard deviation end the iteration."""
 
     def __post_init__(self) -> None:
-        """Refuse to iterate less than once."""
+        """Refuse what is no law, rate or motion, and to iterate less than once."""
+        if self.law is not None:
+            check_law(self.law)
+        check_number("rate_hz", self.rate_hz, "a rate above zero [Hz], or None")
+        if not isinstance(self.motions, Sequence) or not all(map(callable, self.motions)):
+            remedy = "Give a function of time for each log: motions=(motion,) with motion(times) -> (q, dq, ddq)."
+            raise ArgumentError(f"motions is {self.motions!r}", remedy=remedy)
+        if isinstance(self.law, PD | PID | Cascade) and not self.motions:
+            raise ArgumentError(
+                f"a {type(self.law).__name__} law makes its torques from commanded minus measured positions, and the "
+                "commanded ones are not known",
+                remedy="Give them (motions; on the command line [reference] in the channel map), or leave the law out: "
+                "one that follows the measured motion is then assumed.",
+            )
         as_whole("iterations", self.iterations, least=1)
         check_number("tolerance", self.tolerance, "a number above zero")
 
@@ -128,47 +165,105 @@ class LoopEstimator(Estimator, ABC):
     def parts(self, run: LoopRun, motion: SimulatedMotion, beta: Floats) -> tuple[Floats, Floats, Floats]:
         """Z (N, n, b), Y (N, n, b) and the rest (N, n) of a run, zero where samples do not count."""
 
-    def estimate(self, equations: LoopedRuns) -> Estimate:
+    def estimate(self, equations: Samples) -> Estimate:
         """Estimate the base parameters.
 
         Raises:
-            ArgumentError: An experiment has no loop.
+            ArgumentError: There is no gap-free stretch of a second, or the law or the motions are of other joints.
             IdentifiabilityError: The motion does not determine all parameters.
             EstimationError: No start follows the references.
         """
-        check_data(equations)
-        runs, end, findings, count = solve_from_starts(equations, self._iterate)
+        brings = self.law is None and self.rate_hz is None and not self.motions
+        brings = brings and all(run.loop is not None for run in equations.experiments)
+        looped, assumed = (equations, ()) if brings else self._add_loops(equations)
+        check_data(looped)
+        runs, failure = LoopRuns.of(looped), None
+        for beta, motions in runs.starts():
+            try:
+                end, settled, count = self._iterate(runs, beta, motions)
+                break
+            except EstimationError as error:
+                failure = failure or error
+        else:
+            raise failure or EstimationError(
+                "no start follows the references: neither a fit nor the robot's own values",
+                remedy="Check the control law (its gains act on joints, not on motors), its rate and the reference, or "
+                "give the robot better prior values.",
+            )
+        doubts = check_controller(runs, end.motions)
+        if self.law is None and not brings:  # a doubted law is to be corrected; nobody can correct an assumed one
+            doubts = tuple(replace(doubt, remedy=ASSUMED, severity="note") for doubt in doubts)
         beta = end.beta + end.step
-        rate_hz = max(run.run.rate_hz for run in runs.runs)
-        spread = score_covariance(end.slope, end.scores, rate_hz)
+        spread = welch_covariance(end.slope, end.scores, max(run.run.rate_hz for run in runs.runs))
         return Estimate.of(
-            equations,
+            looped,
             values=beta,
             covariance=spread + np.diag(end.resolution**2),
             undetermined=np.zeros(beta.size, dtype=bool),
             noise_std=1.0 / np.sqrt(end.weights),
-            inflation=np.ones(equations.robot.dof),
+            inflation=np.ones(looped.robot.dof),
             condition=end.condition,
             method=self.title,
-            findings=(*findings, *check_controller(runs, beta, end.motions)),
+            findings=(*assumed, *settled, *doubts),
             extras={"iterations": float(count), "simulations": float(count + 1)},
         )
 
-    def _iterate(self, runs: LoopRuns, start: Start) -> tuple[LoopRuns, LoopRound, tuple[Finding, ...], int]:
+    def _add_loops(self, equations: Samples) -> tuple[Samples, tuple[Finding, ...]]:
+        """The equations with a loop for every stretch, and a note for everything that had to be assumed."""
+        robot, logs, assumed = equations.robot, equations.experiments, list[str]()
+        if self.motions and len(self.motions) != len(logs):
+            raise ArgumentError(
+                f"{len(self.motions)} commanded motions for {len(logs)} logs", remedy="Give one for each log, in order."
+            )
+        # without the law, torques are compared along the measured motion
+        is_commanded = bool(self.motions) and (self.law is not None or not self.compares_torques)
+        law, least_hz = self.law, GIVEN_LAW_HZ
+        if law is None:
+            fitted = FeasibleWLS().solve(equations).standard  # a feasible robot near the data
+            assert fitted is not None, "feasible has standard parameters"
+            angular, least_hz = 2.0 * np.pi * BANDWIDTH_HZ, ASSUMED_LAW_HZ
+            law = ComputedTorqueLaw(robot.with_parameters(fitted), angular**2, 2.0 * angular)
+            message = "the control law is unknown; computed torque by a robot near the data, with a bandwidth of "
+            assumed.append(f"{message}{BANDWIDTH_HZ:g} Hz, is assumed")
+        if not is_commanded:
+            reason = "does not help without the control law" if self.motions else "is unknown"
+            message = f"the commanded motion {reason}; the measured motion, low-passed, is assumed; its remaining noise"
+            assumed.append(f"{message} biases the estimate as in least squares, beyond the intervals")
+        rates = [
+            run.rate_hz * max(1, int(np.ceil(least_hz / run.rate_hz - 1e-6))) if self.rate_hz is None else self.rate_hz
+            for run in logs
+        ]
+        if self.rate_hz is None:
+            high = " and ".join(f"{rate_hz:g}" for rate_hz in sorted(set(rates)))
+            assumed.append(f"the control rate is unknown; {high} Hz are assumed")
+        law.check_joints(robot.joint_names)
+        each = zip(logs, self.motions if is_commanded else [None] * len(logs), rates, strict=True)
+        runs = [part for run, motion, rate_hz in each for part in with_loop(run, motion, law=law, rate_hz=rate_hz)]
+        if not runs:
+            reason = f"no gap-free stretch is longer than {SETTLING_S:g} s and the settling time"
+            remedy = "Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares."
+            raise ArgumentError(f"{reason}: nothing can be simulated", remedy=remedy)
+        for place, run in enumerate(runs):
+            if is_commanded:
+                check_commanded_motion(run, robot)
+            else:
+                runs[place] = exclude_reversals(run, robot)
+        notes = (Finding(code="assumed-loop", severity="note", where="law", message=text) for text in assumed)
+        return build_equations(robot, runs, base=equations.base), tuple(notes)
+
+    def _iterate(self, runs: LoopRuns, beta: Floats, motions: Motions) -> tuple[LoopRound, tuple[Finding, ...], int]:
         """Simulate and solve in turn; the last entry is the number of rounds."""
-        here, findings = self._round(runs, start.beta, start.motions), tuple[Finding, ...]()
-        count = 0
-        for count in range(1, self.iterations + 1):  # noqa: B007 (the number of the last is reported)
+        here = self._round(runs, beta, motions)
+        for count in range(1, self.iterations + 1):
             beta, motions = runs.advance(here.beta, here.beta + here.step, here.motions)
             change = beta - here.beta
             here = self._round(runs, beta, motions)
             small = self.tolerance * here.quick_stderr + here.resolution
             if np.all(np.abs(here.step) <= small) or np.all(np.abs(change) <= small):
-                break
-        else:
-            message = f"the iteration has not settled after {count} simulations"
-            findings = (*findings, Finding(code="not-converged", severity="warning", where="estimate", message=message))
-        return runs, here, findings, count
+                return here, (), count
+        message = f"the iteration has not settled after {self.iterations} simulations"
+        unsettled = Finding(code="not-converged", severity="warning", where="estimate", message=message)
+        return here, (unsettled,), self.iterations
 
     def _round(self, runs: LoopRuns, beta: Floats, motions: Motions) -> LoopRound:
         found = [self.parts(run, motion, beta) for run, motion in zip(runs.runs, motions, strict=True)]
@@ -182,7 +277,7 @@ class LoopEstimator(Estimator, ABC):
                 right += weight * e[:, joint] @ Z[:, joint]
             signal += float(weights @ ((Z @ beta) ** 2).sum(axis=0))
         step, condition = solve_scaled(slope, right)
-        resolution = RESOLVED * np.sqrt(signal / np.maximum(np.abs(np.diagonal(slope)), 1e-300))
+        resolution = SAME * np.sqrt(signal / np.maximum(np.abs(np.diagonal(slope)), 1e-300))
         return LoopRound(beta, motions, instruments, rest, rows, weights, slope, step, condition, resolution)
 
 
@@ -233,7 +328,7 @@ SLIDE_SHARE = 0.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstrumentalVariables(LoopEstimator):
-    """Weighted instrumental variables from the simulated loop; needs experiments with a `dynid.control_loop.Loop`."""
+    """Weighted instrumental variables from the simulated loop."""
 
     name: ClassVar[str] = "iv"
     title: ClassVar[str] = "instrumental variables"

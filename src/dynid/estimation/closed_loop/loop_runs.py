@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
-from scipy.stats import t as student
 
 from dynid.arrays import Bools, Floats, Ints
 from dynid.control_loop.arm import Arm
@@ -16,10 +14,10 @@ from dynid.control_loop.loop import Loop
 from dynid.control_loop.pace import choose_friction_speed
 from dynid.control_loop.simulator import LoopSimulator, Runs
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.equations import Factors, LoopedRuns
-from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.score_sums import student_factor
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
 from dynid.robot.model import Robot
@@ -34,7 +32,6 @@ HALVINGS = 6
 """How often a step is halved before it is given up. Convention."""
 WINDOWS_S = (1.0, 2.0)
 """Shortest and longest window of Welch's method [s]; in between a tenth of the log. Convention."""
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,23 +145,15 @@ Motions = tuple[SimulatedMotion, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Start:
-    """Where an iteration begins."""
-
-    beta: Floats
-    motions: Motions
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class LoopRuns:
     """All experiments in their loops."""
 
-    equations: LoopedRuns
+    equations: Samples
     runs: tuple[LoopRun, ...]
 
     @classmethod
-    def of(cls, equations: LoopedRuns) -> LoopRuns:
-        """Prepare the simulators.
+    def of(cls, equations: Samples) -> LoopRuns:
+        """Prepare the simulators of experiments that have a loop.
 
         Raises:
             ArgumentError: The samples of an experiment are not those of its reference motion.
@@ -198,21 +187,21 @@ class LoopRuns:
             total += (np.where(run.run.valid, run.run.effort, 0.0) ** 2).sum(axis=0)
         return float((squares / np.maximum(total, 1e-300)).sum())
 
-    def starts(self) -> list[Start]:
+    def starts(self) -> list[tuple[Floats, Motions]]:
         """Where to begin: of three robots that whose simulated torques are nearest to the measured ones comes first.
 
         Noise of differentiated positions makes least squares underrate inertia, at worst until the simulated robot
         hardly moves as it should. So the robot's own values, and a physically possible fit, are tried too.
         """
-        equations, found = self.equations, list[Start]()
+        equations, found = self.equations, list[tuple[Floats, Motions]]()
         for beta in (
             weighted_values(equations),
             equations.base.project(equations.robot.parameter_vector),
             FeasibleWLS(prior_weight=1.0).solve(equations).values,
         ):
             motions = self.attempt(beta)
-            found += [] if motions is None else [Start(beta, motions)]
-        return sorted(found, key=lambda start: self.misfit(start.motions))
+            found += [] if motions is None else [(beta, motions)]
+        return sorted(found, key=lambda start: self.misfit(start[1]))
 
     def advance(self, beta: Floats, wanted: Floats, motions: Motions) -> tuple[Floats, Motions]:
         """The parameters on the way from beta to the wanted ones, as far as the robot still follows, and its motion.
@@ -232,27 +221,7 @@ class LoopRuns:
         )
 
 
-def solve_from_starts(equations: LoopedRuns, iterate: Callable[[LoopRuns, Start], Result]) -> Result:
-    """The result of the first start from which an iteration comes to an end.
-
-    Raises:
-        EstimationError: No start follows the references, or none leads to an answer.
-    """
-    failure: EstimationError | None = None
-    runs = LoopRuns.of(equations)
-    for start in runs.starts():
-        try:
-            return iterate(runs, start)
-        except EstimationError as error:
-            failure = failure or error
-    raise failure or EstimationError(
-        "no start follows the references: neither a fit nor the robot's own values",
-        remedy="Check the control law (its gains act on joints, not on motors), its rate and the reference, or give "
-        "the robot better prior values.",
-    )
-
-
-def score_covariance(slope: Floats, scores: Sequence[Floats], rate_hz: float) -> Floats:
+def welch_covariance(slope: Floats, scores: Sequence[Floats], rate_hz: float) -> Floats:
     """(b, b) covariance of the solution, such that 1.96 standard deviations are half of a 95 % interval.
 
     Args:
@@ -266,19 +235,18 @@ def score_covariance(slope: Floats, scores: Sequence[Floats], rate_hz: float) ->
     for g in scores:
         length = max(2, min(wanted, len(g)))
         taper = np.hanning(length + 2)[1:-1]
-        starts = np.arange(0, len(g) - length + 1, max(1, length // 2))
-        sums = np.stack([taper @ g[start : start + length] for start in starts])
-        spread += len(g) / (len(starts) * (taper @ taper)) * (sums.T @ sums)
-        windows, longest = windows + len(starts), max(longest, length)
-    factor = student.ppf(0.975, max(windows - 1, 1)) / TWO_SIDED_95
-    spread *= factor**2 / max(1.0 - 2.0 * longest / total, 0.25)  # few windows, and what the fit took out of each
+        sums = np.lib.stride_tricks.sliding_window_view(g, length, axis=0)[:: max(1, length // 2)] @ taper
+        spread += len(g) / (len(sums) * (taper @ taper)) * (sums.T @ sums)
+        windows, longest = windows + len(sums), max(longest, length)
+    # few windows, and what the fit took out of each
+    spread *= student_factor(windows - 1) ** 2 / max(1.0 - 2.0 * longest / total, 0.25)
     inverse = np.linalg.inv(slope)
     return np.asarray(inverse @ spread @ inverse.T)
 
 
-def _prepare_run(equations: LoopedRuns, run: Experiment) -> LoopRun:
+def _prepare_run(equations: Samples, run: Experiment) -> LoopRun:
     loop = run.loop
-    assert loop is not None, "equations of looped runs have loops"
+    assert loop is not None, "runs without a loop got one"
     place = (run.time - loop.start_s) * loop.reference.rate_hz
     ticks = np.round(place).astype(np.int64)
     if ticks.size == 0 or ticks[0] < 0 or ticks[-1] >= len(loop.reference.q) or np.any(np.diff(ticks) <= 0):

@@ -1,43 +1,25 @@
-"""Experiments brought into a control loop: by the known law and commanded motion, or by assumed ones.
-
-If the commanded motion is not known, the measured motion, low-passed, takes its place. If the law is not known,
-computed torque by a robot that `FeasibleWLS` fits to the data takes its place: it follows the motion as the real law
-did. `DIDIM` compares torques along the simulated motion; without the law it ignores a commanded motion and follows the
-measured one, and torques of joints with dry friction are then left out near reversals, where the sign of friction is
-uncertain. The findings of the estimate say what was assumed, and what the test of the law found.
-"""
+"""Experiments brought into a control loop, by a law and a commanded motion."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import maximum_filter1d
 
 from dynid.arrays import Floats
-from dynid.checks import check_number
-from dynid.control_loop.laws import PD, PID, Cascade, ComputedTorqueLaw, ControlLaw, check_law
+from dynid.control_loop.laws import ControlLaw
 from dynid.control_loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
 from dynid.estimation.closed_loop.law_test import follow_law
-from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_runs import dry_joints
-from dynid.estimation.equations import Factors, Samples, build_equations
-from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-BANDWIDTH_HZ = 8.0
-"""Bandwidth of the assumed law's position loops [Hz]. Convention."""
-ASSUMED_LAW_HZ, GIVEN_LAW_HZ = 4000.0, 1000.0
-"""Least rates that are assumed for an assumed law, and for a given one of unknown rate [Hz]. Conventions."""
 RATE_TOLERANCE = 0.02
 """Largest deviation of a control rate from a multiple of a log's rate, as a share of it: clocks are that inexact."""
 SETTLING_S = 1.0
@@ -50,8 +32,6 @@ LEFT = 0.25
 LOST, NEAR = 0.8, 0.1
 """Root mean square of commanded minus measured positions, over the spread of these, that no control loop has, if it is
 more than the second number [rad or m]: a joint that holds still may sag. Conventions."""
-ASSUMED = "The law was assumed: what the model lacks, friction above all, looks the same."
-"""Remedy of a doubt about a part of an assumed law."""
 
 
 class SplinedMotion:
@@ -175,134 +155,6 @@ def _starting_memory(part: Experiment, law: ControlLaw, reference: ReferenceMoti
     return np.where(sizes > 1e-290, lstsq(response / sizes, rest.reshape(-1), rcond=1e-6) / sizes, 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InLoop(Estimator):
-    """An estimator that simulates the loop, for experiments without their loop; one that they carry is replaced."""
-
-    name: ClassVar[str] = "in-loop"
-    on_command_line: ClassVar[bool] = False
-    title: ClassVar[str] = "estimator in a given or assumed loop"
-    use: ClassVar[str] = "the experiments do not carry their control loop"
-    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
-    accepts_terms: ClassVar[bool] = False
-    accepts_band: ClassVar[bool] = False
-    simulates_loop: ClassVar[bool] = True
-
-    estimator: LoopEstimator
-    """The estimator that simulates the loop."""
-    law: ControlLaw | None = None
-    """The control law; computed torque by a robot near the data by default, which a finding says."""
-    rate_hz: float | None = None
-    """Rate of the law [Hz], a multiple of the log's rate; assumed to be high by default, which a finding says."""
-    motions: Sequence[TimeFunction] = ()
-    """The commanded motion of each experiment: a function from times (N,) in order to (q, dq, ddq). By default the
-    measured motion, low-passed, is assumed, which a finding says. PD, PID and cascade laws need the commanded motion;
-    without a law only `InstrumentalVariables` uses it."""
-
-    def __post_init__(self) -> None:
-        """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
-        if self.law is not None:
-            check_law(self.law)
-        check_number("rate_hz", self.rate_hz, "a rate above zero [Hz], or None")
-        if not isinstance(self.motions, Sequence) or not all(map(callable, self.motions)):
-            remedy = "Give a function of time for each log: motions=(motion,) with motion(times) -> (q, dq, ddq)."
-            raise ArgumentError(f"motions is {self.motions!r}", remedy=remedy)
-        if not isinstance(self.estimator, LoopEstimator):
-            raise ArgumentError(
-                f"{type(self.estimator).__name__} simulates no control loop",
-                remedy="Give InstrumentalVariables or DIDIM, or use it without InLoop.",
-            )
-        if isinstance(self.law, PD | PID | Cascade) and not self.motions:
-            raise ArgumentError(
-                f"a {type(self.law).__name__} law makes its torques from commanded minus measured positions, and the "
-                "commanded ones are not known",
-                remedy="Give them (motions; on the command line [reference] in the channel map), or leave the law out: "
-                "one that follows the measured motion is then assumed.",
-            )
-
-    def estimate(self, equations: Samples) -> Estimate:
-        """Estimate the base parameters.
-
-        Raises:
-            ArgumentError: There is no gap-free stretch of a second, or the law has other joints.
-            EstimationError: As the estimator does.
-        """
-        # a feasible robot near the data gives an assumed law its model
-        fitted = FeasibleWLS(prior_weight=1.0).solve(equations).standard
-        assert fitted is not None, "feasible has standard parameters"
-        angular = 2.0 * np.pi * BANDWIDTH_HZ
-        law = self.law or ComputedTorqueLaw(equations.robot.with_parameters(fitted), angular**2, 2.0 * angular)
-        law.check_joints(equations.robot.joint_names)
-        estimate = self.estimator.solve(self._add_loops(equations, law))
-        # a doubted law is to be corrected; nobody can correct an assumed one
-        findings = [
-            replace(finding, remedy=ASSUMED, severity="note") if self.law is None and is_law else finding
-            for finding in estimate.findings
-            for is_law in [finding.code == "controller"]
-        ]
-        return replace(estimate, findings=(*self._assumptions(equations), *findings))
-
-    @property
-    def _simulates_commanded(self) -> bool:
-        """Whether the commanded motion is simulated."""
-        return bool(self.motions) and (self.law is not None or not self.estimator.compares_torques)
-
-    def _add_loops(self, equations: Samples, law: ControlLaw) -> Samples:
-        """The equations with a loop for every stretch."""
-        each = zip(equations.experiments, self._motions(equations), self._control_rates_hz(equations), strict=True)
-        runs = [part for run, motion, rate_hz in each for part in with_loop(run, motion, law=law, rate_hz=rate_hz)]
-        if not runs:
-            reason = f"no gap-free stretch is longer than {SETTLING_S:g} s and the settling time"
-            remedy = "Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares."
-            raise ArgumentError(f"{reason}: nothing can be simulated", remedy=remedy)
-        if self._simulates_commanded:
-            for run in runs:
-                _check_commanded_motion(run, equations.robot)
-        else:
-            runs = [exclude_reversals(run, equations.robot) for run in runs]
-        return build_equations(equations.robot, runs, base=equations.base)
-
-    def _motions(self, equations: Samples) -> list[TimeFunction | None]:
-        """For every log its commanded motion; None where the measured motion is simulated.
-
-        Raises:
-            ArgumentError: They are not as many as the logs, or none.
-        """
-        logs = len(equations.experiments)
-        if self.motions and len(self.motions) != logs:
-            raise ArgumentError(
-                f"{len(self.motions)} commanded motions for {logs} logs", remedy="Give one for each log, in order."
-            )
-        if not self._simulates_commanded:
-            return [None] * logs
-        return list(self.motions)
-
-    def _control_rates_hz(self, equations: Samples) -> list[float]:
-        """For every log the rate of the law [Hz]: the given one; otherwise the assumed one, a multiple of the log's."""
-        logs_hz = [run.rate_hz for run in equations.experiments]
-        if self.rate_hz is not None:
-            return [self.rate_hz] * len(logs_hz)
-        least_hz = ASSUMED_LAW_HZ if self.law is None else GIVEN_LAW_HZ
-        return [log_hz * max(1, int(np.ceil(least_hz / log_hz - 1e-6))) for log_hz in logs_hz]
-
-    def _assumptions(self, equations: Samples) -> tuple[Finding, ...]:
-        """One note for each of the law, the commanded motion and the control rate that had to be assumed."""
-        found = []
-        if self.law is None:
-            message = "the control law is unknown; computed torque by a robot near the data, with a bandwidth of "
-            found.append(f"{message}{BANDWIDTH_HZ:g} Hz, is assumed")
-        if not self._simulates_commanded:
-            reason = "does not help without the control law" if self.motions else "is unknown"
-            message = (
-                f"the commanded motion {reason}; the measured motion, low-passed, is assumed; its remaining noise "
-            )
-            found.append(f"{message}biases the estimate as in least squares, beyond the intervals")
-        if self.rate_hz is None:
-            rates = " and ".join(f"{rate_hz:g}" for rate_hz in sorted(set(self._control_rates_hz(equations))))
-            found.append(f"the control rate is unknown; {rates} Hz are assumed")
-        return tuple(Finding(code="assumed-loop", severity="note", where="law", message=message) for message in found)
-
-
 def exclude_reversals(run: Experiment, robot: Robot) -> Experiment:
     """The experiment without torques of joints with dry friction near their reversals.
 
@@ -319,7 +171,7 @@ def exclude_reversals(run: Experiment, robot: Robot) -> Experiment:
     return replace(run, valid=np.where(enough, valid, run.valid))
 
 
-def _check_commanded_motion(run: Experiment, robot: Robot) -> None:
+def check_commanded_motion(run: Experiment, robot: Robot) -> None:
     """Check that the commanded motion can be that of the experiment.
 
     Raises:
