@@ -1,6 +1,5 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.estimation.closed_loop.in_loop import InLoop as InLoop
 from dynid.estimation.closed_loop.loop_estimator import DIDIM as DIDIM
 from dynid.estimation.closed_loop.loop_estimator import InstrumentalVariables as InstrumentalVariables
 from dynid.estimation.equations import Samples as Samples
