@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.robot.parts import JointLimits
+from dynid.runs.actuator_run import IdentifyServos
 from dynid.runs.run_folder import read_run
 from dynid.servos import PositionLaw, ServoModel, ServoParameter
 from support.planted_servos import chirp, planted
@@ -77,6 +78,20 @@ def test_the_truth_is_printed_with_intervals(folder: Path) -> None:
     assert content["motions"][1]["rms"] < 4e-4
 
 
+def test_a_law_without_a_limit_that_asks_for_more_than_the_drives_have_is_told(folder: Path, tmp_path: Path) -> None:
+    robot = dynid.read_urdf(folder / "arm.urdf")
+    weak = {"first": JointLimits(lower=-3.0, upper=3.0, velocity=5.0, effort=5.0)}
+    dynid.write_urdf(robot.with_limits(weak), tmp_path / "weak.urdf")
+    for text, told in ((LAW, True), (LAW + "[fixed]\neffort_limit = 50.0\n", False)):
+        (tmp_path / "law.toml").write_text(text)
+        law = tmp_path / "law.toml"
+        task = IdentifyServos(dynid.read_urdf(tmp_path / "weak.urdf"), [folder / "log1.csv"], law,
+                                         (), folder / "map.toml")  # fmt: skip
+        found = [one for one in dynid.runs.run(task).findings if one.where == "law"]
+        assert bool(found) == told
+        assert not told or ("first" in found[0].message and "second" not in found[0].message)
+
+
 def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "servos"
     code, output = _run(folder, "log1.csv", "log2.csv", "--law", "law.toml", "--out", str(out))
@@ -106,7 +121,7 @@ def test_a_folder_is_validated_on_another_log(folder: Path, tmp_path: Path) -> N
     assert code == 0, output
     content = json.loads(output)
     assert content["joints"]["joint"] == ["first", "second"]
-    assert max(content["joints"]["predicted"]) < 0.4  # mrad
+    assert max(content["joints"]["model"]) < 0.4  # mrad
     rows = (folder / "log2.csv").read_text().replace("first", "third").replace("second", "first")
     (tmp_path / "crossed.csv").write_text(rows.replace("third", "second"))
     code, output = validate(str(tmp_path / "crossed.csv"))

@@ -80,7 +80,7 @@ def test_few_commands_are_lost_and_warned_of(actuate: Callable[..., Result], mot
 
 
 CASES: dict[str, tuple[dict[str, object], str]] = {
-    "commands at another rate": ({"gap": np.arange(600) % 10 != 0}, "a file with a clock of its own"),
+    "commands at another rate": ({"gap": np.arange(600) % 10 != 0}, "as a file with its own clock"),
     "no commands at all": ({"gap": np.s_[:]}, "commanded positions are missing"),
     "drives off all the time": ({"on": np.zeros(600)}, "the drive is never on"),
     "one sample": ({"rows": 1}, "the log has one row"),

@@ -158,7 +158,7 @@ def test_lerobot_actions_are_commands(tmp_path: Path) -> None:
     arm = read_lerobot(tmp_path, unit="deg")[0]
     np.testing.assert_allclose(arm.q, np.radians(rows[:10, [0, 2]]))
     assert (arm.joint_names, [finding.code for finding in arm.findings]) == (("joint1", "joint3"), ["unit"])
-    with pytest.raises(DataError, match=r"percentage .* Hold the gripper"):
+    with pytest.raises(DataError, match=r"percentage .* Hold the robot's gripper"):
         read_lerobot(tmp_path, gautier_khalil_3r(), unit="deg")
     proposal = inspect_log(tmp_path)
     assert 'columns = ["observation.state[0]", "observation.state[2]"]' in proposal.toml

@@ -15,7 +15,7 @@ from dynid.errors import ExportError
 from dynid.robot.formats.urdf import parse_urdf, read_urdf, urdf_text, write_urdf
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.robot.parts import Joint, Link
+from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.terms.friction import Coulomb, Viscous
 from support.random_robots import with_new_numbers
 
@@ -32,6 +32,15 @@ def arm() -> Robot:
 @pytest.fixture
 def renewed(arm: Robot) -> Robot:
     return with_new_numbers(arm.with_terms(*FRICTION))
+
+
+def test_changed_limits_are_written(arm: Robot, tmp_path: Path) -> None:
+    name = arm.joint_names[0]
+    limits = JointLimits(lower=-0.5, upper=0.25, velocity=1.5, acceleration=7.0, effort=12.0)
+    write_urdf(arm.with_limits({name: limits}), tmp_path / "narrow.urdf")
+    again = read_urdf(tmp_path / "narrow.urdf", hold=HELD)
+    assert again.moving_joints[0].limits == limits
+    assert again.moving_joints[1].limits == arm.moving_joints[1].limits
 
 
 def test_unchanged_robot_gives_the_same_bytes(arm: Robot, tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ _FAULTS = {
     "frozen": ("", "Check the encoder, its column, and whether the drive was on."),
     "enabled": ("drive-setting", "Check what the column of [enabled] means: above zero is on."),
     "late-motion": ("delay", "Check that both clocks start at the same instant; no drive is that late."),
-    "not-finite": ("", "Handled: the command before counts until the next one. Commands at a lower rate belong into a "
-                   "file with a clock of its own."),
+    "not-finite": ("", "Handled: the command before counts; where they are missing for more than 0.1 s, the motion is "
+                   "cut. Give commands at a lower rate as a file with its own clock."),
     "stale": ("repeated-samples", "Packets were lost between robot and logger: record again, or drop the rows."),
     "swapped": ("", "Put the columns of commands and positions into one order of joints."),
     "unit": ("", "Give the unit of positions and of commands (rad, deg, or counts with a gear); or the joint was "

@@ -89,14 +89,15 @@ def read_lerobot(
     all_names = _names(info["features"][held["position"]])
     names = tuple(joints) or tuple(name for name in all_names if not _is_gripper(name))
     if robot is not None and len(names) < robot.dof == len(all_names):
-        raise DataError(GRIPPER, path=root, remedy="Hold the gripper of the robot (--hold JOINT).")
+        raise DataError(GRIPPER, path=root, remedy="Hold the robot's gripper joint (--hold JOINT).")
     found = []
     for number, table in _episodes(root, episodes):
         fields = convert(chosen, {"episode": table}, robot)
         recording = Recording(**{**fields, "source": f"{root} episode {number}"})
         if kept:
             recording = replace(recording, findings=(*recording.findings, Finding(
-                code="unit", severity="warning", where="q", message=GRIPPER, remedy="Hold its joint (--hold JOINT).",
+                code="unit", severity="warning", where="q", message=GRIPPER,
+                remedy="If the robot has a joint for it, hold that joint (--hold JOINT).",
             )))  # fmt: skip
         if len(names) == recording.q.shape[1]:
             findings = (*recording.findings, *paired_by_order(names, robot))

@@ -86,7 +86,9 @@ class Sight:
             for joint, sudden, slow in sizes
         )
         rate = f"at {self.per_hour:g} false alarm{'' if self.per_hour == 1.0 else 's'} per hour"
-        return f"sees pushes of at least {named} (sudden and slow ones, N m or N) {rate}"
+        return (
+            f"sees pushes of at least {named} (sudden and slow ones, N m or N) {rate} on motions like the calibration's"
+        )
 
     def to_json(self) -> dict[str, dict[str, float]]:
         """The sizes by joint, as values that JSON can hold; a joint that never moved has none of sudden pushes."""

@@ -148,10 +148,10 @@ class ServoCheck:
         return _verdict(self.error.is_usable, "these logs", self.error)
 
     def table(self) -> Table:
-        """The errors of every joint, rms: of the simulated motion, of the commands, of joints that merely follow."""
+        """The rms errors of every joint: of the model, of the commands themselves, of commands scaled and delayed."""
         error, units = self.error, [milli(unit) for unit in self.model.robot.position_units]
         rows = zip(error.joint_names, *(1e3 * error.joint_rms).tolist(), units, strict=True)
-        return Table.of(("joint", "predicted", "commands", "followers", "unit"), tuple(rows), digits=3)
+        return Table.of(("joint", "model", "commands", "delayed commands", "unit"), tuple(rows), digits=3)
 
     def to_json(self) -> dict[str, Any]:
         """Contents of ``validation.json``."""
@@ -227,19 +227,7 @@ def _read_servos(path: Path) -> tuple[ServoModel, Floats]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdentifyServos(Task[ActuatorRun]):
-    r"""Identify the servos of a robot from logs without torque.
-
-    Example:
-        >>> text = "kind = 'position'\nkp = 60.0\nkd = 2.0\nfree = ['armature', 'viscous', 'coulomb']\n"
-        >>> written = (folder / "drive.toml").write_text(text)
-        >>> table = np.column_stack([ticks, sensed.position, sent])
-        >>> np.savetxt(folder / "sent.csv", table, header="t,q,r", comments="", delimiter=",")
-        >>> signals = {"position": {"columns": "q", "unit": "rad"}, "reference": {"columns": "r", "unit": "rad"}}
-        >>> columns = {"time": {"column": "t", "unit": "s"}, **signals}
-        >>> task = dynid.runs.IdentifyServos(pendulum, [folder / "sent.csv"], folder / "drive.toml", (), columns)
-        >>> dynid.runs.run(task).found.values.round(3).tolist()
-        [0.05, 0.4, 0.3]
-    """
+    """Identify the servos of a robot from logs without torque."""
 
     verb = "actuate"
     files = ("servos.json",)
@@ -272,7 +260,13 @@ class IdentifyServos(Task[ActuatorRun]):
         if not others and (len(motions) > 1 or len(motions[0].time) >= SHORTEST):
             judged = "parts of the logs that the fit did not see"
             found = replace(found, errors=(*found.errors, *predict_parts(model, motions)))
-        findings = (*told, *more, *_massless(self.robot), *found.findings)
+        findings = (
+            *told,
+            *more,
+            *_massless(self.robot),
+            *_saturated(self.robot, model, (*motions, *others)),
+            *found.findings,
+        )
         desk.findings.extend(findings)
         return ActuatorRun(found=found, findings=findings, motions=motions, judged=judged, tried=others or motions)
 
@@ -379,6 +373,27 @@ def _massless(robot: Robot) -> Iterator[Finding]:
                     "weight and no inertia of links, and armature and friction stand for both",
             remedy="Give the links masses and inertias: without them gains, zeros and friction cannot be told apart.",
             evidence={"joints": len(names)},
+        )  # fmt: skip
+
+
+def _saturated(robot: Robot, model: ServoModel, motions: Sequence[CommandedMotion]) -> Iterator[Finding]:
+    """Joints whose commands ask for more torque than the robot's file allows, under a law without a limit."""
+    if not isinstance(model.law, PositionLaw) or {"effort_limit", "stall_torque"} & {*model.kinds}:
+        return
+    own = model.law.gains(model.dof)["kp"]
+    asked = np.max([
+        np.abs((own if motion.kp is None else motion.kp) * (motion.command - motion.position)).max(axis=0)
+        for motion in stretches_of(motions)
+    ], axis=0)  # fmt: skip
+    limits = [joint.limits.effort for joint in robot.moving_joints]
+    over = [f"{name} {most:.3g} of {limit:g}" for name, most, limit
+            in zip(robot.joint_names, asked, limits, strict=True) if most > limit]  # fmt: skip
+    if over:
+        yield Finding(
+            code="beyond-limits", severity="warning", where="law",
+            message=f"kp times the position error exceeds the effort of the robot's file [N m or N]: {', '.join(over)}",
+            remedy="If the drives saturate there, say so in the law: effort_limit under [fixed], or under free.",
+            evidence={"joints": len(over)},
         )  # fmt: skip
 
 

@@ -120,7 +120,7 @@ def lost_samples(motion: CommandedMotion) -> Iterator[Finding]:
         yield Finding(
             code="gap", severity="warning", where=motion.name,
             message=f"there are no rows, or no commands, from {shown}",
-            remedy="Handled: the motion is cut there, and each stretch starts from a reading of its own.",
+            remedy="Handled: the motion is cut there, and each part starts from a reading of its own.",
             evidence={"gaps": gaps.size, "time lost [s]": float(steps[gaps].sum())},
         )  # fmt: skip
     for j, name in enumerate(motion.joint_names):

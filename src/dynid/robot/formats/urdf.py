@@ -292,9 +292,9 @@ def write_urdf(
 def urdf_text(robot: Robot, folder: Path | None = None) -> str:
     """The robot as the text of a URDF.
 
-    A robot read from a URDF gets that text back, with changed inertials, frictions and placements of joints put in and
-    everything else left byte for byte. Any other robot gets a fresh text. URDF has no place for offsets, couplings and
-    gravity; a comment states gravity that is not the usual one. Friction goes into ``<dynamics>`` where the robot has
+    A robot read from a URDF gets that text back, with changed inertials, frictions, limits and placements of joints put
+    in and everything else left byte for byte. Any other robot gets a fresh text. URDF has no place for offsets,
+    couplings and gravity; a comment states gravity that is not the usual one. Friction goes into ``<dynamics>`` where the robot has
     `Viscous` or `Coulomb` for the joint, rotor inertias into ``<transmission>``.
 
     Args:
@@ -328,6 +328,11 @@ def _update_text(
         written = read_dynamics(element)
         friction = {name: value for name, value in _friction(joint).items() if value != written[name]}
         _set_child(edits, element, "dynamics", friction)
+        known = _limits(element, joint.kind)
+        changed = {
+            name: value for name, value in _limit(joint.limits, joint.kind).items() if getattr(known, name) != value
+        }
+        _set_child(edits, element, "limit", _clip(changed))
     update_transmissions(edits, document, robot)
     return edits.apply().decode("utf-8")
 
@@ -350,6 +355,17 @@ def _placement(joint: Joint) -> dict[str, Floats]:
 def _friction(joint: Joint) -> dict[str, float]:
     """Attribute of ``<dynamics>`` -> value, for the terms that the joint has."""
     return {name: term.value for name in DYNAMICS for term in joint.terms if term.urdf_attribute == name}
+
+
+def _limit(limits: JointLimits, kind: str) -> dict[str, float]:
+    """Attribute of ``<limit>`` -> value."""
+    names = [*(() if kind == "continuous" else ("lower", "upper")), "effort", "velocity"]
+    names += ["acceleration"] if np.isfinite(limits.acceleration) else []
+    return {name: getattr(limits, name) for name in names}
+
+
+def _clip(limits: Mapping[str, float]) -> dict[str, ArrayLike]:
+    return {name: np.clip(value, -UNBOUNDED, UNBOUNDED) for name, value in limits.items()}
 
 
 def describe_lost_gravity(gravity: ArrayLike) -> str:
@@ -404,9 +420,7 @@ def _joint_lines(joint: Joint) -> list[str]:
     if joint.moves:
         parts["axis"] = {"xyz": joint.axis}
         if kind != "continuous" or limits != JointLimits():
-            names = ["effort", "velocity"] if kind == "continuous" else ["lower", "upper", "effort", "velocity"]
-            names += ["acceleration"] if np.isfinite(limits.acceleration) else []
-            parts["limit"] = {name: np.clip(getattr(limits, name), -UNBOUNDED, UNBOUNDED) for name in names}
+            parts["limit"] = _clip(_limit(limits, kind))
         if _friction(joint):
             parts["dynamics"] = _friction(joint)
     inside = (line for tag in parts for line in element_lines(tag, parts[tag]))
