@@ -294,8 +294,8 @@ def urdf_text(robot: Robot, folder: Path | None = None) -> str:
 
     A robot read from a URDF gets that text back, with changed inertials, frictions, limits and placements of joints put
     in and everything else left byte for byte. Any other robot gets a fresh text. URDF has no place for offsets,
-    couplings and gravity; a comment states gravity that is not the usual one. Friction goes into ``<dynamics>`` where the robot has
-    `Viscous` or `Coulomb` for the joint, rotor inertias into ``<transmission>``.
+    couplings and gravity; a comment states gravity that is not the usual one. Friction goes into ``<dynamics>`` where
+    the robot has `Viscous` or `Coulomb` for the joint, rotor inertias into ``<transmission>``.
 
     Args:
         robot: The robot.
