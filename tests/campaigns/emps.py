@@ -240,7 +240,7 @@ def main() -> int:
     law, runs = read_cascade(), (read_slide("DATA_EMPS"), read_slide("DATA_EMPS_PULSES"))
     known = tuple(distance_um(REFERENCE, run, law) for run in runs)
     logging.getLogger("dynid").setLevel(logging.ERROR)  # every method reads the same log
-    names = [one.name for one in estimators() if one.on_command_line]
+    names = [one.name for one in estimators() if one.name != "reduced-set"]
     titles = {one.name: one.title for one in estimators()}
     rows = []
     for name in names:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,11 +39,6 @@ go from run to run, and only drifts are looked for within one (convention; memor
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Factors:
     """Reduced equations: one triangle per joint and block of time, whatever the length of the log."""
-
-    holds: ClassVar[str] = "reduced equations"
-    """What these equations hold, for messages."""
-    remedy: ClassVar[str] = "Use build_equations."
-    """How a person gets such equations, or does without them, for messages."""
 
     robot: Robot
     """Geometry, terms, and prior parameter values."""
@@ -131,21 +126,10 @@ class Factors:
 class Samples(Factors):
     """Equations of whole experiments in memory: estimators can look at single samples again."""
 
-    holds: ClassVar[str] = "whole experiments in memory"
-    remedy: ClassVar[str] = (
-        "Use an estimator of factors (ordinary, weighted, feasible, ridge), or read the log into memory."
-    )
-
     @property
     def experiments(self) -> tuple[Experiment, ...]:
         """The whole experiments."""
         return self.excerpts
-
-
-def wrong_kind_error(who: str, equations: Factors, needs: Sequence[type[Factors]]) -> ArgumentError:
-    """The error for equations of a kind that the caller cannot use."""
-    wanted = " or ".join(kind.holds for kind in needs)
-    return ArgumentError(f"{who} needs {wanted}; these equations hold {equations.holds}", remedy=needs[0].remedy)
 
 
 def build_equations(

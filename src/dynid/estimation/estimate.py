@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors, wrong_kind_error
+from dynid.estimation.equations import Factors, Samples
 from dynid.findings import Finding
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
 from dynid.tables import Table, html_card
@@ -224,14 +224,10 @@ class Estimator(ABC):
     """When to use it, as one short clause."""
     references: ClassVar[tuple[str, ...]] = ()
     """Keys of docs/references.md."""
-    needs: ClassVar[tuple[type[Factors], ...]] = (Factors,)
-    """The kinds of equations that `estimate` can solve; any one of them."""
+    reads_samples: ClassVar[bool] = False
+    """Whether `estimate` looks at single samples: of whole experiments in memory, and not low-passed."""
     accepts_terms: ClassVar[bool] = True
     """Whether the equations may have terms besides links and the robot's own terms."""
-    on_command_line: ClassVar[bool] = True
-    """Whether ``dynid identify --estimator`` offers it; no where its settings belong to one robot or to on-line use."""
-    accepts_band: ClassVar[bool] = True
-    """Whether both sides of the equations may be low-passed."""
     simulates_loop: ClassVar[bool] = False
     """Whether it simulates the control loop of the experiments."""
 
@@ -247,20 +243,23 @@ class Estimator(ABC):
 
     @abstractmethod
     def estimate(self, equations: Any) -> Estimate:
-        """Estimate from equations of one of the kinds that `needs` names, which is the argument's type; see `solve`."""
+        """Estimate from `Factors`, or from `Samples` where it reads them; see `solve`."""
 
     def _check_kind(self, equations: Factors) -> None:
-        """Refuse equations of another stage, with terms or with a band, where the estimator cannot solve them."""
+        """Refuse equations without samples, with terms or with a band, where the estimator cannot solve them."""
         me = type(self)
-        if not isinstance(equations, me.needs):
-            raise wrong_kind_error(me.__name__, equations, me.needs)
+        if me.reads_samples and not isinstance(equations, Samples):
+            raise ArgumentError(
+                f"{me.__name__} needs whole experiments in memory, and these equations are reduced",
+                remedy="Use an estimator of factors (ols, wls, feasible, ridge), or read the log into memory.",
+            )
         if equations.terms and not me.accepts_terms:
             raise ArgumentError(
                 f"{me.__name__} can solve for links and the robot's own terms only, and these equations have the terms "
                 f"{', '.join(term.name for term in equations.terms)}",
                 remedy="Build the equations without terms, or use another estimator.",
             )
-        if equations.band_hz is not None and not me.accepts_band:
+        if equations.band_hz is not None and me.reads_samples:
             raise ArgumentError(
                 f"{me.__name__} works on single samples, and both sides of these equations are low-passed",
                 remedy="Build the equations without band_hz, or use another estimator.",

@@ -42,8 +42,8 @@ def make_estimator(
     """
     name = recipe.estimator
     kind = estimator_class(name)
-    if recipe.band_hz is not None and not kind.accepts_band:
-        able = ", ".join(other.name for other in estimators() if other.accepts_band)
+    if recipe.band_hz is not None and kind.reads_samples:
+        able = ", ".join(other.name for other in estimators() if not other.reads_samples)
         raise ArgumentError(
             f"estimator {name} works on single samples, and band_hz filters them",
             remedy=f"Identify without band_hz, or use one of: {able}.",

@@ -409,8 +409,7 @@ def _needs_whole_logs(reader: LogReader, estimator: Estimator, terms: Sequence[T
     wanted = [key for key in ("hold_out", "band_hz", "springs", "free") if getattr(reader.recipe, key)]
     wanted += [key for key in ("rows", "time") if getattr(reader, key)]
     wanted += ["terms"] if terms else []
-    kind = type(estimator)
-    return wanted if Factors in kind.needs else [*wanted, f"estimator {kind.name}"]
+    return [*wanted, f"estimator {estimator.name}"] if estimator.reads_samples else wanted
 
 
 @one_blas_thread()

@@ -63,8 +63,9 @@ def _verdict(check: Validation) -> str:
 @run_command(
     "dynid.runs.identification_run.Identify", "identifying", *ROBOT, LOGS, MAP,
     option("--estimator", metavar="NAME",
-           help="Estimator, feasible by default: wls, ols, huber, ridge, svd, link-by-link, energy; these simulate the "
-           "control loop, for noisy positions: iv, didim. docs/choosing-an-estimator.md says when to use which."),
+           help="Estimator, feasible by default: wls, ols, huber, ridge, svd, energy, reduced-set, link-by-link; these "
+           "simulate the control loop, for noisy positions: iv, didim. docs/choosing-an-estimator.md says when to use "
+           "which."),
     option("--validate", "held_out", multiple=True, type=EXISTING, metavar="LOG",
            help="Log to validate on; not used for the fit; repeatable."),
     option("--hold-out", metavar="PART",

@@ -59,7 +59,7 @@ from dynid.estimation.closed_loop.loop_runs import (
     dry_joints,
     welch_covariance,
 )
-from dynid.estimation.equations import Factors, Samples, build_equations
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import check_data
 from dynid.estimation.physical.feasible import FeasibleWLS
@@ -122,9 +122,8 @@ class LoopEstimator(Estimator, ABC):
     says what had to be assumed.
     """
 
-    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    reads_samples: ClassVar[bool] = True
     accepts_terms: ClassVar[bool] = False
-    accepts_band: ClassVar[bool] = False
     simulates_loop: ClassVar[bool] = True
     compares_torques: ClassVar[bool]
     """Whether simulated torques are compared with measured ones. Otherwise the simulated motion only makes instruments,

@@ -188,8 +188,7 @@ class Energy(Estimator):
     title: ClassVar[str] = "least squares on energy differences"
     use: ClassVar[str] = "accelerations are too noisy"
     references: ClassVar[tuple[str, ...]] = ("GautierKhalil1992",)
-    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
-    accepts_band: ClassVar[bool] = False
+    reads_samples: ClassVar[bool] = True
 
     interval_s: float = 0.05
     """Length of the intervals [s]: short against the motion, long against the sampling time. It is rounded to whole

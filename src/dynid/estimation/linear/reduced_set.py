@@ -27,7 +27,6 @@ class ReducedSet(Estimator):
     """Least squares on independent standard parameters, all others zero."""
 
     name: ClassVar[str] = "reduced-set"
-    on_command_line: ClassVar[bool] = False
     title: ClassVar[str] = "least squares on a reduced set"
     use: ClassVar[str] = "single standard parameters are wanted, the others set to zero"
     references: ClassVar[tuple[str, ...]] = ("Atkeson1986",)

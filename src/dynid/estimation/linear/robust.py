@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
-from dynid.estimation.equations import TIME_BLOCKS, Factors, Samples, cut_blocks, factors_of, sample_blocks
+from dynid.estimation.equations import TIME_BLOCKS, Samples, cut_blocks, factors_of, sample_blocks
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.noise import check_data, joint_variances
@@ -42,8 +42,7 @@ class Huber(Estimator):
     name: ClassVar[str] = "huber"
     title: ClassVar[str] = "Huber's robust least squares"
     use: ClassVar[str] = "some samples are outliers"
-    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
-    accepts_band: ClassVar[bool] = False
+    reads_samples: ClassVar[bool] = True
 
     tuning: float = 1.345
     """Where a residual stops to count in full, in standard deviations; by default 95 % as efficient as least squares
