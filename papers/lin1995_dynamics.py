@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from dynid import DH, Inertia, Robot, forward_dynamics, from_dh, inverse_dynamics, robots
-from dynid.dynamics.chain import find_chain
+from dynid.dynamics.chain import Chain, find_chain
 from dynid.dynamics.inertia_matrix import move_origin, rotate_composite, turn_composite
 from dynid.dynamics.kinematics import spin
 from dynid.dynamics.minimal_inertia import Parts, vary
-from dynid.dynamics.minimal_recursion import minimal_steps, minimal_values
-from dynid.parameters.minimal_dynamics import count_inverse_dynamics, count_steps
+from dynid.dynamics.minimal_recursion import minimal_values, run_recursion
+from dynid.parameters.minimal_dynamics import count_inverse_dynamics, known_values
 from dynid.parameters.numeric import random_states
 from dynid.spatial import rotation_about, skew
 from dynid.tables import Table
-from dynid.tape import OperationCount, count, record
+from dynid.tape import OperationCount, Tape, count, record
+from dynid.tape.operations import Operation
 from papers.random_robots import random_robot
 from papers.report import Part
 from papers.verdicts import Row, derive, read_printed, row
@@ -43,6 +44,64 @@ def general_robot(joints: int) -> Robot:
     """A robot of revolute joints with neither right angles nor zero lengths, on an upright base."""
     rows = [DH(alpha=0.3 + 0.1 * j, d=0.2 + 0.03 * j, r=0.3 + 0.05 * j) for j in range(1, joints)]
     return from_dh([DH(), *rows], name=f"{joints} general revolute joints")
+
+
+def minimal_steps(chain: Chain, values: Any, q: Any, dq: Any, ddq: Any) -> dict[Pair, Any]:
+    """All variables of the recursion in the order in which it finds them, for counting.
+
+    Returns:
+        (joint from 0, number of the paper's equation) -> value; equation 91 stands for the varying D.
+    """
+    states, reactions = run_recursion(chain, values, q, dq, ddq)
+    found: dict[Pair, Any] = {}
+    for i, state in enumerate(states):
+        square = state.w * state.w
+        Psi = [square[1] - square[2], square[2] - square[0], square[0] - square[1]]  # all else stands in Omega
+        w, dw = (state.w, state.dw) if state.is_free or chain.rows[i].sigma else (state.rate, state.drate)
+        found |= {(i, 57): w, (i, 58): dw, (i, 59): state.spin, (i, 60): Psi if state.is_free else 0.0}
+        found |= {(i, 61): state.h, (i, 62): state.a}
+    for i in reversed(range(len(states))):
+        found |= {(i, equation): reactions[i][equation] for equation in (63, 64, 91, 65, 66, 67, 68)}
+    return found
+
+
+def count_steps(robot: Robot) -> dict[Pair, Pair]:
+    """Cost of every variable of the recursion in minimal linear combinations; together they are the whole cost.
+
+    Returns:
+        (joint from 0, number of the equation) -> multiplications and additions beyond those of the variables before.
+    """
+    plain, theta = known_values(robot, None, "minimal")
+    chain, n = find_chain(plain), robot.dof
+    values = minimal_values(chain, theta)
+    keys: list[Pair] = []
+
+    def run(q: Any, dq: Any, ddq: Any) -> dict[str, Any]:
+        steps = minimal_steps(chain, values, q, dq, ddq)
+        keys[:] = list(steps)
+        outputs = {f"step{k}": np.array(value, dtype=object).ravel() for k, value in enumerate(steps.values())}
+        return outputs | {"torque": np.array([steps[j, 68] for j in range(n)])}
+
+    tape = record(run, q=(n,), dq=(n,), ddq=(n,))
+    needed, seen = _reach(tape, tape.output("torque").elements), set[int]()
+    costs = {}
+    for key, output in zip(keys, tape.outputs, strict=False):
+        added = (_reach(tape, output.elements) & needed) - seen
+        seen |= added
+        codes = [int(tape.opcodes[step]) for step in added]
+        costs[key] = codes.count(Operation.MUL), codes.count(Operation.ADD) + codes.count(Operation.SUB)
+    return costs
+
+
+def _reach(tape: Tape, elements: Any) -> set[int]:
+    """Steps that compute these values."""
+    waiting, found = elements.ravel().tolist(), set[int]()
+    while waiting:
+        step = waiting.pop() - tape.input_size
+        if step >= 0 and step not in found:
+            found.add(step)
+            waiting += tape.operands[step].tolist()
+    return found
 
 
 def _bodies(rng: np.random.Generator, number: int) -> list[Inertia]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 import tempfile
-from itertools import count as count_up
 from pathlib import Path
 
 from campaigns.log_writers import CASES, planted
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.readers import read_table
-from dynid.logs.readers.base import Options
 from dynid.logs.recording import Recording
 
 from .mutants import mutate, try_mutants
@@ -19,7 +17,7 @@ from .mutants import mutate, try_mutants
 
 def attack_format(target: str, count: int, seed: int) -> list[str]:
     """Read mutants of one format; of a folder, its metadata are broken."""
-    case, rng, numbers = CASES[target], random.Random(f"{target}-{seed}"), count_up()
+    case, rng = CASES[target], random.Random(f"{target}-{seed}")
     channel_map = read_channel_map(case.channel_map or {})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"log{case.suffix}"
@@ -28,7 +26,7 @@ def attack_format(target: str, count: int, seed: int) -> list[str]:
         original = broken.read_bytes()
 
         def use() -> Recording:
-            table = read_table(path, Options(strict=bool(next(numbers) % 2)))
+            table = read_table(path)
             return Recording(**convert(channel_map, {"log": table}))
 
         use()

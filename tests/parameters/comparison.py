@@ -25,5 +25,5 @@ def torque_error(robot: Robot, base: BaseParameters, seed: int = 7) -> float:
     """Largest relative difference between torques of standard and of base parameters at random states."""
     theta = np.random.default_rng(seed).normal(size=len(base.layout))
     Y = sample_regressor(robot, random_states(robot, 5, seed=seed))
-    full, reduced = Y @ theta, Y[..., list(base.columns)] @ base.in_kept_columns(base.project(theta))
+    full, reduced = Y @ theta, Y[..., list(base.columns)] @ (base.kept_grouping @ theta)
     return float(np.abs(full - reduced).max() / max(1.0, float(np.abs(full).max())))

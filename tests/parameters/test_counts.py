@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.parameters.minimal_dynamics import count_inverse_dynamics, count_steps
+from dynid.parameters.minimal_dynamics import count_inverse_dynamics
 from dynid.robot import zoo
-from papers.lin1995_dynamics import SYMMETRIC_STANFORD, general_robot
+from papers.lin1995_dynamics import SYMMETRIC_STANFORD, count_steps, general_robot
 
 
 @pytest.mark.parametrize("joints", range(2, 9))

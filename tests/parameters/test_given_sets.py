@@ -70,11 +70,3 @@ def test_sets_of_another_motion_are_refused_on_line(motion):
             use()
     with pytest.raises(ArgumentError, match="another motion"):
         generate_c(robot, ["gravity"], base=base, parameters="struct")
-
-
-def test_a_set_of_a_given_motion_that_shows_everything_is_accepted_on_line():
-    robot = zoo.scara()
-    states = np.random.default_rng(0).normal(size=(3, 200, robot.dof))
-    base = base_parameters(robot, states=states)
-    assert base.motion != base_parameters(robot).motion
-    assert OnlineLinkByLink(robot, base).base is base

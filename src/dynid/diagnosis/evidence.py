@@ -65,7 +65,7 @@ def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt
 
     def low_pass(columns: Floats) -> Floats:
         shortest = int(run.rate_hz / hz) + 8
-        filtered: Callable[[Floats], Floats] = lambda x: Butterworth().apply(x, run.rate_hz, hz)  # noqa: E731
+        filtered: Callable[[Floats], Floats] = lambda x: Butterworth(run.rate_hz, hz).apply(x)  # noqa: E731
         return run.by_segment(lambda part: filtered(part) if len(part) > shortest else part, columns)
 
     missing = ~np.isfinite(run.effort)

@@ -120,13 +120,13 @@ class _State(NamedTuple):
     """(3,) acceleration without the slide's own, a - h; it contains -g."""
     h: Array
     """(3,) [Lin1995] eq. (61); zero for revolute joints."""
-    rate: Any = 0.0
+    rate: Any
     """Turning rate about axis r [rad/s], before joint s."""
-    drate: Any = 0.0
-    axis: Array = np.zeros(3)
-    """(3,) axis of joint r in this frame, up to joint s."""
-    is_free: bool = False
-    """Whether the link turns about more directions than that axis."""
+    drate: Any
+    axis: Array
+    """(3,) axis of joint r in this frame, up to joint s; zeros before r."""
+    is_free: bool
+    """Whether the link turns about more directions than that axis: from joint s on."""
 
     @property
     def a(self) -> Array:
@@ -134,23 +134,11 @@ class _State(NamedTuple):
         return self.carried + self.h
 
 
-class _Reaction(NamedTuple):
-    """Forces and moments of one composite body, in its joint's frame."""
-
-    tensor: Array
-    """(3, 3) D of a revolute joint, [Lin1995] eqs. (91), (93)."""
-    slide: Any
-    """Force along a prismatic joint without that of the joints beyond, [Lin1995] eq. (63)."""
-    push: Array
-    """(3,) own part of the force that is passed on, [Lin1995] eq. (64)."""
-    own: Any
-    """Own part of the moment, [Lin1995] eq. (65)."""
-    p: Array
-    """(3,) [Lin1995] eq. (66)."""
-    zeta: Any
-    """(3,) [Lin1995] eq. (67); before s only its part along axis r."""
-    torque: Any
-    """[Lin1995] eq. (68)."""
+Reaction = dict[int, Any]
+"""Forces and moments of one composite body, in its joint's frame, by the number of the paper's equation: 63 the force
+along a slide without that of the joints beyond, 64 and 65 the own parts of the force and of the moment (before s only
+its part along axis r), 66 and 67 the whole force p and moment zeta, 68 the torque; 91 the (3, 3) D of a revolute
+joint, also eq. (93)."""
 
 
 def minimal_torque(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -163,41 +151,21 @@ def minimal_torque(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array)
         dq: (n,) joint velocities.
         ddq: (n,) joint accelerations.
     """
-    _, reactions = _run(chain, values, q, dq, ddq)
-    return np.array([reaction.torque for reaction in reactions])
+    _, reactions = run_recursion(chain, values, q, dq, ddq)
+    return np.array([reaction[68] for reaction in reactions])
 
 
-def minimal_steps(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) -> dict[tuple[int, int], Any]:
-    """All variables of the recursion in the order in which it finds them, for counting.
-
-    Returns:
-        (joint from 0, number of the paper's equation) -> value; equation 91 stands for the varying D.
-    """
-    states, reactions = _run(chain, values, q, dq, ddq)
-    found: dict[tuple[int, int], Any] = {}
-    for i, state in enumerate(states):
-        square = state.w * state.w
-        Psi = [square[1] - square[2], square[2] - square[0], square[0] - square[1]]  # all else stands in Omega
-        w, dw = (state.w, state.dw) if state.is_free or chain.rows[i].sigma else (state.rate, state.drate)
-        found |= {(i, 57): w, (i, 58): dw, (i, 59): state.spin, (i, 60): Psi if state.is_free else 0.0}
-        found |= {(i, 61): state.h, (i, 62): state.a}
-    for i in reversed(range(len(states))):
-        tensor, slide, push, own, p, zeta, torque = reactions[i]
-        found |= {(i, 63): slide, (i, 64): push, (i, 91): tensor, (i, 65): own}
-        found |= {(i, 66): p, (i, 67): zeta, (i, 68): torque}
-    return found
-
-
-def _run(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) -> tuple[list[_State], list[_Reaction]]:
+def run_recursion(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) -> tuple[list[_State], list[Reaction]]:
+    """The variables of the recursion, joint by joint; arguments as `minimal_torque`."""
     joints = _joints(chain, members_of(chain, values))
     states: list[_State] = []
-    nothing = np.zeros(3)
-    before = _State(np.eye(3), 0.0, nothing, nothing, np.zeros((3, 3)), -chain.gravity, nothing)  # [Lin1995] eq. (76)
+    rest = np.zeros(3)
+    # [Lin1995] eq. (76)
+    before = _State(np.eye(3), 0.0, rest, rest, np.zeros((3, 3)), -chain.gravity, rest, 0.0, 0.0, rest, False)
     for i, joint in enumerate(joints):
-        step = _slide_on if i < chain.r else _turn_about_one_axis if i < chain.s else _turn_freely
-        before = step(joint, before, q[i], dq[i], ddq[i])
+        before = _move(joint, before, i >= chain.s, q[i], dq[i], ddq[i])
         states.append(before)
-    return states, _backward(chain, joints, states, dq, ddq)
+    return states, _backward(joints, states, dq, ddq)
 
 
 def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
@@ -258,122 +226,97 @@ def _slide_change(joint: _Joint, is_before_s: bool) -> Array:
     return np.array([[2.0 * z, 0.0, -x], [0.0, 2.0 * z, -y], [-x, -y, 0.0]])
 
 
-def _slide_on(joint: _Joint, before: _State, q: Any, dq: Any, ddq: Any) -> _State:
-    """Motion of a link before joint r: it does not turn."""
-    turn = snap(rotation_about([0.0, 0.0, 1.0], joint.row.theta))
-    carried = turn.T @ (joint.place.T @ before.a)
-    h = np.array([0.0, 0.0, ddq])
-    return before._replace(turn=turn, length=joint.row.r + q, carried=carried, h=h)  # [Lin1995] eq. (77)
+def _move(joint: _Joint, before: _State, is_free: bool, q: Any, dq: Any, ddq: Any) -> _State:
+    """Motion of a link from that of the link before: [Lin1995] eqs. (57)-(62), (69)-(71).
 
+    Before joint s it turns about the direction u of axis r only, eqs. (77)-(81), and before joint r not at all.
+    """
+    row, u, rate, drate = joint.row, joint.axis, before.rate, before.drate
+    turn = rotation_about([0.0, 0.0, 1.0], row.theta if row.sigma else q + row.theta)
+    turn = snap(turn) if row.sigma else turn
 
-def _turn(joint: _Joint, q: Any) -> Array:
-    """Turn about the joint's own axis; the angle of a prismatic joint is constant."""
-    if joint.row.sigma:
-        return snap(rotation_about([0.0, 0.0, 1.0], joint.row.theta))
-    return rotation_about([0.0, 0.0, 1.0], q + joint.row.theta)
+    def bring(vector: Array) -> Array:
+        return np.asarray(turn.T @ (joint.place.T @ vector))
 
-
-def _slide_acceleration(field: Array, w: Array, length: Any, dq: Any, ddq: Any) -> Array:
-    """Acceleration of a slide relative to the frame before: [Lin1995] eq. (61)."""
-    twice = 2.0 * dq
-    return np.asarray(field[:, 2] * length + np.array([w[1] * twice, -(w[0] * twice), ddq]))
-
-
-def _turn_about_one_axis(joint: _Joint, before: _State, q: Any, dq: Any, ddq: Any) -> _State:
-    """Motion of a link from r to s - 1: it turns about the direction u of axis r only."""
-    u, turn = joint.axis, _turn(joint, q)
-    rate, drate = before.rate, before.drate
-    if not joint.row.sigma:
-        rate, drate = rate + u[2] * dq, drate + u[2] * ddq  # [Lin1995] eqs. (80), (81)
-    field = skew(u) * drate + (np.outer(u, u) - np.eye(3)) * (rate * rate)
-    carried = turn.T @ (joint.place.T @ (before.a + before.spin[:, 0] * joint.row.d))  # [Lin1995] eqs. (69), (70)
-    length, h = joint.row.r, np.zeros(3)
-    if joint.row.sigma:
-        length = joint.row.r + q
-        h = _slide_acceleration(field, u * rate, length, dq, ddq)
-    return _State(turn, length, u * rate, u * drate, field, carried, h, rate, drate, u)
-
-
-def _turn_freely(joint: _Joint, before: _State, q: Any, dq: Any, ddq: Any) -> _State:
-    """Motion of a link from s on: the general case."""
-    turn = _turn(joint, q)
-    axis: Array = np.zeros(3)
-    if not before.is_free:  # the link before turns about axis r: its direction is turned once, and scaled twice
-        axis = turn.T @ (joint.place.T @ before.axis)
-        w, dw = axis * before.rate, axis * before.drate
+    if not is_free:
+        if not row.sigma:
+            rate, drate = rate + u[2] * dq, drate + u[2] * ddq  # [Lin1995] eqs. (80), (81)
+        w, dw = u * rate, u * drate
+        field = skew(u) * drate + (np.outer(u, u) - np.eye(3)) * (rate * rate)
     else:
-        w, dw = turn.T @ (joint.place.T @ before.w), turn.T @ (joint.place.T @ before.dw)
-    if not joint.row.sigma:
-        dw = dw + np.array([w[1] * dq, -(w[0] * dq), ddq])  # [Lin1995] eq. (58)
-        w = w + np.array([0.0, 0.0, dq])  # [Lin1995] eq. (57)
-    field = spin(w, dw)
-    if not before.is_free and axis[2] == 0.0:  # perpendicular to axis r: across its own axis the link turns as before
-        field[2, 2] = -(before.rate * before.rate)
-    carried = turn.T @ (joint.place.T @ (before.a + before.spin[:, 0] * joint.row.d))  # [Lin1995] eqs. (69), (70)
-    length, h = joint.row.r, np.zeros(3)
-    if joint.row.sigma:
-        length = joint.row.r + q
-        h = _slide_acceleration(field, w, length, dq, ddq)
-    else:  # by eq. (30) the lever along the axis may be accounted for after the turn, where it meets zeros
+        u = bring(before.axis)  # the axis of r is turned once, and scaled twice
+        w, dw = (bring(before.w), bring(before.dw)) if before.is_free else (u * rate, u * drate)
+        if not row.sigma:
+            dw = dw + np.array([w[1] * dq, -(w[0] * dq), ddq])  # [Lin1995] eq. (58)
+            w = w + np.array([0.0, 0.0, dq])  # [Lin1995] eq. (57)
+        field = spin(w, dw)
+        if not before.is_free and u[2] == 0.0:  # across its own axis the link turns as before
+            field[2, 2] = -(rate * rate)
+    carried = bring(before.a + before.spin[:, 0] * row.d)  # [Lin1995] eqs. (69), (70)
+    length, h = row.r, np.zeros(3)
+    if row.sigma:
+        length = row.r + q
+        h = field[:, 2] * length + _slide_acceleration(w, dq, ddq)  # [Lin1995] eq. (61)
+    elif is_free:  # by eq. (30) the lever along the axis may be accounted for after the turn, where it meets zeros
         carried = carried + field[:, 2] * length
-    return _State(turn, length, w, dw, field, carried, h, axis=axis, is_free=True)
+    return _State(turn, length, w, dw, field, carried, h, rate, drate, u, is_free)
 
 
-def _backward(chain: Chain, joints: list[_Joint], states: list[_State], dq: Array, ddq: Array) -> list[_Reaction]:
+def _slide_acceleration(w: Array, dq: Any, ddq: Any) -> Array:
+    """What a slide's own motion adds to its acceleration (3,)."""
+    twice = 2.0 * dq
+    return np.array([w[1] * twice, -(w[0] * twice), ddq])
+
+
+def _backward(joints: list[_Joint], states: list[_State], dq: Array, ddq: Array) -> list[Reaction]:
     """Sum forces and moments from the last joint to the first: [Lin1995] eqs. (63)-(68)."""
-    reactions: list[_Reaction] = []
+    reactions: list[Reaction] = []
     p: Array = np.zeros(3)
-    zeta: Any = np.zeros(3) if len(joints) > chain.s else 0.0  # a vector from s on, before s its part along axis r
+    zeta: Any = np.zeros(3) if states[-1].is_free else 0.0  # a vector from s on, before s its part along axis r
     for i in reversed(range(len(joints))):
-        joint, state, is_before_s = joints[i], states[i], i < chain.s
-        if i + 1 < len(joints):
-            p, zeta = _pass_on(joints[i + 1], states[i + 1], p, zeta, state.axis, i + 1 - chain.s)
-        slide: Any = 0.0
+        joint, state, slide = joints[i], states[i], 0.0
+        if reactions:
+            p, zeta = _pass_on(joints[i + 1], states[i + 1], state, p, zeta)
         tensor = joint.tensor
         if joint.row.sigma:
-            slide = _slide_force(joint, state, is_before_s)
-            push = state.h * joint.get("MC")  # [Lin1995] eqs. (64), (79)
-            own = _slide_moment(joint, state, is_before_s, dq[i], ddq[i]) if i >= chain.r else 0.0
+            slide = _slide_force(joint, state)
+            push, own = state.h * joint.get("MC"), _slide_moment(joint, state, dq[i], ddq[i])  # eqs. (64), (79)
             torque = slide + p[2]  # [Lin1995] eq. (68)
+            zeta = zeta + own  # [Lin1995] eq. (67)
         else:
             for k, change in joint.slides:
                 tensor = tensor + change * states[k].length  # [Lin1995] eqs. (91), (93)
             push = state.spin[:, 0] * joint.get("KX") + state.spin[:, 1] * joint.get("KY")  # [Lin1995] eqs. (64), (84)
-            own = _revolute_moment(joint, state, tensor, is_before_s)
+            own = _revolute_moment(joint, state, tensor)
+            zeta = zeta + own
+            torque = zeta[2] if state.is_free else zeta * joint.axis[2]
         p = p + push  # [Lin1995] eq. (66)
-        if i >= chain.r:
-            zeta = zeta + own  # [Lin1995] eq. (67)
-        if not joint.row.sigma:
-            torque = zeta * joint.axis[2] if is_before_s else zeta[2]  # [Lin1995] eq. (68)
-        reactions.append(_Reaction(tensor, slide, push, own, p, zeta, torque))
+        reactions.append({63: slide, 64: push, 91: tensor, 65: own, 66: p, 67: zeta, 68: torque})
     return reactions[::-1]
 
 
-def _slide_force(joint: _Joint, state: _State, is_before_s: bool) -> Any:
+def _slide_force(joint: _Joint, state: _State) -> Any:
     """Force along a prismatic joint of all that it carries, without what the joints beyond add themselves."""
     weight = joint.get("MC") * state.a[2]
-    if is_before_s:  # [Lin1995] eqs. (78), (83)
+    if not state.is_free:  # [Lin1995] eqs. (78), (83)
         return weight + state.drate * joint.get("K1") - (state.rate * state.rate) * joint.get("K2")
     return weight + state.spin[2] @ joint.k  # [Lin1995] eq. (63)
 
 
-def _slide_moment(joint: _Joint, state: _State, is_before_s: bool, dq: Any, ddq: Any) -> Any:
+def _slide_moment(joint: _Joint, state: _State, dq: Any, ddq: Any) -> Any:
     """Moment of a prismatic joint's composite body: [Lin1995] eq. (65), before s its part along axis r, eq. (85)."""
-    a = state.carried
-    if is_before_s:
-        u = joint.axis
-        mass = joint.get("MC")
+    a, u, mass = state.carried, joint.axis, joint.get("MC")
+    if not state.is_free:
         sideways = ((u[1] * mass) * a[0] - (u[0] * mass) * a[1]) * state.length
         return joint.get("K1") * ddq + (2.0 * joint.get("K2")) * (state.rate * dq) + sideways
-    twice, lever = 2.0 * dq, joint.get("MC") * state.length
-    relative = np.array([state.w[1] * twice, -(state.w[0] * twice), ddq])
-    return cross(joint.k, relative) + np.array([-(lever * a[1]), lever * a[0], 0.0])
+    lever = mass * state.length
+    return cross(joint.k, _slide_acceleration(state.w, dq, ddq)) + np.array([-(lever * a[1]), lever * a[0], 0.0])
 
 
-def _revolute_moment(joint: _Joint, state: _State, D: Array, is_before_s: bool) -> Any:
+def _revolute_moment(joint: _Joint, state: _State, D: Array) -> Any:
     """Moment of a revolute joint's composite body: [Lin1995] eq. (65), before s its part along axis r, eq. (85)."""
     a, x, y = state.a, joint.get("KX"), joint.get("KY")
-    if is_before_s:
+    if not state.is_free:
         return D[2, 2] * state.drate + (x * a[1] - y * a[0]) * joint.axis[2]
     tensor = (D[0, 0], D[0, 1], D[0, 2], D[1, 1], D[1, 2], D[2, 2])
     differences = [_difference(joint, D, *pair) for pair in ((2, 1), (0, 2), (1, 0))]
@@ -387,26 +330,24 @@ def _difference(joint: _Joint, D: Array, a: int, b: int) -> Any:
     return D[a, a] - D[b, b] if varies else joint.tensor[a, a] - joint.tensor[b, b]
 
 
-def _pass_on(joint: _Joint, state: _State, p: Array, zeta: Any, axis: Array, beyond_s: int) -> tuple[Array, Any]:
+def _pass_on(joint: _Joint, state: _State, before: _State, p: Array, zeta: Any) -> tuple[Array, Any]:
     """Force and moment of a joint in the frame before; the lever is split at the joint's axis.
 
     Args:
         joint: The joint.
         state: Motion of its link.
+        before: Motion of the link before.
         p: (3,) its force.
         zeta: (3,) its moment; before s the part along axis r.
-        axis: (3,) axis of joint r in the frame before.
-        beyond_s: How many joints it stands behind s.
 
     Returns:
         [Lin1995] eqs. (66), (67) in the form of (74), (75); for joints up to s of (88) to (90), which the scan lost.
     """
-    d, b = state.length, joint.row.d
+    d, b, here, axis = state.length, joint.row.d, state.axis, before.axis
     force = joint.place @ (state.turn @ p)
     moment = np.array([-(p[1] * d), p[0] * d, 0.0])
-    if beyond_s <= 0:
-        here = state.axis
-        along = here @ (zeta + moment) if beyond_s == 0 else zeta + (here[1] * p[0] - here[0] * p[1]) * d
-        return force, along + (axis[2] * b) * force[1] - (axis[1] * b) * force[2]
-    turned = joint.place @ (state.turn @ (zeta + moment))
-    return force, turned + np.array([0.0, -(force[2] * b), force[1] * b])
+    if before.is_free:
+        turned = joint.place @ (state.turn @ (zeta + moment))
+        return force, turned + np.array([0.0, -(force[2] * b), force[1] * b])
+    along = here @ (zeta + moment) if state.is_free else zeta + (here[1] * p[0] - here[0] * p[1]) * d
+    return force, along + (axis[2] * b) * force[1] - (axis[1] * b) * force[2]

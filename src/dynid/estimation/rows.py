@@ -157,4 +157,4 @@ def _low_pass(table: Floats, rate_hz: float, band_hz: float) -> Floats:
     """(N, k) low-passed columns of a gap-free stretch."""
     if band_hz >= WIDEST_BAND * rate_hz or len(table) < 4:
         return table
-    return Butterworth().apply(table, rate_hz, band_hz)
+    return Butterworth(rate_hz, band_hz).apply(table)

@@ -98,7 +98,7 @@ class Comparison:
         if self.band_hz is None or self.band_hz >= WIDEST_BAND * run.rate_hz:
             return tuple(np.where(run.valid, torque, 0.0) for torque in torques), run.valid
         smooth, counts = np.zeros((len(torques), *run.effort.shape)), np.zeros_like(run.valid)
-        trim = Butterworth().settling_s(self.band_hz, SETTLED) if self.trim_s is None else self.trim_s
+        trim = Butterworth(1.0, self.band_hz, SETTLED).settling_s if self.trim_s is None else self.trim_s
         margin = int(np.ceil(trim * run.rate_hz - 1e-9))
         for rows, joint in _measured_stretches(run, margin):
             known = np.isfinite(run.effort[rows, joint])

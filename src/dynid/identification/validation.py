@@ -409,7 +409,7 @@ def _noise_percent(runs: Sequence[Experiment], rms: Floats, band_hz: float | Non
     def gain(frequency: Floats) -> Floats:
         if band_hz is None:
             return np.ones_like(frequency)
-        return np.asarray(Butterworth().gains(frequency, longest.rate_hz, np.array([band_hz]))[0])
+        return Butterworth(longest.rate_hz, band_hz).gain(frequency)
 
     noise = noise_through(longest, band_hz, gain)
     known = np.isfinite(rms) & (rms > 0.0)

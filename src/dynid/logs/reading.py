@@ -34,7 +34,6 @@ def read_recording(
     robot: Robot | None = None,
     *,
     channel_map: ChannelMapSource | None = None,
-    strict: bool = False,
     progress: Progress | None = None,
 ) -> Recording:
     """Read the log of one run.
@@ -45,7 +44,6 @@ def read_recording(
         robot: Joints are matched by its names and counted against it.
         channel_map: What the columns mean, or the name of a built-in map; not needed for bags of ROS messages, which
             say so themselves.
-        strict: Refuse a damaged file instead of keeping what can be verified.
         progress: Called with the finished share (0 to 1) and a short description of the current step.
 
     Returns:
@@ -63,7 +61,7 @@ def read_recording(
     tell = progress or (lambda share, note: None)
     tell(0.0, "reading")
     chosen, files = _find(path, robot, channel_map)
-    recording = next(_pieces(files, chosen, robot, strict, 0))
+    recording = next(_pieces(files, chosen, robot, 0))
     tell(0.9, "making a digest")
     recording = replace(recording, sha256=_digest([part for log in files.values() for part in parts_of(log)]))
     tell(1.0, "read")
@@ -75,7 +73,6 @@ def read_stream(
     robot: Robot | None = None,
     *,
     channel_map: ChannelMapSource | None = None,
-    strict: bool = False,
     rows: int = ROWS,
     progress: Progress | None = None,
 ) -> Iterator[Recording]:
@@ -88,7 +85,6 @@ def read_stream(
         path: As in `read_recording`.
         robot: As in `read_recording`.
         channel_map: As in `read_recording`.
-        strict: As in `read_recording`.
         rows: Rows of a piece.
         progress: Called with the share of the file that was returned (0 to 1), and the number of rows.
 
@@ -98,7 +94,7 @@ def read_stream(
     """
     chosen, files = _find(path, robot, channel_map)
     total, done = sum(file.stat().st_size for log in files.values() for file in parts_of(log)), 0
-    for recording in _pieces(files, chosen, robot, strict, rows):
+    for recording in _pieces(files, chosen, robot, rows):
         yield recording
         if progress is not None:
             done += recording.time.size
@@ -121,10 +117,10 @@ def _find(
 
 
 def _pieces(
-    files: Mapping[str, Path], chosen: ChannelMap | None, robot: Robot | None, strict: bool, rows: int
+    files: Mapping[str, Path], chosen: ChannelMap | None, robot: Robot | None, rows: int
 ) -> Iterator[Recording]:
     """The recordings of a run's pieces, one after the other; one piece for 0 rows. Errors name the files."""
-    options = Options(strict=strict, **(structs.asdict(chosen.reader) if chosen else {}))
+    options = Options(**(structs.asdict(chosen.reader) if chosen else {}))
     source = ", ".join(str(file) for file in files.values())
     first_row = 0
     for pieces in zip_longest(*(read_pieces(file, options, rows=rows) for file in files.values())):

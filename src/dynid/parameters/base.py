@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
@@ -20,7 +19,7 @@ from dynid.parameters.dh_frames import chain_in_dh_frames, has_closed_form
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
 from dynid.parameters.minimal_combinations import Members, minimal_combinations
-from dynid.parameters.numeric import EXPLAINED, States, explains_torques, keep_order, numeric_row_space
+from dynid.parameters.numeric import EXPLAINED, explains_torques, keep_order, numeric_row_space
 from dynid.parameters.regrouping import read_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import AttainableSpan, attainable_spans, knows_terms, structural_row_space
@@ -117,32 +116,12 @@ class _Found:
     minimal: Members | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Motion:
-    """The motions that the robot may make."""
-
-    unmoved: Mapping[int, float]
-    static: bool
-    states: States | None
-
-    @property
-    def is_restricted(self) -> bool:
-        return bool(self.unmoved) or self.static or self.states is not None
-
-    def words(self, robot: Robot) -> str:
-        parts = ["the given motion"] * (self.states is not None) + ["at rest"] * self.static
-        if self.unmoved:
-            parts.append(f"joints that do not move: {', '.join(robot.joint_names[j] for j in self.unmoved)}")
-        return ", ".join(parts) or EVERY_MOTION
-
-
 def base_parameters(
     robot: Robot,
     method: Method | Literal["auto"] | None = None,
     *,
     unmoved: str | Sequence[str] | Mapping[str, float] = (),
     static: bool = False,
-    states: Sequence[ArrayLike] | States | None = None,
     order: Sequence[str] | None = None,
 ) -> BaseParameters:
     """Find the combinations of parameters that act on the torques.
@@ -156,7 +135,6 @@ def base_parameters(
         unmoved: Joints that do not move in the logs (at zero, or at the given positions) and whose torque is not
             measured. Their links stay bodies of their own; `read_urdf(..., hold=...)` makes them parts of others.
         static: Whether the robot only stands still.
-        states: ``(q, dq, ddq)``, each (N, n): the only motion that the robot makes; found numerically.
         order: Names of the parameters to keep rather than others, the most wanted first ([Izaguirre1992] section 6.1);
             the rest follows in the order of [GautierKhalil1990], with Lin's method too.
 
@@ -168,12 +146,13 @@ def base_parameters(
         21
     """
     require_robot(robot)
-    given = None if states is None else States.of(states, robot.dof)
-    motion = _Motion(unmoved=_unmoved_positions(robot, unmoved), static=static, states=given)
-    layout = parameter_layout(robot)
+    held, layout = _unmoved_positions(robot, unmoved), parameter_layout(robot)
+    parts = ["at rest"] * static
+    parts += [f"joints that do not move: {', '.join(robot.joint_names[j] for j in held)}"] * bool(held)
+    motion = ", ".join(parts) or EVERY_MOTION
     chosen = _default_method(robot, motion) if method in (None, "auto") else method
     assert chosen != "auto"
-    found = _find(robot, layout, chosen, motion)
+    found = _find(robot, layout, chosen, motion, held, static)
     columns, combinations, symbols = found.columns, found.combinations, found.symbols
     grouping, mixing, units = _coefficients(layout, combinations, symbols), None, tuple[str, ...]()
     if found.minimal is not None and not order:  # Lin's own members; standard parameters can take their places
@@ -193,10 +172,10 @@ def base_parameters(
         grouping=grouping,
         combinations=combinations,
         symbols=symbols,
-        reasons=_explain(robot, layout, hidden, motion),
+        reasons=explain_hidden(robot, layout, hidden, unmoved=held, static=static),
         method=chosen + found.remark,
         references=REFERENCES[chosen],
-        motion=motion.words(robot),
+        motion=motion,
         rank_gap=found.gap,
         mixing=mixing,
         member_units=units,
@@ -224,9 +203,10 @@ def choose_base(robot: Robot, base: BaseParameters | None = None, *, every_motio
             f"the base parameters belong to another robot ('{base.robot}') than '{robot.name}', or to other terms",
             remedy="Use base_parameters(robot) of the robot with its terms.",
         )
-    if every_motion and base.motion != EVERY_MOTION and base.rank < (whole := base_parameters(robot)).rank:
+    if every_motion and base.motion != EVERY_MOTION:
         raise ArgumentError(
-            f"the base parameters are those of another motion ({base.motion}): {base.rank} of {whole.rank}",
+            f"the base parameters are those of another motion ({base.motion}): {base.rank} of "
+            f"{base_parameters(robot).rank}",
             remedy="Use base_parameters(robot); what the motion does not show stays open in the estimate.",
         )
     return base
@@ -239,25 +219,24 @@ def _acts(robot: Robot, base: BaseParameters) -> bool:
     return bool(missed <= EXPLAINED * np.abs(base.grouping).max(initial=0.0))
 
 
-def _default_method(robot: Robot, motion: _Motion) -> Method:
-    if motion.states is not None:
-        return "numeric"
-    if has_closed_form(robot) and not motion.is_restricted:
+def _default_method(robot: Robot, motion: str) -> Method:
+    if has_closed_form(robot) and motion == EVERY_MOTION:
         return "closed-form"
     return "structural" if knows_terms(robot) else "numeric"
 
 
-def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion) -> _Found:
+def _find(
+    robot: Robot, layout: ParameterLayout, method: Method, motion: str, unmoved: Mapping[int, float], static: bool
+) -> _Found:
     if method == "numeric":
-        space = numeric_row_space(robot, unmoved=motion.unmoved, static=motion.static, states=motion.states)
+        space = numeric_row_space(robot, unmoved=unmoved, static=static)
         return _Found(space=space, gap=space.gap)
-    if motion.states is not None or (motion.is_restricted and method != "structural"):
-        raise ArgumentError(
-            f"the {method} method does not know motion restricted to {motion.words(robot)}",
-            remedy="Use method='numeric'." if motion.states is not None else "Use method='structural'.",
-        )
     if method == "structural":
-        return _Found(space=structural_row_space(robot, unmoved=motion.unmoved, static=motion.static))
+        return _Found(space=structural_row_space(robot, unmoved=unmoved, static=static))
+    if motion != EVERY_MOTION:
+        raise ArgumentError(
+            f"the {method} method does not know motion restricted to {motion}", remedy="Use method='structural'."
+        )
     if method not in ("closed-form", "minimal-combinations"):
         known = "closed-form, minimal-combinations, numeric or structural"
         raise ArgumentError(f"there is no method {method!r}", remedy=f"Use {known}.")
@@ -305,11 +284,3 @@ def _unmoved_positions(robot: Robot, unmoved: str | Sequence[str] | Mapping[str,
             remedy=f"Its moving joints are: {', '.join(robot.joint_names)}.",
         )
     return {robot.joint_names.index(name): float(position) for name, position in positions.items()}
-
-
-def _explain(robot: Robot, layout: ParameterLayout, hidden: set[str], motion: _Motion) -> dict[str, str]:
-    found = explain_hidden(robot, layout, hidden, unmoved=motion.unmoved, static=motion.static)
-    if motion.states is None:
-        return found
-    always = base_parameters(robot, unmoved=[robot.joint_names[j] for j in motion.unmoved]).unidentifiable
-    return {name: found[name] if name in always else "the given motion does not show it" for name in found}

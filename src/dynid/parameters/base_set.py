@@ -143,11 +143,6 @@ class BaseParameters:
             raise ArgumentError(f"the standard parameters have the shape {values.shape}", remedy=remedy)
         return np.asarray(values @ self.grouping.T)
 
-    def in_kept_columns(self, beta: ArrayLike) -> Floats:
-        """Values (..., b) that stand in the kept columns of the regressor, from those of the members (..., b)."""
-        values = np.asarray(beta, dtype=float)
-        return values if self.mixing is None else np.asarray(values @ self.mixing.T)
-
     def __str__(self) -> str:
         return self.to_text()
 
@@ -179,22 +174,6 @@ class BaseParameters:
             lines.append(f"  {text}" + (f"   [{owners}]" if " = " in text else ""))
         lines += ["", *self._summary(), *self._hidden_lines("  ")]
         return "\n".join(lines)
-
-    def to_markdown(self) -> str:
-        """The result as Markdown."""
-        lines = [f"**{self.headline}**", "", self.table.to_markdown(), ""]
-        return "\n".join([*lines, *(f"{line}  " for line in self._summary()), *self._hidden_lines("- ")])
-
-    def to_latex(self) -> str:
-        """The regrouping relations as a LaTeX ``align*``; parameters that stand alone are listed in a comment."""
-        lines = []
-        for combination in self.combinations:
-            if combination.is_regrouped:
-                letters = combination.name.rstrip("0123456789")
-                left = f"{letters.rstrip('_')}_{{{combination.name[len(letters) :]}}}"
-                lines.append(f"  {left} &= {combination.right_side(latex=True)}")
-        alone = " ".join(c.name for c in self.combinations if not c.is_regrouped)
-        return "\n".join([f"% alone: {alone}", "\\begin{align*}", " \\\\\n".join(lines), "\\end{align*}"])
 
     def to_json(self) -> str:
         """The whole result as JSON, for other programs."""

@@ -116,12 +116,10 @@ class Polynomial:
         """Whether every term is negative, so that the sign can be put in front."""
         return bool(self.terms) and all(value < 0.0 for _, value in self.terms)
 
-    def text(self, latex: bool = False) -> str:
-        """As a sum in text (``D3^2 + R3^2``) or LaTeX."""
+    def __str__(self) -> str:
+        """As a sum: ``D3^2 + R3^2``."""
         positive_first = sorted(self.terms, key=lambda term: term[1] < 0.0)
-        return _signed_sum([(value, _monomial_text(m, abs(value), latex)) for m, value in positive_first]) or "0"
-
-    __str__ = text
+        return _signed_sum([(value, _monomial_text(m, abs(value))) for m, value in positive_first]) or "0"
 
 
 _UNIT: tuple[tuple[Monomial, float], ...] = (((), 1.0),)
@@ -156,26 +154,11 @@ def _replace_squared_sines(monomial: Monomial, value: float) -> list[tuple[Monom
     return [(monomial, value)]
 
 
-def _monomial_text(monomial: Monomial, size: float, latex: bool) -> str:
-    factors = [_symbol_text(name, power, latex) for name, power in monomial]
-    if size != 1.0 or not factors:
-        factors.insert(0, _number(size, latex))
-    return ("\\," if latex else "*").join(factors)
-
-
-def _symbol_text(name: str, power: int, latex: bool) -> str:
-    letters = name.rstrip("0123456789")
-    base = f"{letters}_{{{name[len(letters) :]}}}" if latex else name
-    return base if power == 1 else f"{base}^{{{power}}}" if latex else f"{base}^{power}"
-
-
-def _number(size: float, latex: bool) -> str:
+def _monomial_text(monomial: Monomial, size: float) -> str:
+    factors = [name if power == 1 else f"{name}^{power}" for name, power in monomial]
     fraction = Fraction(size).limit_denominator(_DENOMINATOR)
-    if abs(float(fraction) - size) > EXACT * size:
-        return f"{size:.6g}"
-    if fraction.denominator == 1:
-        return str(fraction.numerator)
-    return f"\\tfrac{{{fraction.numerator}}}{{{fraction.denominator}}}" if latex else str(fraction)
+    number = str(fraction) if abs(float(fraction) - size) <= EXACT * size else f"{size:.6g}"
+    return "*".join([number] * (size != 1.0 or not factors) + factors)
 
 
 def _signed_sum(parts: Iterable[tuple[float, str]]) -> str:
@@ -205,20 +188,20 @@ class Combination:
         """Whether more than one standard parameter takes part."""
         return len(self.terms) > 1
 
-    def right_side(self, latex: bool = False) -> str:
+    def right_side(self) -> str:
         """``ZZ1 + YY2 + 2*R3*MZ3 + (D3^2 + R3^2)*(M3 + M4)``: terms with the same coefficient are put together."""
         groups: dict[Polynomial, list[tuple[float, str]]] = {}
         for term in self.terms:
             coefficient, sign = (-term.coefficient, -1.0) if term.coefficient.is_negative else (term.coefficient, 1.0)
             if -coefficient in groups:
                 coefficient, sign = -coefficient, -sign
-            groups.setdefault(coefficient, []).append((sign, _parameter_text(term.parameter, latex)))
+            groups.setdefault(coefficient, []).append((sign, term.parameter))
         parts: list[tuple[float, str]] = []
         for coefficient, members in groups.items():
             if coefficient == Polynomial.constant(1.0):
                 parts.extend(members)
             else:
-                parts.append(_product_text(coefficient, members, latex))
+                parts.append(_product_text(coefficient, members))
         return _signed_sum(parts)
 
     def text(self) -> str:
@@ -229,18 +212,13 @@ class Combination:
     __str__ = text
 
 
-def _parameter_text(name: str, latex: bool) -> str:
-    return _symbol_text(name, 1, latex)
-
-
-def _product_text(coefficient: Polynomial, members: list[tuple[float, str]], latex: bool) -> tuple[float, str]:
+def _product_text(coefficient: Polynomial, members: list[tuple[float, str]]) -> tuple[float, str]:
     lead = members[0][0]
     inner = _signed_sum([(sign * lead, text) for sign, text in members])
-    factor = coefficient.text(latex)
+    factor = str(coefficient)
     if len(coefficient.terms) > 1:
         factor = f"({factor})"
-    times = "\\," if latex else "*"
-    return lead, f"{factor}{times}({inner})" if len(members) > 1 else f"{factor}{times}{inner}"
+    return lead, f"{factor}*({inner})" if len(members) > 1 else f"{factor}*{inner}"
 
 
 class DHSymbols(NamedTuple):

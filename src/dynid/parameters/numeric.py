@@ -6,15 +6,13 @@ with QR.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.dynamics.regressor import torque_regressor
-from dynid.errors import ArgumentError
 from dynid.kernels import record_quantity
 from dynid.parameters.row_space import RowSpace, row_space
 from dynid.robot.model import Robot
@@ -33,8 +31,7 @@ EXPLAINED = 1e-6
 """Part of a regressor that may lie outside a row space which holds it: axes rounded to six digits (convention)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class States:
+class States(NamedTuple):
     """Positions, velocities and accelerations of all joints at N instants."""
 
     q: Floats
@@ -43,18 +40,6 @@ class States:
     """(N, n) [rad/s or m/s]"""
     ddq: Floats
     """(N, n) [rad/s^2 or m/s^2]"""
-
-    @classmethod
-    def of(cls, states: States | Sequence[ArrayLike], dof: int) -> States:
-        """Check arrays ``(q, dq, ddq)``, each (N, n)."""
-        if isinstance(states, States):
-            return states
-        arrays = [np.atleast_2d(np.asarray(array, dtype=float)) for array in states]
-        if len(arrays) != 3 or any(a.shape != arrays[0].shape or a.shape[1] != dof for a in arrays):
-            raise ArgumentError(
-                f"states have shapes {[a.shape for a in arrays]}", remedy=f"Give (q, dq, ddq), each (N, {dof})."
-            )
-        return cls(*arrays)
 
 
 def random_states(
@@ -102,7 +87,7 @@ def sample_regressor(robot: Robot, states: States) -> Floats:
     """Evaluate the torque regressor at every state (N, n, p)."""
     # interpreted, not compiled: it runs once, on few states
     program = compile_tape(record_quantity(robot, "regressor"), backend="numpy")
-    return np.asarray(program(states.q, states.dq, states.ddq))
+    return np.asarray(program(*states))
 
 
 def numeric_row_space(
@@ -110,7 +95,6 @@ def numeric_row_space(
     *,
     unmoved: Mapping[int, float] | None = None,
     static: bool = False,
-    states: States | None = None,
 ) -> RowSpace:
     """The combinations of parameters on which the torques of the free joints depend, from regressors at states.
 
@@ -118,11 +102,9 @@ def numeric_row_space(
         robot: The robot.
         unmoved: Joint number (from 0) -> position at which it is held; its torque is not measured.
         static: Whether the robot only stands still.
-        states: The motion that was made, in place of random states.
     """
-    if states is None:
-        count = robot.parameter_vector.size // 2 + SPARE_STATES
-        states = random_states(robot, count, unmoved=unmoved, static=static)
+    count = robot.parameter_vector.size // 2 + SPARE_STATES
+    states = random_states(robot, count, unmoved=unmoved, static=static)
     free = [j for j in range(robot.dof) if j not in (unmoved or {})]
     Y = sample_regressor(robot, states)[:, free, :]  # [Izaguirre1992] eqs. (25), (26)
     return row_space(Y.reshape(-1, Y.shape[2]))

@@ -28,7 +28,7 @@ from dynid.payload.load_solver import count_blocks, label_blocks
 from dynid.payload.sensing import Sensing
 from dynid.processing.cutoff import HIGHEST_CUTOFF
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.processing.filters import Smoothing
+from dynid.processing.filters import Butterworth
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 
 WrenchForm = Literal["differential", "integral", "static"]
@@ -220,7 +220,7 @@ def _number_stretches(rows: Ints, segment: Ints) -> Ints:
     return np.append(0, np.cumsum(changed))[: len(rows)]
 
 
-def _low_pass(run: Experiment) -> Smoothing | None:
+def _low_pass(run: Experiment) -> Butterworth | None:
     """The low-pass of both sides: the one that the wrench went through, or else a wider one than the positions'.
 
     Three times their cutoff leaves their motion as it is; with the cutoff itself, noise is remembered so long that a

@@ -18,7 +18,7 @@ from scipy import signal
 
 from dynid.arrays import Floats
 from dynid.processing.experiment import Experiment
-from dynid.processing.filters import Butterworth, CentralDifferences
+from dynid.processing.filters import CentralDifferences
 
 SHORTEST, LONGEST = 64, 2**18
 """Smallest number of samples for a spectrum that separates motion from noise, and largest number that is used
@@ -73,7 +73,7 @@ class _Spectrum:
 
 
 def choose_common_cutoff(
-    logs: Sequence[tuple[Sequence[Floats], float]], *, differentiation: CentralDifferences, low_pass: Butterworth
+    logs: Sequence[tuple[Sequence[Floats], float]], *, differentiation: CentralDifferences
 ) -> tuple[float, str, float]:
     """Choose one cutoff for several logs: the mean of the errors that it leaves in them is smallest.
 
@@ -81,7 +81,6 @@ def choose_common_cutoff(
         logs: Gap-free pieces (N_i, n) of each log and its sampling rate [Hz]: positions, or velocities for a strategy
             that differentiates those.
         differentiation: The strategy.
-        low_pass: The filter of the strategy.
 
     Returns:
         The cutoff [Hz], the reason in words, and the predicted rms acceleration error over rms acceleration.
@@ -95,7 +94,7 @@ def choose_common_cutoff(
     fewest = min(FEWEST_PERIODS * rate / len(x) for x, rate in zip(longest, rates, strict=True))
     candidates = np.geomspace(min(fewest, DEFAULT * slowest), HIGHEST_CUTOFF * slowest, CANDIDATES)
     tables = [
-        _errors(spectrum, rate, candidates, differentiation, low_pass)
+        _errors(spectrum, rate, candidates, differentiation)
         for spectrum, rate in zip(spectra, rates, strict=True)
         if _moves(spectrum).any()
     ]
@@ -116,15 +115,13 @@ def choose_common_cutoff(
     return hz, reason, error
 
 
-def _errors(
-    spectrum: _Spectrum, rate_hz: float, cutoffs_hz: Floats, differentiation: CentralDifferences, low_pass: Butterworth
-) -> Floats:
+def _errors(spectrum: _Spectrum, rate_hz: float, cutoffs_hz: Floats, differentiation: CentralDifferences) -> Floats:
     """(c, 2) squared relative acceleration error of the joints that move: lost signal and passed noise."""
     moves = _moves(spectrum)
     weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * differentiation.times)
     scale = weight / (weight * spectrum.signal).sum(axis=0)[moves]
     lost, passed = scale * spectrum.signal[:, moves], scale * spectrum.noise[:, moves]
-    gains = differentiation.gains(spectrum.frequency_hz, rate_hz, cutoffs_hz, low_pass)
+    gains = differentiation.gains(spectrum.frequency_hz, rate_hz, cutoffs_hz)
     errors = [(1.0 - gains) ** 2 @ lost.sum(axis=1), gains**2 @ passed.sum(axis=1)]
     return np.array(errors).T / np.count_nonzero(moves)
 

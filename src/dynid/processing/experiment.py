@@ -14,7 +14,7 @@ from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.logs.joint_order import column_order
 from dynid.logs.recording import all_finite, freeze
-from dynid.processing.filters import Derivation, Smoothing
+from dynid.processing.filters import Butterworth, Derivation
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
 
@@ -70,7 +70,7 @@ class Experiment:
     """Reason, the text of a `Dropped` -> number of joint samples left out."""
     source: str = "arrays"
     sha256: str = ""
-    smoothing: Smoothing | None = None
+    smoothing: Butterworth | None = None
     """The low-pass that the torques went through, for columns that must go through the same."""
     gain_std: Floats | None = None
     """(n,) relative standard deviation of the gains that the torques were computed with; see `Recording`."""

@@ -64,6 +64,10 @@ def _cubics(window: int, count: int) -> tuple[Floats, Floats, Floats]:
     return inside, pinv(inside, float(np.finfo(float).eps) * max(window, 4)), outside
 
 
+ORDER = 4
+"""Order of each of the two passes of the low-pass (convention)."""
+
+
 def filter_there_and_back(x: Floats, share: float) -> Floats:
     """The usual low-pass over x (N, k): Butterworth forwards and backwards, the ends reflected by some rows.
 
@@ -71,73 +75,55 @@ def filter_there_and_back(x: Floats, share: float) -> Floats:
         x: The signal.
         share: Cutoff of each pass as a share of the sampling rate.
     """
-    order = Butterworth().order
-    sections = signal.butter(order, 2.0 * share, output="sos")
-    return np.asarray(signal.sosfiltfilt(sections, x, axis=0, padlen=min(3 * (order + 1), len(x) - 1)))
+    sections = signal.butter(ORDER, 2.0 * share, output="sos")
+    return np.asarray(signal.sosfiltfilt(sections, x, axis=0, padlen=min(3 * (ORDER + 1), len(x) - 1)))
+
+
+def low_pass_gains(frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
+    """(c, f) gain of `Butterworth` at some cutoffs (c,) and frequencies (f,) [Hz]; real, because the phase is zero."""
+    # bilinear transform: the analogue prototype at the warped frequency; both passes give the squared magnitude
+    warped = np.tan(np.pi * np.minimum(frequency_hz, 0.4999 * rate_hz) / rate_hz)
+    ratio = warped / np.tan(np.pi * cutoffs_hz / rate_hz)[:, None]
+    return np.asarray(1.0 / (1.0 + ratio ** (2 * ORDER)))
 
 
 @dataclass(frozen=True, slots=True)
 class Butterworth:
-    """A Butterworth filter run forwards and backwards: half the amplitude at the cutoff, no phase."""
-
-    order: int = 4
-    """Order of each of the two passes."""
-
-    def __post_init__(self) -> None:
-        """Refuse orders outside 1 to 12."""
-        if not 1 <= self.order <= 12:
-            raise ArgumentError(f"a Butterworth filter of order {self.order}", remedy="Choose an order from 1 to 12.")
-
-    def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
-        """The filtered signal (N, k)."""
-        check_band("cutoff_hz", cutoff_hz, rate_hz)
-        window = min(x.shape[0], int(np.ceil(rate_hz / cutoff_hz)) + 4)
-        before, after = continuation(x, window - 1, window)
-        # beyond the cubics SciPy reflects them about their ends, so that the recursion can settle
-        whole = np.concatenate([before, x, after])
-        sections = signal.butter(self.order, cutoff_hz, fs=rate_hz, output="sos")
-        smooth = signal.sosfiltfilt(sections, whole, axis=0, padlen=window - 1)
-        return np.ascontiguousarray(smooth[len(before) : len(before) + len(x)])
-
-    def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
-        """(c, f) gain of each of some cutoffs (c,) at frequencies (f,) [Hz]; real, because the phase is zero."""
-        # bilinear transform: the analogue prototype at the warped frequency; both passes give the squared magnitude
-        warped = np.tan(np.pi * np.minimum(frequency_hz, 0.4999 * rate_hz) / rate_hz)
-        ratio = warped / np.tan(np.pi * cutoffs_hz / rate_hz)[:, None]
-        return np.asarray(1.0 / (1.0 + ratio ** (2 * self.order)))
-
-    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
-        """Time at each end within which what lies outside changes the result by more than `accuracy` [s]."""
-        decay = 2.0 * np.pi * np.sin(0.5 * np.pi / self.order)  # of the slowest pole, per period of the cutoff
-        return float(np.clip(np.log(0.1 / accuracy) / decay, 1.5, 5.0)) / cutoff_hz
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Smoothing:
-    """Filter and strength of a smoothing."""
+    """A Butterworth low-pass of order 4 run forwards and backwards: half the amplitude at the cutoff, no phase."""
 
     rate_hz: float
     """Sampling rate [Hz]."""
     cutoff_hz: float | None
-    """Frequency at which the gain is one half [Hz]; None for no smoothing."""
-    low_pass: Butterworth
+    """Frequency at which the gain is one half [Hz]; None for no filter."""
     accuracy: float = 1e-3
     """Relative accuracy that transients at the ends may spoil."""
 
     def apply(self, x: Floats) -> Floats:
-        """The smoothed signal (N, k)."""
-        return x if self.cutoff_hz is None else self.low_pass.apply(x, self.rate_hz, self.cutoff_hz)
+        """The filtered signal (N, k)."""
+        if self.cutoff_hz is None:
+            return x
+        check_band("cutoff_hz", self.cutoff_hz, self.rate_hz)
+        window = min(x.shape[0], int(np.ceil(self.rate_hz / self.cutoff_hz)) + 4)
+        before, after = continuation(x, window - 1, window)
+        # beyond the cubics SciPy reflects them about their ends, so that the recursion can settle
+        whole = np.concatenate([before, x, after])
+        sections = signal.butter(ORDER, self.cutoff_hz, fs=self.rate_hz, output="sos")
+        smooth = signal.sosfiltfilt(sections, whole, axis=0, padlen=window - 1)
+        return np.ascontiguousarray(smooth[len(before) : len(before) + len(x)])
 
     def gain(self, frequency_hz: Floats) -> Floats:
-        """Gain of the low-pass at each frequency [Hz]."""
+        """Gain at each frequency [Hz]."""
         if self.cutoff_hz is None:
             return np.ones_like(frequency_hz)
-        return np.asarray(self.low_pass.gains(frequency_hz, self.rate_hz, np.array([self.cutoff_hz]))[0])
+        return np.asarray(low_pass_gains(frequency_hz, self.rate_hz, np.array([self.cutoff_hz]))[0])
 
     @property
     def settling_s(self) -> float:
-        """Time at each end within which the result depends on what lies outside [s]."""
-        return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz, self.accuracy)
+        """Time at each end within which what lies outside changes the result by more than `accuracy` [s]."""
+        if self.cutoff_hz is None:
+            return 0.0
+        decay = 2.0 * np.pi * np.sin(0.5 * np.pi / ORDER)  # of the slowest pole, per period of the cutoff
+        return float(np.clip(np.log(0.1 / self.accuracy) / decay, 1.5, 5.0)) / self.cutoff_hz
 
 
 def stencil(accuracy: int) -> list[float]:
@@ -175,24 +161,24 @@ class CentralDifferences:
         if self.accuracy not in (2, 4, 6, 8):
             raise ArgumentError(f"central differences of accuracy {self.accuracy}", remedy="Choose 2, 4, 6 or 8.")
 
-    def motion(self, q: Floats, dq: Floats | None, smoothing: Smoothing) -> Motion:
+    def motion(self, q: Floats, dq: Floats | None, smoothing: Butterworth) -> Motion:
         """Differentiate one gap-free stretch.
 
         Args:
             q: (N, n) positions [rad or m], uniformly sampled.
             dq: (N, n) measured velocities, where there are any.
-            smoothing: Rate, cutoff and low-pass.
+            smoothing: The low-pass.
         """
         smooth = smoothing.apply(q)
         velocity = difference(smooth, smoothing.rate_hz, self.accuracy)
         return Motion(smooth, velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
 
-    def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats, low_pass: Butterworth) -> Floats:
+    def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
         """(c, f) acceleration obtained / true one, of each of some cutoffs (c,) at frequencies (f,) [Hz]."""
         w = 2.0 * np.pi * np.asarray(frequency_hz) / rate_hz
         response = sum(2.0 * weight * np.sin(k * w) for k, weight in enumerate(stencil(self.accuracy), start=1))
         once = np.where(w > 1e-9, response / np.maximum(w, 1e-9), 1.0)
-        return np.asarray(low_pass.gains(frequency_hz, rate_hz, cutoffs_hz) * once**self.times)
+        return np.asarray(low_pass_gains(frequency_hz, rate_hz, cutoffs_hz) * once**self.times)
 
     def margin(self) -> int:
         """Samples at each end that no full stencil reaches."""
@@ -206,7 +192,7 @@ class MeasuredVelocity(CentralDifferences):
     source: ClassVar[str] = "dq"
     times: ClassVar[int] = 1
 
-    def motion(self, q: Floats, dq: Floats | None, smoothing: Smoothing) -> Motion:
+    def motion(self, q: Floats, dq: Floats | None, smoothing: Butterworth) -> Motion:
         if dq is None:
             raise DataError("the recording has no measured velocities", remedy="Differentiate positions instead.")
         velocity = smoothing.apply(dq)
@@ -217,7 +203,7 @@ class MeasuredVelocity(CentralDifferences):
 class Derivation:
     """How a motion was computed from measured signals, so that a simulated motion can be treated alike."""
 
-    smoothing: Smoothing
+    smoothing: Butterworth
     """The smoothing at the rate of the log, before samples were thinned out."""
     differentiation: CentralDifferences
 

@@ -30,7 +30,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, seal
 from dynid.processing.cutoff import HIGHEST_CUTOFF, choose_common_cutoff
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.filters import Butterworth, CentralDifferences, Derivation, Motion, Smoothing, check_band
+from dynid.processing.filters import ORDER, Butterworth, CentralDifferences, Derivation, Motion, check_band
 from dynid.processing.outliers import long_runs, rest_thresholds
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
 
@@ -60,8 +60,6 @@ class Processing:
     it. None for no such limit."""
     rate_hz: float | None = None
     """Rate of the experiment [Hz]: that of the recording is divided by the nearest whole number; None keeps it."""
-    low_pass: Butterworth = field(default_factory=Butterworth)
-    """Order 4, forwards and backwards, by default."""
     differentiation: CentralDifferences = field(default_factory=CentralDifferences)
     """`CentralDifferences` or `MeasuredVelocity`."""
     trim_s: float | Literal["auto"] = "auto"
@@ -77,7 +75,7 @@ class Processing:
     """Delay of the torques [s]; they are moved back by it. "auto" is to be replaced by an estimate before:
     `dynid.diagnosis.refinement.resolve_delay` makes it with the robot's equations."""
     accuracy: float = 1e-3
-    """Relative accuracy of the accelerations that transients must not spoil; decides how much "auto" trims."""
+    """Relative accuracy of the accelerations that transients must not spoil; an automatic cutoff sets it."""
     cleaning: Cleaning = field(default_factory=Cleaning)
     """Which faults are removed from the signals, and when a log is refused."""
 
@@ -100,12 +98,6 @@ class Processing:
                 remedy="Give a number [s], or identify with delay_s = 'auto'; dynid.diagnosis.find_delay estimates it.",
             )
         return self.effort_delay_s
-
-    def smoothing(self, rate_hz: float) -> Smoothing:
-        """The smoothing at a sampling rate [Hz], once the cutoff is a number."""
-        if isinstance(self.cutoff_hz, str):
-            raise ArgumentError(f"cutoff_hz is {self.cutoff_hz!r}", remedy="Give a number [Hz], 'auto' or None.")
-        return Smoothing(rate_hz=rate_hz, cutoff_hz=self.cutoff_hz, low_pass=self.low_pass, accuracy=self.accuracy)
 
 
 def process(
@@ -200,7 +192,7 @@ class Chain:
         notes: tuple[str, ...],
     ) -> Self:
         """Smooth and differentiate the positions of a log on one clock; the options hold a number for the cutoff."""
-        smoothing = options.smoothing(uniform.rate_hz)
+        smoothing = _low_pass(options, uniform.rate_hz)
         trim = _trim_samples(options, smoothing)
         shortest = 2 * (trim + options.differentiation.margin() + 1)
         long = [stretch for stretch in uniform.stretches if stretch.time.size >= shortest]
@@ -233,8 +225,7 @@ class Chain:
             cutoff_hz: The cutoff [Hz].
             reason: Why, for `Experiment.processing_steps`: it replaces the reason of the first cutoff.
         """
-        options = replace(self.options, cutoff_hz=cutoff_hz)
-        notes = (*self.notes[:-1], reason)
+        options, notes = replace(self.options, cutoff_hz=cutoff_hz), (*self.notes[:-1], reason)
         return self._differentiated(self.recording, self.requested, options, self.uniform, notes)
 
     def rest_thresholds(self) -> Floats | None:
@@ -255,7 +246,7 @@ class Chain:
         options, step = self.options, _thinning(self.options, rate)
         wanted = options.filter_effort if filter_effort is None else filter_effort
         options = replace(options, filter_effort=wanted or step > 1)
-        smoothing = options.smoothing(rate)
+        smoothing = _low_pass(options, rate)
         limits = self.rest_thresholds() if thresholds is None else thresholds
         dropped: Counter[Dropped] = Counter(self.dropped)
         parts = [self._part(*piece, options, smoothing, limits, step, dropped) for piece in self.pieces]
@@ -279,7 +270,7 @@ class Chain:
         stretch: Stretch,
         motion: Motion,
         options: Processing,
-        smoothing: Smoothing,
+        smoothing: Butterworth,
         thresholds: Floats | None,
         step: int,
         dropped: Counter[Dropped],
@@ -316,14 +307,19 @@ def check_delay(name: str, delay_s: object) -> None:
         )
 
 
+def _low_pass(options: Processing, rate_hz: float) -> Butterworth:
+    """The low-pass at a sampling rate [Hz], once the cutoff is a number."""
+    assert not isinstance(options.cutoff_hz, str)
+    return Butterworth(rate_hz, options.cutoff_hz, options.accuracy)
+
+
 def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Processing, str]:
     """The options with a number for the cutoff, and the reason for it."""
-    if options.cutoff_hz is None:
-        return options, "no low-pass"
-    if options.cutoff_hz != "auto":
-        return options, f"cutoff {float(options.cutoff_hz):.4g} Hz as given"
-    hz, reason, accuracy = _choose_cutoff([uniform], options)
-    return replace(options, cutoff_hz=hz, accuracy=accuracy), reason
+    if isinstance(options.cutoff_hz, str):
+        hz, reason, accuracy = _choose_cutoff([uniform], options)
+        return replace(options, cutoff_hz=hz, accuracy=accuracy), reason
+    given = "no low-pass" if options.cutoff_hz is None else f"cutoff {float(options.cutoff_hz):.4g} Hz as given"
+    return options, given
 
 
 def share_cutoff(chains: Sequence[Chain]) -> tuple[float, str]:
@@ -341,7 +337,6 @@ def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tup
             for parts, log in zip(signals, logs, strict=True)
         ],
         differentiation=options.differentiation,
-        low_pass=options.low_pass,
     )
     accuracy = float(np.clip(ACCURACY_SHARE * error, *ACCURACY_RANGE))
     if (band := options.band_hz) is not None:
@@ -353,7 +348,9 @@ def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tup
     return hz, reason, accuracy
 
 
-def _torques(stretch: Stretch, smoothing: Smoothing, filtered: bool, dropped: Counter[Dropped]) -> tuple[Floats, Mask]:
+def _torques(
+    stretch: Stretch, smoothing: Butterworth, filtered: bool, dropped: Counter[Dropped]
+) -> tuple[Floats, Mask]:
     """Torques of a stretch (N, n), NaN where they are not known, and where they are known (N, n)."""
     reach = int(0.5 * smoothing.settling_s * smoothing.rate_hz)  # of the filter around a missing sample
     known = stretch.effort_known
@@ -380,7 +377,7 @@ def _mask_slow(
     return valid
 
 
-def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
+def _trim_samples(options: Processing, smoothing: Butterworth) -> int:
     trim_s = smoothing.settling_s if isinstance(options.trim_s, str) else options.trim_s
     unfiltered = smoothing.cutoff_hz is None and options.trim_s == "auto"
     shortest = 0 if unfiltered else int(np.ceil(trim_s * smoothing.rate_hz))
@@ -399,9 +396,9 @@ def _thinning(options: Processing, rate_hz: float) -> int:
     return step
 
 
-def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate_hz: float) -> list[str]:
+def _steps(options: Processing, smoothing: Butterworth, trim: int, step: int, rate_hz: float) -> list[str]:
     what = "positions, torques and wrenches" if options.filter_effort else "positions"
-    lines = [f"low-pass {options.low_pass} on {what}"] if smoothing.cutoff_hz else []
+    lines = [f"low-pass (Butterworth, order {ORDER}) on {what}"] if smoothing.cutoff_hz else []
     lines.append(f"differentiation {options.differentiation}")
     if options.delay_s:
         lines.append(f"torques moved back by {1e3 * options.delay_s:.4g} ms")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dynid.tape.operations import Operation
@@ -43,39 +42,7 @@ class OperationCount:
 
 def count(tape: Tape) -> OperationCount:
     """Count the operations of a tape."""
-    return _count_codes(tape.opcodes.tolist())
-
-
-def count_by_output(tape: Tape, result: str) -> dict[str, OperationCount]:
-    """Count for every output the operations that it adds to those of the outputs before it.
-
-    Args:
-        tape: The program.
-        result: Name of the output whose operations are counted; what it does not need counts nowhere.
-    """
-    needed = _reach(tape, tape.output(result).elements.ravel().tolist(), set())
-    seen: set[int] = set()
-    costs = {}
-    for output in tape.outputs:
-        added = _reach(tape, output.elements.ravel().tolist(), seen)
-        seen |= added
-        costs[output.name] = _count_codes([int(tape.opcodes[step]) for step in added & needed])
-    return costs
-
-
-def _reach(tape: Tape, values: list[int], known: set[int]) -> set[int]:
-    """Steps that compute these values, without known ones."""
-    first, found = tape.input_size, set()
-    while values:
-        step = values.pop() - first
-        if step >= 0 and step not in known and step not in found:
-            found.add(step)
-            values += tape.operands[step].tolist()
-    return found
-
-
-def _count_codes(codes: Sequence[int]) -> OperationCount:
-    found = Counter(codes)
+    found = Counter(tape.opcodes.tolist())
     return OperationCount(
         multiplications=found[Operation.MUL],
         additions=found[Operation.ADD] + found[Operation.SUB],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -50,24 +49,26 @@ class Program:
 
         Args:
             *inputs: one array per input; a single sample among batches is used for every sample.
-            out: where to write: a C-contiguous float64 array (or a dict of them where the tape has several outputs).
+            out: where to write the only output: a C-contiguous float64 array.
 
         Returns:
-            The output array, or a dict of arrays; ``out`` where it was given.
+            The output array (``out`` where it was given), or a dict of arrays.
 
         Raises:
             ArgumentError: if an array does not have the shape or the type the tape asks for.
         """
         arrays, samples = self._prepare(inputs)
         lead = () if samples is None else (samples,)
-        results = [_destination(output, lead, self._find_destination(out, output)) for output in self.tape.outputs]
-        if len(results) > 1 and out is not None:
-            _refuse_shared(self.tape.outputs, results)
-        if out is not None:  # results are written while inputs are still read
-            arrays = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in arrays]
-        rows = 1 if samples is None else samples
-        self._run(arrays, [result.reshape(rows, output.size) for result, output in self._pairs(results)])
-        named = {output.name: result for result, output in self._pairs(results)}
+        outputs, rows = self.tape.outputs, 1 if samples is None else samples
+        if out is None:
+            results = [np.empty((*lead, *output.shape)) for output in outputs]
+        elif len(outputs) > 1:
+            raise ArgumentError(f"out for {len(outputs)} outputs", remedy="Leave it out, or select one output.")
+        else:  # results are written while inputs are still read
+            results = [_destination(outputs[0], lead, out)]
+            arrays = [array.copy() if np.may_share_memory(array, out) else array for array in arrays]
+        self._run(arrays, [result.reshape(rows, each.size) for result, each in zip(results, outputs, strict=True)])
+        named = {output.name: result for output, result in zip(outputs, results, strict=True)}
         return results[0] if len(results) == 1 else named
 
     def _run(self, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> None:
@@ -84,9 +85,6 @@ class Program:
             first = slice(part.stop - start)
             pieces = [array[first if one else part] for array, one in zip(ready, single, strict=True)]
             self._executor.run(pieces, [output[part] for output in outputs])
-
-    def _pairs(self, results: Sequence[Floats]) -> list[tuple[Floats, Output]]:
-        return list(zip(results, self.tape.outputs, strict=True))
 
     def _prepare(self, inputs: Sequence[npt.ArrayLike]) -> tuple[list[Floats], int | None]:
         """Convert the inputs to C-contiguous (N, size) arrays, or (1, size) for what is the same for all samples.
@@ -118,15 +116,6 @@ class Program:
         rows = 1 if samples is None else samples
         return [_flat(array, rows, entry) for array, entry in zip(arrays, entries, strict=True)], samples
 
-    def _find_destination(self, out: Any, output: Output) -> Any:
-        """The destination the caller gave for one output, or None."""
-        if out is None or (not isinstance(out, dict) and len(self.tape.outputs) == 1):
-            return out
-        if not isinstance(out, dict) or output.name not in out:
-            names = ", ".join(repr(output.name) for output in self.tape.outputs)
-            raise ArgumentError("out does not name every output", remedy=f"Give a dict of arrays for {names}")
-        return out[output.name]
-
 
 def real_array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
     """An argument as an array of real numbers, of whatever type they are.
@@ -154,12 +143,6 @@ def _spoken(dtype: np.dtype[Any]) -> str:
     return {"U": "texts", "S": "texts", "c": "complex numbers", "O": "objects"}.get(dtype.kind, str(dtype))
 
 
-def _refuse_shared(outputs: Sequence[Output], results: Sequence[Floats]) -> None:
-    for (one, a), (other, b) in itertools.combinations(zip(outputs, results, strict=True), 2):
-        if np.may_share_memory(a, b):
-            raise ArgumentError(f"out is the same memory for {one.name!r} and {other.name!r}")
-
-
 def _flat(array: Floats, rows: int, entry: Input) -> Floats:
     """The array as C-contiguous (rows, size), or (1, size) for a single sample; unchanged where it is that."""
     if array.shape == (rows, entry.size) and array.flags.c_contiguous:
@@ -171,8 +154,6 @@ def _flat(array: Floats, rows: int, entry: Input) -> Floats:
 
 def _destination(output: Output, lead: tuple[int, ...], given: Any) -> Floats:
     shape = (*lead, *output.shape)
-    if given is None:
-        return np.empty(shape)
     if not isinstance(given, np.ndarray) or given.shape != shape or given.dtype != np.float64:
         raise ArgumentError(f"out for {output.name!r} is not a float64 array of shape {shape}")
     if not (given.flags.c_contiguous and given.flags.writeable):

@@ -78,7 +78,7 @@ def base(robot: str, hold: tuple[str, ...], gravity: str | None, **given: Any) -
     from dynid.export.formulas import torque_expressions
     from dynid.parameters.base import base_parameters
     from dynid.parameters.dh_frames import distal_base_parameters, has_closed_form
-    from dynid.parameters.minimal_dynamics import count_inverse_dynamics, steps_table
+    from dynid.parameters.minimal_dynamics import count_inverse_dynamics
     from dynid.robot.term_names import add_terms
 
     model = read_robot(robot, hold, gravity)
@@ -100,8 +100,7 @@ def base(robot: str, hold: tuple[str, ...], gravity: str | None, **given: Any) -
     if given["counts"]:
         echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(known)}")
         if has_closed_form(known.with_terms()):
-            cost = count_inverse_dynamics(known, form="minimal")
-            echo(f"In minimal linear combinations: {cost}\n\n{steps_table(known)}")
+            echo(f"In minimal linear combinations: {count_inverse_dynamics(known, form='minimal')}")
 
 
 def _exclude(name: str, is_used: Any, others: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.score_sums import student_factor
 from dynid.processing.experiment import Experiment
-from dynid.processing.filters import Smoothing
+from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 from dynid.tape import Program, compile_tape
 from dynid.terms.base import Dependence
@@ -122,7 +122,7 @@ class LoopRun:
         return replace(self._torque_filter, rate_hz=rate_hz).apply(flat).reshape(logged.shape)[self._places]
 
     @property
-    def _torque_filter(self) -> Smoothing | None:
+    def _torque_filter(self) -> Butterworth | None:
         smoothing = self.run.smoothing
         return None if smoothing is None or smoothing.cutoff_hz is None else smoothing
 

@@ -90,9 +90,9 @@ def ungrouped(robot: Robot) -> Regrouping:
 def regroup(robot: Robot) -> Regrouping:
     """Find the fewest values that determine every part of the torque."""
     try:
-        space = structural_row_space(robot, unmoved={}, static=False)
+        space = structural_row_space(robot)
     except ArgumentError:  # a term without a closed form
-        space = numeric_row_space(robot, unmoved={}, static=False, states=None)
+        space = numeric_row_space(robot)
     layout = parameter_layout(robot)
     return Regrouping(layout, *successive_columns(_friction_apart(layout, space), keep_order(robot)))
 

@@ -27,8 +27,6 @@ MEMORY_PER_BYTE = 16
 class Options:
     """How to read, where a format leaves a choice."""
 
-    strict: bool = False
-    """Refuse a damaged file instead of keeping what can be verified."""
     delimiter: str | None = None
     """Text only: what separates fields: "," ";" "|", a tab, or " " for any blank; None lets the reader find out."""
     decimal: str | None = None

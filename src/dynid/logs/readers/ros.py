@@ -45,7 +45,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     other: dict[str, str] = {}
     lost, bag = [], _one_file(path)
     try:
-        for name, received, message in _messages(bag, options, other):
+        for name, received, message in _messages(bag, other):
             topic = found.setdefault(name, _Topic())
             labels, numbers = _numbers(message)
             topic.numbers.setdefault(labels, []).append((len(topic.stamps_ns), numbers))
@@ -54,7 +54,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     except ImportError:
         raise
     except Exception as error:
-        if options.strict or not found:
+        if not found:
             raise LogReadError(f"it is damaged ({error})", remedy=_REMEDY) from error
         kept = sum(len(topic.stamps_ns) for topic in found.values())
         lost.append(f"{kept} messages before the damage were kept ({error})")
@@ -84,7 +84,7 @@ def _one_file(path: Path) -> Path:
     )
 
 
-def _messages(path: Path, options: Options, other: dict[str, str]) -> Iterator[tuple[str, int, Any]]:
+def _messages(path: Path, other: dict[str, str]) -> Iterator[tuple[str, int, Any]]:
     """Topic, time of receipt [ns] and content of all messages of use; `other` gets the topics that are not used."""
     from rosbags.typesys import Stores, get_typestore
 
@@ -98,7 +98,7 @@ def _messages(path: Path, options: Options, other: dict[str, str]) -> Iterator[t
         reader = Reader(path)
         reader.open()
     except ReaderError:
-        if options.strict or path.suffix != ".mcap":
+        if path.suffix != ".mcap":
             raise
         for topic, kind, received, data in _unclosed_mcap(path, other):
             yield topic, received, store.deserialize_cdr(data, kind)

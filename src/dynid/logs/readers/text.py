@@ -44,7 +44,7 @@ _COMMENT = re.compile(r"\A\s*(?:#|%|//)\s*")
 def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     """Read a text file of numbers; fields of words are left out and named in the notes."""
     with path.open("rb") as file:
-        stream, lost = _without_zeros(file, options)
+        stream, lost = _without_zeros(file)
         head = stream.read(HEAD_BYTES)
         if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise LogReadError("it is UTF-16 text", place="byte 0", remedy="Save it as UTF-8.")
@@ -59,12 +59,12 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
         )
         if dialect.corrupt:
             lost.append(f"{len(dialect.corrupt)} rows hold no numbers ({_ranges(dialect.corrupt)}) and were left out")
-        for columns, faults in _parse(stream, dialect, options, rows):
+        for columns, faults in _parse(stream, dialect, rows):
             yield replace(table, columns=columns, salvaged=(*lost, *faults))
             lost = []
 
 
-def _without_zeros(stream: IO[bytes], options: Options) -> tuple[IO[bytes], list[str]]:
+def _without_zeros(stream: IO[bytes]) -> tuple[IO[bytes], list[str]]:
     """The text before the zeros of a power failure, and a clause about them."""
     size = stream.seek(0, io.SEEK_END)
     if size == 0:
@@ -75,9 +75,8 @@ def _without_zeros(stream: IO[bytes], options: Options) -> tuple[IO[bytes], list
     if not has_zeros:
         return stream, []
     text = stream.read().rstrip(b"\0")
-    if options.strict or not text:
-        place = f"byte {len(text)}"
-        raise LogReadError("it ends in zero bytes", place=place, remedy="Read it without strict to salvage it.")
+    if not text:
+        raise LogReadError("it holds zero bytes only", remedy="Record it again.")
     return io.BytesIO(text), [f"{size - len(text)} zero bytes at the end were left out"]
 
 
@@ -97,13 +96,11 @@ def _lines(head: bytes, *, is_whole: bool) -> list[str]:
     return lines if is_whole else lines[:-1]
 
 
-def _parse(
-    stream: IO[bytes], dialect: Dialect, options: Options, rows: int
-) -> Iterator[tuple[dict[str, Floats], list[str]]]:
+def _parse(stream: IO[bytes], dialect: Dialect, rows: int) -> Iterator[tuple[dict[str, Floats], list[str]]]:
     """The columns of every piece, and what is wrong with it."""
     import pandas as pd
 
-    has_cut_line = _is_cut(stream, dialect) and not options.strict
+    has_cut_line = _is_cut(stream, dialect)
     stream.seek(0)
     for _ in range(dialect.first_line):
         stream.readline()
@@ -122,7 +119,7 @@ def _parse(
                 stream, sep=r"\s+" if dialect.delimiter == BLANK else dialect.delimiter, decimal=dialect.decimal,
                 header=None, names=range(len(dialect.names)), index_col=False, engine="c", low_memory=False,
                 skipinitialspace=True, na_values=["NAN"], encoding="utf-8", encoding_errors="replace",
-                on_bad_lines="error" if options.strict else "warn", chunksize=rows or None,
+                on_bad_lines="warn", chunksize=rows or None,
                 float_precision="round_trip",
             )  # fmt: skip
             for frame in frames if rows else [frames]:
@@ -130,10 +127,8 @@ def _parse(
                 faults = ["the last line was cut off and left out"] * (has_cut_line and not done)
                 if bad.size:
                     lines = _lines_of_rows(stream, begin, bad + done, dialect.first_line)
-                    text = f"{bad.size} rows hold text where numbers should be ({_ranges(lines)})"
-                    if options.strict:
-                        raise LogReadError(text, place=f"line {lines[0]}", remedy="Remove or mend the lines.")
-                    faults.append(f"{text}: these samples are missing")
+                    what = f"{bad.size} rows hold text where numbers should be ({_ranges(lines)})"
+                    faults.append(f"{what}: these samples are missing")
                 skipped = [int(word) for fault in told for word in re.findall(r"line (\d+):", str(fault.message))]
                 faults += _tell_skipped([line + dialect.first_line for line in skipped], dialect, len(frame))
                 told.clear()
