@@ -6,9 +6,10 @@ A formula is arithmetic on names, such as ``2*d1*d2*s2*c2 - a1*c2**2``; nothing 
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from typing import Any
 
@@ -62,20 +63,10 @@ class OperatorCount:
     negations: int = 0
 
     def __add__(self, other: OperatorCount) -> OperatorCount:
-        return OperatorCount(
-            self.products + other.products,
-            self.doublings + other.doublings,
-            self.sums + other.sums,
-            self.negations + other.negations,
-        )
+        return OperatorCount(*map(operator.add, astuple(self), astuple(other)))
 
     def __sub__(self, other: OperatorCount) -> OperatorCount:
-        return OperatorCount(
-            self.products - other.products,
-            self.doublings - other.doublings,
-            self.sums - other.sums,
-            self.negations - other.negations,
-        )
+        return OperatorCount(*map(operator.sub, astuple(self), astuple(other)))
 
 
 def operators(text: str) -> OperatorCount:

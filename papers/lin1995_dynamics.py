@@ -18,8 +18,7 @@ from dynid.parameters.minimal_dynamics import count_inverse_dynamics, known_valu
 from dynid.parameters.numeric import random_states
 from dynid.spatial import rotation_about, skew
 from dynid.tables import Table
-from dynid.tape import OperationCount, Tape, count, record
-from dynid.tape.operations import Operation
+from dynid.tape import OperationCount, count, record
 from papers.random_robots import random_robot
 from papers.report import Part
 from papers.verdicts import Row, derive, read_printed, row
@@ -83,25 +82,13 @@ def count_steps(robot: Robot) -> dict[Pair, Pair]:
         return outputs | {"torque": np.array([steps[j, 68] for j in range(n)])}
 
     tape = record(run, q=(n,), dq=(n,), ddq=(n,))
-    needed, seen = _reach(tape, tape.output("torque").elements), set[int]()
-    costs = {}
-    for key, output in zip(keys, tape.outputs, strict=False):
-        added = (_reach(tape, output.elements) & needed) - seen
-        seen |= added
-        codes = [int(tape.opcodes[step]) for step in added]
-        costs[key] = codes.count(Operation.MUL), codes.count(Operation.ADD) + codes.count(Operation.SUB)
+    torque, before, costs = {"torque": ...}, (0, 0), {}
+    for k, key in enumerate(keys):
+        steps = {f"step{i}": ... for i in range(k + 1)}
+        so_far, needed, both = (_pair(count(tape.select(part))) for part in (steps, torque, steps | torque))
+        shared = _difference(so_far, _difference(both, needed))
+        costs[key], before = _difference(shared, before), shared
     return costs
-
-
-def _reach(tape: Tape, elements: Any) -> set[int]:
-    """Steps that compute these values."""
-    waiting, found = elements.ravel().tolist(), set[int]()
-    while waiting:
-        step = waiting.pop() - tape.input_size
-        if step >= 0 and step not in found:
-            found.add(step)
-            waiting += tape.operands[step].tolist()
-    return found
 
 
 def _bodies(rng: np.random.Generator, number: int) -> list[Inertia]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from benchmarks.speed.case import BOUND, Case, Workload, batch_workloads, function_workload, load
+from dynid.export.casadi_tape import casadi_from_tape
 from dynid.kernels import kernel
-from dynid.tape.operations import Operation
 from dynid.tape.tape import Tape
 
 
@@ -49,34 +50,8 @@ def _public_functions(ca: Any, case: Case) -> dict[Workload, float]:
 def _function(ca: Any, tape: Tape) -> Any:
     """Convert a tape with one output to a CasADi function of all its inputs in one vector."""
     x = ca.SX.sym("x", tape.input_size)
-    values: list[Any] = [x[k] for k in range(tape.input_size)]
-    constants = [ca.SX(value) for value in tape.constants.tolist()]
-
-    def value(operand: int) -> Any:
-        return values[operand] if operand >= 0 else constants[~operand]
-
-    operations = _operations(ca)
-    for _, code, left, right in tape.steps():
-        values.append(operations[code](value(left), value(right)))
-    elements = tape.outputs[0].elements.ravel().tolist()
-    return ca.Function("f", [x], [ca.densify(ca.vertcat(*(value(element) for element in elements)))])
-
-
-def _operations(ca: Any) -> dict[int, Callable[[Any, Any], Any]]:
-    return {
-        Operation.ADD: lambda a, b: a + b,
-        Operation.SUB: lambda a, b: a - b,
-        Operation.MUL: lambda a, b: a * b,
-        Operation.DIV: lambda a, b: a / b,
-        Operation.NEG: lambda a, b: -a,
-        Operation.SIN: lambda a, b: ca.sin(a),
-        Operation.COS: lambda a, b: ca.cos(a),
-        Operation.SQRT: lambda a, b: ca.sqrt(a),
-        Operation.TANH: lambda a, b: ca.tanh(a),
-        Operation.EXP: lambda a, b: ca.exp(a),
-        Operation.ABS: lambda a, b: ca.fabs(a),
-        Operation.SIGN: lambda a, b: ca.sign(a),
-    }
+    parts = ca.vertsplit(x, [0, *accumulate(entry.size for entry in tape.inputs)])
+    return ca.Function("f", [x], [ca.densify(ca.vec(casadi_from_tape(tape, "f")(*parts)))])
 
 
 def _gradient(ca: Any, function: Any) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.speed import public_functions, suite
 from benchmarks.speed.case import Case, NotInstalled, Peer, Workload
 from benchmarks.speed.jax_peer import _regressor
-from benchmarks.speed.mujoco_peer import Mujoco, _mjcf
+from benchmarks.speed.mujoco_peer import Mujoco, free_model
 from benchmarks.speed.ours import Ours
 from benchmarks.speed.pinocchio_cpp import _format_input
 from benchmarks.speed.pinocchio_model import pinocchio_model
@@ -71,7 +71,7 @@ def test_the_peers_compute_the_same_thing() -> None:
         pin, model = pinocchio_model(bare)
         np.testing.assert_allclose(pin.rnea(model, model.createData(), q, dq, ddq), expected, atol=1e-9)
         mujoco = pytest.importorskip("mujoco")
-        its = mujoco.MjModel.from_xml_string(_mjcf(bare))
+        its = free_model(bare)
         data = mujoco.MjData(its)
         data.qpos[:], data.qvel[:], data.qacc[:] = q, dq, ddq
         mujoco.mj_inverse(its, data)
