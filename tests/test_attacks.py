@@ -14,7 +14,7 @@ from tests.attacks.broken_logs import CASES
 from tests.attacks.own_files import KINDS
 
 ROOT = Path(__file__).parents[1]
-SCALES = {"file": 0.015, "log": 0.015, "names": 0.03, "bombs": 0.7, "kills": 0.02, "pairs": 0.1, "full": 0.1,
+SCALES = {"file": 0.015, "log": 0.015, "names": 0.03, "bombs": 0.82, "kills": 0.02, "pairs": 0.1, "full": 0.1,
           "mixed": 0.1, "records": 0.05}  # fmt: skip
 """Attack -> share of its full count."""
 NAMES = [*(f"file: {kind}" for kind in KINDS), *(f"log: {kind}" for kind in CASES), "names", "bombs"]

@@ -7,6 +7,7 @@ closed is read by mcap up to its end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 
 from dynid.arrays import Floats, Ints
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Options, Table
+from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, refuse_bomb
 
 SUFFIXES = (".db3", ".mcap")
 """Endings of the files of a ROS 2 bag."""
@@ -44,6 +45,9 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     found: dict[str, _Topic] = {}
     other: dict[str, str] = {}
     lost, bag = [], _one_file(path)
+    for file in bag_files(bag) if bag.is_dir() else [bag]:
+        if file.suffix == ".mcap":
+            refuse_bomb("the file", _unpacked_size(file), file.stat().st_size)
     try:
         for name, received, message in _messages(bag, other):
             topic = found.setdefault(name, _Topic())
@@ -111,6 +115,18 @@ def _messages(path: Path, other: dict[str, str]) -> Iterator[tuple[str, int, Any
             yield link.topic, received, decode(data, link.msgtype)
     finally:
         reader.close()
+
+
+def _unpacked_size(path: Path) -> int:
+    """What the chunks of an MCAP file declare that they hold, up to its end or its first damage [bytes]."""
+    from mcap.records import Chunk
+    from mcap.stream_reader import StreamReader
+
+    size = 0
+    with suppress(Exception), path.open("rb") as stream:
+        for record in StreamReader(stream, emit_chunks=True).records:
+            size += record.uncompressed_size if isinstance(record, Chunk) else 0
+    return size
 
 
 def _unclosed_mcap(path: Path, other: dict[str, str]) -> Iterator[tuple[str, str, int, bytes]]:
