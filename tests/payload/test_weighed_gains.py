@@ -61,7 +61,7 @@ def pairs() -> list[tuple[Experiment, Experiment]]:
 
 def test_intervals_hold_under_correlated_noise(pairs: list[tuple[Experiment, Experiment]]) -> None:
     alone = [identify_drive_gains(arm(), loaded=a, unloaded=b, mass_kg=2.0) for a, b in pairs]
-    assert covered(alone) >= 0.9
+    assert covered(alone) >= 0.93  # 0.88 where each joint tells its noise alone
     assert {finding.code for found in alone for finding in found.findings} == {"drive-gains"}
 
 
@@ -99,7 +99,7 @@ def test_a_load_that_says_nothing_leaves_the_stated_gains_and_says_so() -> None:
 
 
 def test_a_stated_gain_that_is_far_off_is_contradicted(pairs: list[tuple[Experiment, Experiment]]) -> None:
-    loaded, unloaded = pairs[0]
+    loaded, unloaded = (list(runs) for runs in zip(*pairs[:2], strict=True))
     wrong = CurrentGains(GAINS * [1.0, 1.0, 1.5, 1.0, 1.0, 1.0], stderr=STD * GAINS)
     found = identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, mass_kg=2.0, com=LOAD.com, stated=wrong)
     assert [f.joint for f in found.findings if f.joint] == [arm().joint_names[2]]

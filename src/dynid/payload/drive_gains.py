@@ -28,10 +28,9 @@ from dynid.payload.load import LITTLE, MUCH, SURE, remark
 from dynid.payload.load_solver import (
     ROUNDS,
     BlockEquations,
-    block_meat,
     inertia_prior,
+    solve_blocks,
     solve_minimum_norm,
-    student_factor,
 )
 from dynid.payload.payload import Runs, payload_problem
 from dynid.robot.inertia import Inertia
@@ -120,8 +119,10 @@ def identify_drive_gains(
         starts, free = _start_loads(joints, mass_kg, needs_mass=not known.any()), 9
     else:
         starts, free = [Inertia.from_com(mass_kg, com, np.zeros((3, 3))).vector], 6
-    fits = [_fit_inverse_gains(joints, load, usual, before, free) for load in starts]
-    inverse, std, _ = min(fits, key=lambda fit: fit[2])
+    for _ in range(2):  # first with the noise that each joint tells alone
+        fits = [_fit_inverse_gains(joints, load, usual, before, free) for load in starts]
+        inverse, std, _ = min(fits, key=lambda fit: fit[2])
+        joints = [_joint_equations(equations, joint, one) for joint, one in enumerate(_fit_one_arm(equations, inverse))]
     share = std / np.maximum(np.abs(inverse), TINY)  # relative standard deviation
     is_open = share * SURE > 1.0
     gain = np.where(is_open, np.nan, 1.0 / np.where(is_open, 1.0, inverse))
@@ -162,23 +163,45 @@ def _judge(names: NDArray[np.str_], told: Floats, share: Floats, before: Floats,
             yield remark("drive-gains", message, remedy, severity="warning", where="drives")
 
 
-def _joint_equations(equations: BlockEquations, joint: int) -> tuple[Floats, Floats]:
-    """A (r, 10) and b (r,): what one joint shows of ``load / gain`` in units of the noise, with the arm eliminated."""
+def _joint_equations(equations: BlockEquations, joint: int, shared: Floats | None = None) -> tuple[Floats, Floats]:
+    """A (r, 10) and b (r,): what one joint shows of ``load / gain`` in units of the noise, with the arm eliminated.
+
+    Args:
+        equations: The equations.
+        joint: Its number.
+        shared: (k,) unknowns whose residual is the noise; by default those that fit this joint best.
+    """
     blocks, rows = [block[joint] for block in equations.blocks], equations.channels[joint]
     values, root, _ = solve_minimum_norm(rows[:, :-1], rows[:, -1])
-    spare = max(float(equations.counts[joint]) - root.shape[1], 1.0)
-    std = max(float(np.linalg.norm(rows @ np.append(values, -1.0)) / np.sqrt(spare)), TINY**0.5)
     # the covariance of load / gain is ``L L^T`` times the noise; directions in which it is zero are open
     length = np.maximum(np.linalg.norm(rows[:, :10], axis=0), TINY)
     U, s, Vt = svd(root[:10] * length[:, None], full_matrices=False)
     good = s > SAME * s[0]
     A = U[:, good].T / s[good, None] * length
-    turn = svd(A / np.maximum(np.linalg.norm(A, axis=0), TINY), full_matrices=False)[0].T
-    A, alone = turn @ A / std, std * root @ (turn @ Vt[good]).T  # the load's directions, with the arm's answer to them
-    meat, freedom = block_meat([rows / std for rows in blocks], values, alone)
-    power = np.maximum(np.diag(meat), max(float(np.diag(meat).mean()), 1.0))  # few blocks hardly tell directions apart
-    noise = np.sqrt(power) * student_factor(np.array(np.median(freedom[:10])))
-    return A / noise[:, None], A @ values[:10] / noise
+    fit = np.append(values if shared is None else shared, -1.0)
+    scores = [rows @ fit @ rows[:, :-1] @ root @ Vt[good].T for rows in blocks]
+    noise = max(float(np.linalg.norm(scores)) / max(len(A), 1) ** 0.5, TINY**0.5)  # few blocks tell no directions apart
+    return A / noise, A @ values[:10] / noise
+
+
+def _fit_one_arm(equations: BlockEquations, inverse: Floats) -> Floats:
+    """(n, k) unknowns over the gain of each joint where all joints share one arm and one load, scaled to fit best.
+
+    Alone, as many unknowns as a joint has take in much of a slow noise.
+
+    Args:
+        equations: The equations.
+        inverse: (n,) first values of one over the gains.
+    """
+    for _ in range(ROUNDS):
+        torques = [
+            [np.column_stack([rows[:, :-1], rows[:, -1] / (one or 1.0)]) for rows, one in zip(block, inverse.tolist())]
+            for block in equations.blocks
+        ]
+        arm = solve_blocks(replace(equations, blocks=torques)).values
+        made = [rows[:, :-1] @ arm for rows in equations.channels]
+        inverse = np.array([p @ rows[:, -1] / max(float(p @ p), TINY) for p, rows in zip(made, equations.channels)])
+    return np.outer(inverse, arm)
 
 
 def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, *, needs_mass: bool) -> list[Floats]:
