@@ -14,9 +14,9 @@ import numpy as np
 import dynid
 from dynid.arrays import Floats
 from dynid.control_loop.arm import replace_signs
+from dynid.dynamics.forward_dynamics import solve_symmetric
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
-from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.tape import compile_single, record
 

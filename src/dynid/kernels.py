@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.checks import as_columns
 from dynid.decompositions import eigvalsh
-from dynid.dynamics import christoffel, energy, minimal_inertia, minimal_recursion, symmetric_solve
+from dynid.dynamics import christoffel, energy, minimal_inertia, minimal_recursion
+from dynid.dynamics import forward_dynamics as forward
 from dynid.dynamics import inertia_matrix as composites
 from dynid.dynamics import inverse_dynamics as newton
 from dynid.dynamics import regressor as rows
@@ -56,8 +57,8 @@ _QUANTITIES: dict[str, _Quantity] = {
     "gravity_torque": _Quantity(composites.gravity_torque, ("q",)),
     "velocity_torque": _Quantity(composites.velocity_torque, ("q", "dq")),
     "christoffel_coefficients": _Quantity(christoffel.christoffel_coefficients, ("q",)),
-    "inertia_and_bias": _Quantity(symmetric_solve.inertia_and_bias, ("q", "dq")),
-    "forward_dynamics": _Quantity(symmetric_solve.forward_dynamics, ("q", "dq", "tau")),
+    "inertia_and_bias": _Quantity(forward.inertia_and_bias, ("q", "dq")),
+    "forward_dynamics": _Quantity(forward.forward_dynamics, ("q", "dq", "tau")),
     "momentum_balance": _Quantity(energy.momentum_balance, ("q", "dq")),
     "energy": _Quantity(energy.total_energy, ("q", "dq")),
     "minimal_inverse_dynamics": _Quantity(minimal_recursion.minimal_newton_euler, ("q", "dq", "ddq")),

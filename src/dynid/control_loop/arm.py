@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from dynid.control_loop.laws import ControlLaw, Tracked
+from dynid.dynamics.forward_dynamics import solve_symmetric
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.dynamics.regressor import torque_regressor
-from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 from dynid.tape.record import Recorder, replay

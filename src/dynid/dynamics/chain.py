@@ -1,4 +1,4 @@
-"""What each link of a serial robot can do, read from the joint axes alone.
+"""Which inertial parameters of each link of a serial robot can act on a torque, read from the joint axes alone.
 
 Two joints divide a serial robot into three stretches ([GautierKhalil1990] section III-B, [Lin1995] theorem 2): r, the
 first revolute joint, and s, the first revolute joint whose axis is not parallel to that of r.
@@ -6,7 +6,8 @@ first revolute joint, and s, the first revolute joint whose axis is not parallel
     links before r            only slide: of each, only the mass acts
     links from r to before s  turn about one fixed direction, the axis of r: the moment of inertia about it acts, and
                               the first moments across it where the link is lifted, carried along or swung
-    links from s on           turn freely: all acts but what is symmetric about a joint's own axis
+    links from s on           turn freely: every parameter acts, except those of a part of the mass that is symmetric
+                              about the link's joint axis, which can be counted to the link before
 
 Prismatic joints stand in any stretch and turn nothing. The conditions below are the complete ones: the printed rules
 leave out oblique twists, coincident axes and other directions of gravity.
@@ -35,7 +36,7 @@ class Chain:
     """A serial robot of n joints in modified DH frames, and what its axes say about each link."""
 
     rows: tuple[DH, ...]
-    """The table: row j leads from frame j - 1, or from the base frame, to frame j."""
+    """The DH table: row j leads from frame j - 1 (from the base frame where j is 0) to frame j."""
     gravity: Floats
     """(3,) in the base frame [m/s^2]."""
     r: int
@@ -50,13 +51,13 @@ class Chain:
     """For j >= s, where on axis j, from the origin of frame j [m], all axes up to j meet; None where they do not meet
     at every position, or where gravity acts."""
     T_body_frame: tuple[Floats, ...] | None = None
-    """(4, 4) each: frame j in the robot's own body frame j; None where these are the same."""
+    """For each j the pose (4, 4) of frame j in the robot's body frame j; None where these are the same."""
     deviation: float = 0.0
-    """Largest distance of the frames from the robot's own axes [1 or m]."""
+    """Largest distance between the joint axes of the table and those of the robot [1 or m]."""
 
 
 def find_chain(robot: Robot) -> Chain:
-    """The chain of a serial robot, in its own body frames where they are modified DH frames.
+    """The chain of a serial robot, in the robot's body frames where they are modified DH frames already.
 
     Raises:
         ArgumentError: The robot branches or has no moving joint.
@@ -71,7 +72,10 @@ def find_chain(robot: Robot) -> Chain:
 def read_chain(
     rows: Sequence[DH], gravity: Floats, T_body_frame: tuple[Floats, ...] | None = None, deviation: float = 0.0
 ) -> Chain:
-    """Read a modified DH table under gravity (3,) in the base frame [m/s^2]; `Chain` has the other arguments."""
+    """Make the chain of a modified DH table under gravity (3,) in the base frame [m/s^2].
+
+    The other arguments are fields of `Chain`.
+    """
     n = len(rows)
     revolute = [j for j, row in enumerate(rows) if not row.sigma]
     r = revolute[0] if revolute else n
@@ -104,7 +108,7 @@ def _pose(rows: Sequence[DH]) -> Floats:
 
 
 def _axis_in_frame(rows: Sequence[DH], r: int, j: int) -> Floats:
-    """Axis of joint r in frame j at position zero (3,)."""
+    """Axis (3,) of joint r in frame j at position zero, for j before or after r."""
     return _pose(rows[r + 1 : j + 1])[2, :3] if r <= j else _pose(rows[j + 1 : r + 1])[:3, 2]
 
 
@@ -118,8 +122,8 @@ def _first_moments_act(rows: Sequence[DH], gravity: Floats, axes: Sequence[Float
         r: The first revolute joint.
         j: Number of the link.
     """
-    upright = _pose(rows[: r + 1])[:3, 2]
-    is_lifted = np.linalg.norm(np.cross(gravity, upright)) > SAME * max(float(np.linalg.norm(gravity)), TINY)
+    axis_in_base = _pose(rows[: r + 1])[:3, 2]
+    is_lifted = np.linalg.norm(np.cross(gravity, axis_in_base)) > SAME * max(float(np.linalg.norm(gravity)), TINY)
     is_carried = not all(is_along_z(axis) for axis in axes[:j])  # by a slide across the axis
     revolute = [k for k in range(r + 1, j + 1) if not rows[k].sigma]
     is_swung = any(np.hypot(*_pose(rows[r + 1 : k + 1])[:2, 3]) > SAME for k in revolute)  # axis k is beside axis r
@@ -129,14 +133,15 @@ def _first_moments_act(rows: Sequence[DH], gravity: Floats, axes: Sequence[Float
 def _meeting_points(rows: Sequence[DH]) -> tuple[float | None, ...]:
     """Where on axis j, from the origin of frame j [m], axes 0 to j meet at every position; None where they do not."""
     points: list[float | None] = []
-    place, is_one_line = 0.0, True
+    place = 0.0  # of the meeting point on axis j, from the origin of frame j [m]
+    is_one_line = True  # whether axes 0 to j - 1 coincide, so that all of their points are common
     for j, row in enumerate(rows):
-        is_parallel = abs(np.sin(row.alpha)) <= SAME
-        # two axes that are not parallel, and not apart, cross at the origin of the frame before
+        is_parallel = abs(np.sin(row.alpha)) <= SAME  # axis j to axis j - 1
+        # two axes that are not parallel, and not apart, cross at the origin of frame j - 1
         meets = abs(row.d) <= SAME and (is_one_line or is_parallel or abs(place) <= SAME)
-        if row.sigma or (j and not meets):
+        if row.sigma or (j > 0 and not meets):  # a slide moves all that follows away from the point
             break
-        if j:
+        if j > 0:
             place = (place * np.cos(row.alpha) if is_parallel else 0.0) - row.r
             is_one_line = is_one_line and is_parallel
         points.append(place)

@@ -1,13 +1,14 @@
 """Coriolis and centrifugal coefficients D_ijk(q) from composite bodies ([Izaguirre1992] eq. (1)).
 
-Let S_a be the unit motion of joint a, I_c the inertia of body c with all that it carries, a <= b <= c on one branch:
+Let S_a be the motion of a body per unit velocity of joint a, and I_c the inertia of the composite body c: body c with
+all bodies that it carries. With joints a <= b <= c on one branch and a dot for the power of a wrench in a motion:
 
-    dM_ab/dq_c = S_a . dI_c S_b,   dI_c = dI_c/dq_c        the composite body turns under two resting joints
-    dM_ac/dq_b = (S_a x S_b) . I_c S_c                     it turns, with its own joint, under the first one
-    dM_bc/dq_a = 0                                         everything turns together
+    dM_ab/dq_c = S_a . (dI_c/dq_c) S_b       joint c turns the composite body; joints a and b stand still
+    dM_ac/dq_b = (S_a x S_b) . I_c S_c       joint b turns the composite body and axis c; axis a stands still
+    dM_bc/dq_a = 0                           joint a turns everything together
 
-so that D_abc and D_bac are half the sum and half the difference of the first two, and D_cab = -D_bac. dI_c is an
-inertia without mass: a first moment and a tensor. It is carried to the frame of body b like a composite body.
+so that D_abc and D_bac are half the sum and half the difference of the first two, and D_cab = -D_bac. The derivative
+dI_c/dq_c is a composite body without mass: a first moment and a tensor. It is carried to the frame of body b like one.
 """
 
 from __future__ import annotations
@@ -38,18 +39,20 @@ def christoffel_coefficients(robot: Robot, theta: Array, q: Array) -> Array:
     D: Any = np.full((n, n, n), 0.0, dtype=object)
     motions = joint_motions(robot, q)
     for c, composite in enumerate(composite_bodies(robot, theta, q)):
-        body = robot.bodies[c]
-        wrench = momentum(composite, unit_motion(body))
-        for a, motion in motions[c].items():
+        S_c = unit_motion(robot.bodies[c])
+        moment, force = momentum(composite, S_c)  # I_c S_c
+        for a, S_a in motions[c].items():
             if a != c:  # a joint cannot change the torque that its own speed needs: D_ccc = 0
-                D[a, c, c] = _power(motion, _cross_wrench(unit_motion(body), wrench))
-        change, half = _halved_change(body, composite), (wrench[0] * 0.5, wrench[1] * 0.5)
-        for b, child, carried in _down(robot, q, c, change):
+                D[a, c, c] = _power(S_a, _cross_wrench(S_c, (moment, force)))
+        half: Pair = (moment * 0.5, force * 0.5)  # I_c S_c / 2, from here on in the frame of ancestor b
+        for b, child, half_change in _to_ancestors(robot, q, c, _half_derivative(robot.bodies[c], composite)):
             half = carry_wrench(robot.bodies[child], q[child], half)
             S_b = unit_motion(robot.bodies[b])
-            turning, sweeping = momentum(carried, S_b), _cross_wrench(S_b, half)
-            for a, motion in motions[b].items():
-                P, K = _power(motion, turning), _power(motion, sweeping) if a != b else 0.0
+            by_c = momentum(half_change, S_b)
+            by_b = _cross_wrench(S_b, half)
+            for a, S_a in motions[b].items():
+                P = _power(S_a, by_c)  # half of dM_ab/dq_c
+                K = _power(S_a, by_b) if a != b else 0.0  # half of dM_ac/dq_b; S_b x S_b = 0
                 D[a, b, c] = D[a, c, b] = P + K  # [Izaguirre1992] eq. (1)
                 D[b, a, c] = D[b, c, a] = P - K
                 D[c, a, b] = D[c, b, a] = K - P
@@ -57,8 +60,11 @@ def christoffel_coefficients(robot: Robot, theta: Array, q: Array) -> Array:
     return np.asarray(D, dtype=float) if is_plain else np.asarray(D)
 
 
-def _down(robot: Robot, q: Array, c: int, change: Composite) -> Iterator[tuple[int, int, Composite]]:
-    """Every ancestor of body c, nearest first: its number, that of its child, and the change of c in its frame."""
+def _to_ancestors(robot: Robot, q: Array, c: int, change: Composite) -> Iterator[tuple[int, int, Composite]]:
+    """Carry a composite body from body c to every ancestor, nearest first.
+
+    Yields the index of the ancestor, that of its child on the way to c, and the composite body in the ancestor's frame.
+    """
     child = c
     while (parent := robot.bodies[child].parent) >= 0:
         change = carry_down(robot.bodies[child], q[child], change)
@@ -66,22 +72,24 @@ def _down(robot: Robot, q: Array, c: int, change: Composite) -> Iterator[tuple[i
         child = parent
 
 
-def _halved_change(body: Body, composite: Composite) -> Composite:
-    """Half the derivative of a composite body by its own joint position, in fixed axes at its origin."""
+def _half_derivative(body: Body, composite: Composite) -> Composite:
+    """Half the derivative of a composite body by the position of its joint, in axes that stand still."""
     mass, h, tensor = composite
-    u = body.axis
+    half_axis = body.axis * 0.5
     if body.is_prismatic:
-        turned = skew(u * 0.5) @ skew(h)
-        return 0.0, u * 0.5 * mass, -(turned + turned.T)
-    turned = skew(u * 0.5) @ tensor
-    return 0.0, cross(u * 0.5, h), turned + turned.T
+        half_tensor = -(skew(half_axis) @ skew(h))
+        return 0.0, half_axis * mass, half_tensor + half_tensor.T
+    half_tensor = skew(half_axis) @ tensor
+    return 0.0, cross(half_axis, h), half_tensor + half_tensor.T
 
 
 def _cross_wrench(motion: Pair, wrench: Pair) -> Pair:
     """Derivative of a wrench that moves along with (w, v): moment ``w x n + v x f``, force ``w x f``."""
-    (w, v), (moment, force) = motion, wrench
+    w, v = motion
+    moment, force = wrench
     return cross(w, moment) + cross(v, force), cross(w, force)
 
 
 def _power(motion: Pair, wrench: Pair) -> Any:
+    """Power of a wrench in a motion: ``w . moment + v . force``."""
     return motion[0] @ wrench[0] + motion[1] @ wrench[1]

@@ -4,8 +4,8 @@
 
 With the kinetic energy T and the potential energy U, ``p = dT/d(dq) = M dq`` and
 ``dp/dt = tau + dT/dq - dU/dq - friction + external``. The derivative ``dT/dq`` equals ``C^T dq`` for every C whose
-``dM/dt - 2 C`` is skew-symmetric. The pass back of `momentum_balance` is the adjoint of the pass out: it carries the
-momentum of all bodies beyond a joint, from which both derivatives follow without any matrix.
+``dM/dt - 2 C`` is skew-symmetric. The backward pass of `momentum_balance` is the adjoint of the forward pass of the
+velocities: it carries the momentum of all bodies beyond a joint, from which p and dT/dq follow without any matrix.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.dynamics.inertia_matrix import gravity_torque, momentum, motor_inertia_matrix, own_composite
+from dynid.dynamics.inertia_matrix import gravity_torque, momentum, motor_inertia_matrix, single_body
 from dynid.dynamics.kinematics import Pair, body_poses, body_velocities, carry_wrench
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross
@@ -31,8 +31,8 @@ def kinetic_energy_row(robot: Robot, q: Array, dq: Array) -> Array:
     rows = []
     for w, v in body_velocities(robot, q, dq):
         x, y, z = w
-        about = [0.5 * (x * x), x * y, x * z, 0.5 * (y * y), y * z, 0.5 * (z * z)]
-        rows.append(np.concatenate([np.array(about), cross(v, w), np.array([0.5 * (v @ v)])]))
+        per_tensor_entry = [0.5 * (x * x), x * y, x * z, 0.5 * (y * y), y * z, 0.5 * (z * z)]
+        rows.append(np.concatenate([np.array(per_tensor_entry), cross(v, w), np.array([0.5 * (v @ v)])]))
     return np.concatenate(rows)
 
 
@@ -43,8 +43,8 @@ def potential_energy_row(robot: Robot, q: Array) -> Array:
     """
     rows = []
     for R_base_body, p in body_poses(robot, q):
-        first_moment = -(R_base_body.T @ robot.gravity)
-        rows.append(np.concatenate([np.zeros(6), first_moment, np.array([-(robot.gravity @ p)])]))
+        per_first_moment = -(R_base_body.T @ robot.gravity)
+        rows.append(np.concatenate([np.zeros(6), per_first_moment, np.array([-(robot.gravity @ p)])]))
     return np.concatenate(rows)
 
 
@@ -54,7 +54,9 @@ def energy_rows(robot: Robot, q: Array, dq: Array) -> Array:
 
 
 def momentum_balance(robot: Robot, theta: Array, q: Array, dq: Array) -> dict[str, Array]:
-    """Momentum ``p`` (n,) [N m s or N s] and force ``dT/dq - dU/dq`` (n,) [N m or N]; rotors included, friction not.
+    """Generalised momentum ``p`` (n,) [N m s or N s] and force ``dT/dq - dU/dq`` (n,) [N m or N].
+
+    Both include the rotors; friction is left out.
 
     Args:
         robot: Geometry, gravity and kinds of terms.
@@ -68,27 +70,31 @@ def momentum_balance(robot: Robot, theta: Array, q: Array, dq: Array) -> dict[st
 
 
 def _link_momentum(robot: Robot, theta: Array, q: Array, dq: Array) -> tuple[Array, Array]:
-    """Momentum of the links (n,) and ``dT/dq`` (n,)."""
-    count, velocities = robot.dof, body_velocities(robot, q, dq)
+    """Generalised momentum of the links (n,) and ``dT/dq`` (n,)."""
+    count = robot.dof
+    velocities = body_velocities(robot, q, dq)
+    # angular and linear momentum of the bodies that each body carries
     carried: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in range(count)]
     momenta: list[Any] = [0.0] * count
     force: list[Any] = [0.0] * count
     for j in reversed(range(count)):
-        body, (w, v) = robot.bodies[j], velocities[j]
-        own = momentum(own_composite(theta[10 * j : 10 * j + 10]), (w, v))
-        turn, push = carried[j][0] + own[0], carried[j][1] + own[1]
-        momenta[j] = body.axis @ (push if body.is_prismatic else turn)
+        body = robot.bodies[j]
+        w, v = velocities[j]
+        angular, linear = momentum(single_body(theta[10 * j : 10 * j + 10]), (w, v))
+        angular = carried[j][0] + angular
+        linear = carried[j][1] + linear
+        momenta[j] = body.axis @ (linear if body.is_prismatic else angular)
         # turning the joint turns the velocity that arrives at it: dV/dq = V x axis
-        change = cross(push, w) if body.is_prismatic else cross(turn, w) + cross(push, v)
+        change = cross(linear, w) if body.is_prismatic else cross(angular, w) + cross(linear, v)
         force[j] = body.axis @ change
-        if body.parent >= 0:
-            turn, push = carry_wrench(body, q[j], (turn, push))
-            carried[body.parent] = carried[body.parent][0] + turn, carried[body.parent][1] + push
+        if body.parent >= 0:  # a momentum is carried to another origin like a wrench
+            angular, linear = carry_wrench(body, q[j], (angular, linear))
+            carried[body.parent] = carried[body.parent][0] + angular, carried[body.parent][1] + linear
     return np.array(momenta), np.array(force)
 
 
 def total_energy(robot: Robot, theta: Array, q: Array, dq: Array) -> Array:
     """Energy of links and rotors [J]: kinetic, and potential in gravity with zero at the origin of the root frame."""
-    moving = momentum_balance(robot, theta, q, dq)["momentum"] @ dq
+    kinetic = 0.5 * (momentum_balance(robot, theta, q, dq)["momentum"] @ dq)
     potential = potential_energy_row(robot, q) @ theta[: 10 * robot.dof]
-    return np.array([0.5 * moving + potential])
+    return np.array([kinetic + potential])

@@ -8,11 +8,11 @@ from dynid.arrays import Floats
 from dynid.spatial import Array, skew
 
 UPPER = np.triu_indices(3)
-"""Places of XX, XY, XZ, YY, YZ, ZZ in a tensor."""
+"""Row and column indices of XX, XY, XZ, YY, YZ, ZZ in an inertia tensor (3, 3)."""
 _CROSS = np.array([skew(unit) for unit in np.eye(3)])
 """(3, 3, 3): the cross-product matrix of each coordinate axis."""
 _SYMMETRIC = np.zeros((6, 3, 3))
-"""(6, 3, 3): the tensor that each of XX XY XZ YY YZ ZZ stands for."""
+"""(6, 3, 3): the symmetric tensor in which one of XX XY XZ YY YZ ZZ is 1 and the others are 0."""
 _SYMMETRIC[range(6), UPPER[0], UPPER[1]] = _SYMMETRIC[range(6), UPPER[1], UPPER[0]] = 1.0
 
 
@@ -28,19 +28,28 @@ def transport(R: Array, p: Array) -> Array:
     S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *UPPER].T  # [GautierKhalil1990] eq. (A3)
     S[:6, 6:9] = -(P @ H + H @ P)[:, *UPPER].T  # [GautierKhalil1990] eq. (A4)
     S[:6, 9] = -(P @ P)[UPPER]  # [GautierKhalil1990] eq. (A5)
-    S[6:9, 6:9], S[6:9, 9], S[9, 9] = R, p, 1.0
+    S[6:9, 6:9] = R
+    S[6:9, 9] = p
+    S[9, 9] = 1.0
     return S
 
 
 def kinetic_row(twist: Floats) -> Floats:
-    """Kinetic energy per unit of the ten parameters (10,), for a twist (w, v) of the body's origin, body frame."""
+    """Kinetic energy [J] per unit of each inertial parameter (10,).
+
+    Args:
+        twist: (6,) angular velocity w [rad/s], then velocity v of the origin [m/s], body frame.
+    """
     return 0.5 * mixed_kinetic_matrix(twist) @ twist
 
 
 def mixed_kinetic_matrix(twist: Floats) -> Floats:
-    """Matrix (10, 6): times a second twist it is the part of the energy row that is bilinear in both twists."""
+    """Matrix B (10, 6) of a twist (w, v): times a second twist (w', v') it is the mixed part of the energy row (10,).
+
+    The kinetic energy of the sum of two twists is that of each, plus this part, which is bilinear in both.
+    """
     x, y, z = twist[:3]
-    about = [
+    tensor_rows = [
         [x, 0, 0],
         [y, x, 0],
         [z, 0, x],
@@ -48,9 +57,10 @@ def mixed_kinetic_matrix(twist: Floats) -> Floats:
         [0, z, y],
         [0, 0, z],
     ]  # ``[. w]`` of [Atkeson1986] eq. (8), transposed
-    W, V = skew(twist[:3]), skew(twist[3:])
     matrix = np.zeros((10, 6))
-    matrix[:6, :3] = about
-    matrix[6:9, :3], matrix[6:9, 3:] = V, -W  # v x w' + v' x w
+    matrix[:6, :3] = tensor_rows
+    # the first moment is multiplied by v x w' + v' x w
+    matrix[6:9, :3] = skew(twist[3:])
+    matrix[6:9, 3:] = -skew(twist[:3])
     matrix[9, 3:] = twist[3:]
     return matrix

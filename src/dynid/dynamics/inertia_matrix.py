@@ -1,6 +1,7 @@
-"""Inertia matrix and gravity torque from composite bodies, and velocity torque.
+"""Inertia matrix and gravity torque from composite bodies, and velocity torque ([Izaguirre1992] eqs. (9)-(24)).
 
-[Izaguirre1992] eqs. (9)-(20): compound links, their inertia and gravity coefficients, velocity terms.
+A composite body is a body together with all bodies that it carries ("compound link" in the paper). Many lines are
+written out by components, so that a recorded program multiplies no zeros.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, turn_about
 
 Composite = tuple[Any, Array, Array]
-"""Mass, first moment (3,), tensor (3, 3) about the body's origin: of the body with all bodies that it carries."""
+"""Mass [kg], first moment (3,) [kg m], inertia tensor (3, 3) [kg m^2] about the body's origin, of a composite body."""
 
 
 def composite_bodies(robot: Robot, theta: Array, q: Array) -> list[Composite]:
-    """Mass properties of every body together with all bodies beyond it, in its frame ([Izaguirre1992] (15)-(17))."""
-    composites: list[Composite] = [own_composite(theta[10 * j : 10 * j + 10]) for j in range(robot.dof)]
+    """Mass properties of every composite body, in the frame of its first body ([Izaguirre1992] eqs. (15)-(17))."""
+    composites: list[Composite] = [single_body(theta[10 * j : 10 * j + 10]) for j in range(robot.dof)]
     for j in reversed(range(robot.dof)):
         body = robot.bodies[j]
         if body.parent < 0:
             continue
         mass, h, tensor = carry_down(body, q[j], composites[j])
-        onto = composites[body.parent]
-        composites[body.parent] = (onto[0] + mass, onto[1] + h, onto[2] + tensor)  # [Izaguirre1992] eqs. (15), (16)
+        parent = composites[body.parent]
+        composites[body.parent] = (parent[0] + mass, parent[1] + h, parent[2] + tensor)  # eqs. (15), (16)
     return composites
 
 
@@ -43,23 +44,23 @@ def carry_down(body: Body, q: Any, composite: Composite) -> Composite:
 
 
 def move_origin(composite: Composite, p: Array) -> Composite:
-    """Describe the same body about another origin, in which the old one is at p (3,); written out so that zeros vanish.
+    """Describe the same body about another origin, from which the old one is at p (3,).
 
     [Izaguirre1992] eqs. (15), (17) without the rotation.
     """
     mass, h, tensor = composite
     moved: Any = np.array(tensor, dtype=object)
     for a in range(3):
-        b, c = (a + 1) % 3, (a + 2) % 3
-        constant = (p[b] * p[b] + p[c] * p[c]) * mass
-        moved[a, a] = (tensor[a, a] + constant) + 2.0 * (p[b] * h[b] + p[c] * h[c])
+        b, c = (a + 1) % 3, (a + 2) % 3  # the two other axes
+        point_inertia = (p[b] * p[b] + p[c] * p[c]) * mass
+        moved[a, a] = (tensor[a, a] + point_inertia) + 2.0 * (p[b] * h[b] + p[c] * h[c])
         moved[b, c] = (tensor[b, c] - (p[b] * p[c]) * mass) - p[b] * h[c] - p[c] * h[b]
         moved[c, b] = moved[b, c]
     return mass, h + p * mass, moved
 
 
 def _turn_back(body: Body, q: Any, composite: Composite) -> Composite:
-    """Describe the same body in the frame before the joint's turn."""
+    """Describe the same body in the frame before the joint's turn; in short for a joint about a coordinate axis."""
     turn = joint_rotation(body, q)
     if body.is_prismatic or np.count_nonzero(body.axis) != 1:
         return rotate_composite(turn, composite)
@@ -77,41 +78,47 @@ def turn_composite(k: int, c: Any, s: Any, composite: Composite) -> Composite:
     a, b = (k + 1) % 3, (k + 2) % 3
     swing = s * (J[a, a] - J[b, b]) + c * (2.0 * J[a, b])
     turned: Any = np.array(J, dtype=object)
-    turned[a, a], turned[b, b] = J[a, a] - s * swing, J[b, b] + s * swing
+    turned[a, a] = J[a, a] - s * swing
+    turned[b, b] = J[b, b] + s * swing
     turned[a, b] = turned[b, a] = c * swing - J[a, b]
     turned[k, a] = turned[a, k] = c * J[k, a] - s * J[k, b]
     turned[k, b] = turned[b, k] = s * J[k, a] + c * J[k, b]
-    moment: Any = np.array(h, dtype=object)
-    moment[a], moment[b] = c * h[a] - s * h[b], s * h[a] + c * h[b]
-    return mass, moment, turned
+    first_moment: Any = np.array(h, dtype=object)
+    first_moment[a] = c * h[a] - s * h[b]
+    first_moment[b] = s * h[a] + c * h[b]
+    return mass, first_moment, turned
 
 
 def rotate_composite(R: Array, composite: Composite) -> Composite:
     """Describe the same body in a frame turned by R (3, 3); only the upper triangle of ``R J R'`` is computed."""
     mass, h, tensor = composite
-    half = R @ tensor
-    placed: Any = np.array(tensor, dtype=object)
+    left_product = R @ tensor
+    rotated: Any = np.array(tensor, dtype=object)
     for a in range(3):
         for b in range(a, 3):
-            placed[a, b] = placed[b, a] = half[a] @ R[b]
-    return mass, R @ h, placed
+            rotated[a, b] = rotated[b, a] = left_product[a] @ R[b]
+    return mass, R @ h, rotated
 
 
-def own_composite(theta: Array) -> Composite:
-    """Mass properties of a single body with parameters (10,)."""
+def single_body(theta: Array) -> Composite:
+    """Mass properties of one body without those that it carries, from its parameters (10,)."""
     xx, xy, xz, yy, yz, zz, mx, my, mz, m = theta
     return m, np.array([mx, my, mz]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def momentum(composite: Composite, motion: Pair) -> Pair:
-    """Momentum of a body that moves: about its origin ``J w + h x v``, linear ``m v + w x h``."""
-    (mass, h, tensor), (w, v) = composite, motion
+    """Momentum of a body that moves by (w, v): angular about its origin ``J w + h x v``, linear ``m v + w x h``.
+
+    With an acceleration instead of a velocity it is the wrench that accelerates the body from rest.
+    """
+    mass, h, tensor = composite
+    w, v = motion
     return tensor @ w + cross(h, v), v * mass + cross(w, h)
 
 
 def change_frame(T: Array, theta: Array) -> Array:
     """Ten parameters (10,) of a body in a frame in which its own frame has the pose T (4, 4)."""
-    m, h, J = move_origin(rotate_composite(T[:3, :3], own_composite(theta)), T[:3, 3])
+    m, h, J = move_origin(rotate_composite(T[:3, :3], single_body(theta)), T[:3, 3])
     return np.array([J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2], *h, m])
 
 
@@ -119,16 +126,19 @@ def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
     """Inertia matrix M(q) (n, n), rotor inertias and couplings included ([Izaguirre1992] eqs. (9), (11))."""
     M: Any = np.full((robot.dof, robot.dof), 0.0, dtype=object)
     for j, composite in enumerate(composite_bodies(robot, theta, q)):
-        wrench, i = momentum(composite, unit_motion(robot.bodies[j])), j  # accelerates it by one unit of joint j
+        # the wrench that accelerates the composite body by one unit of joint j, seen from joint j and those before it
+        moment, force = momentum(composite, unit_motion(robot.bodies[j]))
+        i = j
         while i >= 0:
             body = robot.bodies[i]
-            M[i, j] = M[j, i] = body.axis @ wrench[body.is_prismatic]  # [Izaguirre1992] eq. (9)
-            wrench, i = carry_wrench(body, q[i], wrench), body.parent
+            M[i, j] = M[j, i] = body.axis @ (force if body.is_prismatic else moment)  # [Izaguirre1992] eq. (9)
+            moment, force = carry_wrench(body, q[i], (moment, force))
+            i = body.parent
     return add_motor_inertia(robot, theta, M)
 
 
 def motor_inertia_matrix(robot: Robot, theta: Array) -> Array:
-    """Inertia of the rotors (n, n): the joints' own rotors on the diagonal, those of couplings also beside it."""
+    """Inertia of the rotors (n, n): of single joints on the diagonal, of couplings also off the diagonal."""
     M: Any = np.full((robot.dof, robot.dof), 0.0, dtype=object)
     return add_motor_inertia(robot, theta, M)
 
@@ -143,15 +153,15 @@ def add_motor_inertia(robot: Robot, theta: Array, M: Array) -> Array:
 
 def gravity_torque(robot: Robot, theta: Array, q: Array) -> Array:
     """Torque that holds the links against gravity (n,) ([Izaguirre1992] eq. (13))."""
-    torque = []
-    directions: list[Array] = []
+    gravities: list[Array] = []  # in the frame of each body
     for j, body in enumerate(robot.bodies):
-        above = directions[body.parent] if body.parent >= 0 else robot.gravity
-        directions.append(joint_rotation(body, q[j]).T @ (body.R_parent_joint.T @ above))
+        in_parent = gravities[body.parent] if body.parent >= 0 else robot.gravity
+        gravities.append(joint_rotation(body, q[j]).T @ (body.R_parent_joint.T @ in_parent))
+    torque = []
     for j, (mass, h, _) in enumerate(composite_bodies(robot, theta, q)):
         body = robot.bodies[j]
-        wrench = directions[j] * mass if body.is_prismatic else cross(h, directions[j])
-        torque.append(-(body.axis @ wrench))  # [Izaguirre1992] eqs. (5), (13)
+        weight = gravities[j] * mass if body.is_prismatic else cross(h, gravities[j])  # its force or its moment
+        torque.append(-(body.axis @ weight))  # [Izaguirre1992] eqs. (5), (13)
     return np.array(torque)
 
 
@@ -160,60 +170,74 @@ def velocity_torque(robot: Robot, theta: Array, q: Array, dq: Array) -> Array:
     return backward_pass(robot, theta, q, _velocity_motions(robot, q, dq))
 
 
-class _Run(NamedTuple):
-    """Revolute joints on parallel axes, one after the other: they turn the last body like a single joint."""
+class _ParallelJoints(NamedTuple):
+    """Consecutive revolute joints on parallel axes: they turn the last body like a single joint.
+
+    Every joint starts such a series, alone, unless its axis is parallel to that of its parent.
+    """
 
     before: BodyMotion
+    """Motion of the body before the first joint."""
     placement: Array
-    """(3, 3) placement of the run's first joint, with all the fixed turns about its axis."""
+    """(3, 3) placement of the first joint, with all fixed turns about its axis that follow."""
     cosine: Any
+    """Of the sum of the joint angles, signed as the last axis points."""
     sine: Any
+    """Of the same sum."""
     rate: Any
     """Sum of the joint velocities, signed as the last axis points."""
 
 
 def _velocity_motions(robot: Robot, q: Array, dq: Array) -> list[BodyMotion]:
-    """Forward recursion of the velocities alone ([Izaguirre1992] eqs. (18)-(20))."""
-    nothing = np.zeros(3)
-    base = BodyMotion(np.eye(3), nothing, nothing, nothing, np.zeros((3, 3)))
+    """Motions of all bodies without joint accelerations and gravity ([Izaguirre1992] eqs. (18)-(20))."""
+    zero = np.zeros(3)
+    base = BodyMotion(np.eye(3), zero, zero, zero, np.zeros((3, 3)))
     motions: list[BodyMotion] = []
-    runs: list[_Run] = []
+    series: list[_ParallelJoints] = []
     for j, body in enumerate(robot.bodies):
-        before = motions[body.parent] if body.parent >= 0 else base
-        turn, arm, u = joint_rotation(body, q[j]), lever(body, q[j]), body.axis
-        run = _extend_run(robot, runs, body, q[j], dq[j]) or _Run(
-            before, body.R_parent_joint, *_cosine_and_sine(body, q[j]), dq[j]
-        )
-        whole = np.eye(3) if body.is_prismatic else turn_about(u, run.cosine, run.sine)
-        w = whole.T @ (run.placement.T @ run.before.angular_velocity)
-        dw = whole.T @ (run.placement.T @ run.before.angular_acceleration)
+        parent = motions[body.parent] if body.parent >= 0 else base
+        turn = joint_rotation(body, q[j])
+        arm = lever(body, q[j])
+        u = body.axis
+        joints = _extend_series(robot, series, body, q[j], dq[j]) or _start_series(parent, body, q[j], dq[j])
+        series_turn = np.eye(3) if body.is_prismatic else turn_about(u, joints.cosine, joints.sine)
+        w = series_turn.T @ (joints.placement.T @ joints.before.angular_velocity)
+        dw = series_turn.T @ (joints.placement.T @ joints.before.angular_acceleration)
         if not body.is_prismatic:
-            dw, w = dw + cross(w, u * run.rate), w + u * run.rate  # [Izaguirre1992] eqs. (19), (18)
-        field = spin(w, dw)
-        a = body.R_parent_joint.T @ (before.acceleration + before.spin @ arm.across)
-        a = turn.T @ a + (field @ u) * arm.along  # [Izaguirre1992] eq. (20)
-        motions.append(BodyMotion(turn, w, dw, a + cross(w, u * (2.0 * dq[j])) if body.is_prismatic else a, field))
-        runs.append(run)
+            dw = dw + cross(w, u * joints.rate)  # [Izaguirre1992] eq. (19)
+            w = w + u * joints.rate  # [Izaguirre1992] eq. (18)
+        spin_matrix = spin(w, dw)
+        a = body.R_parent_joint.T @ (parent.acceleration + parent.spin @ arm.across)
+        a = turn.T @ a + (spin_matrix @ u) * arm.along  # [Izaguirre1992] eq. (20)
+        if body.is_prismatic:
+            a = a + cross(w, u * (2.0 * dq[j]))
+        motions.append(BodyMotion(turn, w, dw, a, spin_matrix))
+        series.append(joints)
     return motions
 
 
-def _cosine_and_sine(body: Body, q: Any) -> tuple[Any, Any]:
-    return (1.0, 0.0) if body.is_prismatic else (np.cos(q), np.sin(q))
+def _start_series(parent: BodyMotion, body: Body, q: Any, dq: Any) -> _ParallelJoints:
+    """The series of one joint; of a prismatic joint cosine and sine are those of a zero angle."""
+    if body.is_prismatic:
+        return _ParallelJoints(parent, body.R_parent_joint, 1.0, 0.0, dq)
+    return _ParallelJoints(parent, body.R_parent_joint, np.cos(q), np.sin(q), dq)
 
 
-def _extend_run(robot: Robot, runs: list[_Run], body: Body, q: Any, dq: Any) -> _Run | None:
-    """Add a joint to its parent's run: one turn by the sum of the angles; None where the axes are not parallel."""
+def _extend_series(robot: Robot, series: list[_ParallelJoints], body: Body, q: Any, dq: Any) -> _ParallelJoints | None:
+    """Add a joint to its parent's series, by the addition theorems; None where the two axes are not parallel."""
     if body.parent < 0 or body.is_prismatic or robot.bodies[body.parent].is_prismatic:
         return None
     sign = float(np.round(body.R_parent_joint @ body.axis @ robot.bodies[body.parent].axis))
     if not np.allclose(body.R_parent_joint @ body.axis, sign * robot.bodies[body.parent].axis, rtol=0.0, atol=ROUNDING):
         return None
-    run, cosine, sine = runs[body.parent], np.cos(q), np.sin(q)
-    before = run.sine * sign
-    return _Run(
-        run.before,
-        run.placement @ body.R_parent_joint,
-        run.cosine * cosine - before * sine,
-        before * cosine + run.cosine * sine,
-        run.rate * sign + dq,
+    joints = series[body.parent]
+    cosine = np.cos(q)
+    sine = np.sin(q)
+    signed_sine = joints.sine * sign  # of the parent's sum, about the axis of this joint
+    return _ParallelJoints(
+        joints.before,
+        joints.placement @ body.R_parent_joint,
+        joints.cosine * cosine - signed_sine * sine,
+        signed_sine * cosine + joints.cosine * sine,
+        joints.rate * sign + dq,
     )

@@ -13,11 +13,12 @@ from dynid.spatial import Array
 
 
 def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
-    """Torque of every joint (n,) [N m or N]: links, then friction, offset, rotor inertia and couplings.
+    """Torque of every joint (n,) [N m or N]: of the links, plus friction, offset, rotor inertia and couplings.
 
     Args:
         robot: Geometry, gravity and kinds of terms.
-        theta: (p,) parameter values in the order of `Robot.parameter_vector`; zeros shorten the recorded program.
+        theta: (p,) parameter values in the order of `Robot.parameter_vector`. A value that is the number zero leaves
+            its products out of the recorded program.
         q: (n,) joint positions [rad or m].
         dq: (n,) joint velocities.
         ddq: (n,) joint accelerations.
@@ -26,28 +27,33 @@ def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) ->
 
 
 def rigid_body_torque(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
-    """Torque of the links alone (n,)."""
+    """Torque of the links alone (n,) [N m or N]."""
     return backward_pass(robot, theta, q, body_motions(robot, q, dq, ddq))
 
 
 def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion]) -> Array:
     """Sum the bodies' wrenches from the tips to the base and project them on the joint axes (n,)."""
     count = robot.dof
-    wrenches: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in range(count)]
+    wrenches: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in range(count)]  # of the bodies that each one carries
     torque: list[Any] = [0.0] * count
     for j in reversed(range(count)):
-        body, motion = robot.bodies[j], motions[j]
-        force, moment = body_wrench(theta[10 * j : 10 * j + 10], *motion[1:])
-        wrench = wrenches[j][0] + moment, wrenches[j][1] + force  # [Atkeson1986] eq. (12)
-        torque[j] = body.axis @ wrench[body.is_prismatic]  # [Atkeson1986] eq. (17)
+        body = robot.bodies[j]
+        # all fields of a BodyMotion but the first, the rotation
+        force, moment = body_wrench(theta[10 * j : 10 * j + 10], *motions[j][1:])
+        moment = wrenches[j][0] + moment  # [Atkeson1986] eq. (12)
+        force = wrenches[j][1] + force
+        torque[j] = body.axis @ (force if body.is_prismatic else moment)  # [Atkeson1986] eq. (17)
         if body.parent >= 0:
-            moment, force = carry_wrench(body, q[j], wrench)  # [Atkeson1986] eq. (13)
+            moment, force = carry_wrench(body, q[j], (moment, force))  # [Atkeson1986] eq. (13)
             wrenches[body.parent] = wrenches[body.parent][0] + moment, wrenches[body.parent][1] + force
     return np.array(torque)
 
 
 def term_rows(robot: Robot, q: Array, dq: Array, ddq: Array) -> list[dict[int, Any]]:
-    """One column per term, in the order of the parameters: joint index -> torque per unit of the parameter."""
+    """Columns of the terms (friction, motors, springs, couplings), in the order of their parameters.
+
+    Each is a table: joint index -> torque of that joint per unit of the term's parameter.
+    """
     return [placed.term.rows(placed.joints, q, dq, ddq) for placed in robot.terms]
 
 

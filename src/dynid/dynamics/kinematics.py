@@ -1,4 +1,4 @@
-"""Forward pass: how every body moves when the joints do.
+"""How every body moves when the joints do: motions, velocities and poses, and how to carry motions and wrenches.
 
 Quantities of body j are expressed in its own frame, at its own origin. The acceleration carries ``-g`` (the base
 accelerates upwards), so that gravity needs no term of its own (Luh, Walker and Paul). The recursion is that of
@@ -20,8 +20,8 @@ from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, rotation_about, snap, transform
 
 ROUNDING = 1e-15
-"""Part of a length or of a unit vector below which an entry is rounding and made an exact zero, which keeps the
-recorded programs short (convention: some units in the last place of a double)."""
+"""Share of a length below which a component is rounding and made an exact zero, which keeps the recorded programs
+short (convention: some units in the last place of a double)."""
 
 
 class BodyMotion(NamedTuple):
@@ -41,7 +41,7 @@ class BodyMotion(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lever:
-    """The way from the parent body's origin to the body's origin, split at the joint axis."""
+    """The vector from the parent body's origin to the body's origin, split into parts across and along the axis."""
 
     across: Floats
     """(3,) part perpendicular to the axis, parent frame [m]."""
@@ -50,7 +50,7 @@ class Lever:
 
 
 def lever(body: Body, q: Any) -> Lever:
-    """The lever arm of a body at joint position q [rad or m], split at the joint axis."""
+    """The lever arm of a body at joint position q [rad or m]."""
     axis_in_parent = body.R_parent_joint @ body.axis
     along = float(axis_in_parent @ body.p_parent_joint)
     across = body.p_parent_joint - along * axis_in_parent
@@ -90,24 +90,28 @@ def body_motions(robot: Robot, q: Array, dq: Array, ddq: Array) -> list[BodyMoti
     base = BodyMotion(np.eye(3), np.zeros(3), np.zeros(3), -robot.gravity, np.zeros((3, 3)))
     motions: list[BodyMotion] = []
     for j, body in enumerate(robot.bodies):
-        before = motions[body.parent] if body.parent >= 0 else base
-        motions.append(_next_motion(body, before, q[j], dq[j], ddq[j]))
+        parent = motions[body.parent] if body.parent >= 0 else base
+        motions.append(_next_motion(body, parent, q[j], dq[j], ddq[j]))
     return motions
 
 
-def _next_motion(body: Body, before: BodyMotion, q: Any, dq: Any, ddq: Any) -> BodyMotion:
-    turn, arm, u = joint_rotation(body, q), lever(body, q), body.axis
-    w = turn.T @ (body.R_parent_joint.T @ before.angular_velocity)
-    dw = turn.T @ (body.R_parent_joint.T @ before.angular_acceleration)
+def _next_motion(body: Body, parent: BodyMotion, q: Any, dq: Any, ddq: Any) -> BodyMotion:
+    """Motion of a body from that of its parent (or of the base) and the state of its joint."""
+    turn = joint_rotation(body, q)
+    arm = lever(body, q)
+    u = body.axis
+    w = turn.T @ (body.R_parent_joint.T @ parent.angular_velocity)
+    dw = turn.T @ (body.R_parent_joint.T @ parent.angular_acceleration)
     if not body.is_prismatic:
         dw = dw + u * ddq + cross(w, u * dq)  # [Izaguirre1992] eq. (19)
         w = w + u * dq  # [Izaguirre1992] eq. (18)
-    field = spin(w, dw)
-    # [Izaguirre1992] eq. (20), the lever split at the joint axis
-    a = turn.T @ (body.R_parent_joint.T @ (before.acceleration + before.spin @ arm.across)) + (field @ u) * arm.along
+    spin_matrix = spin(w, dw)
+    # [Izaguirre1992] eq. (20), with the lever in two parts
+    a = turn.T @ (body.R_parent_joint.T @ (parent.acceleration + parent.spin @ arm.across))
+    a = a + (spin_matrix @ u) * arm.along
     if body.is_prismatic:
-        a = a + u * ddq + cross(w, u * (2.0 * dq))
-    return BodyMotion(turn, w, dw, a, field)
+        a = a + u * ddq + cross(w, u * (2.0 * dq))  # the last is the Coriolis acceleration
+    return BodyMotion(turn, w, dw, a, spin_matrix)
 
 
 Pair = tuple[Array, Array]
@@ -120,36 +124,41 @@ def unit_motion(body: Body) -> Pair:
 
 
 def carry_motion(body: Body, q: Any, motion: Pair) -> Pair:
-    """Motion of a body whose parent moves, its own joint at rest."""
-    turn, arm, (w, v) = joint_rotation(body, q), lever(body, q), motion
+    """Motion (w, v) of a body, at its origin in its axes, when its parent moves by ``motion`` and its joint rests."""
+    turn = joint_rotation(body, q)
+    arm = lever(body, q)
+    w, v = motion
     v = turn.T @ (body.R_parent_joint.T @ (v + cross(w, arm.across)))
     w = turn.T @ (body.R_parent_joint.T @ w)
     return w, v + cross(w, body.axis * arm.along)
 
 
 def carry_wrench(body: Body, q: Any, wrench: Pair) -> Pair:
-    """A wrench on a body, about the parent's origin in the parent's axes ([Izaguirre1992] eqs. (23), (24))."""
-    turn, arm, (moment, force) = joint_rotation(body, q), lever(body, q), wrench
+    """Express a wrench on a body about the parent's origin, in the parent's axes ([Izaguirre1992] eqs. (23), (24))."""
+    turn = joint_rotation(body, q)
+    arm = lever(body, q)
+    moment, force = wrench
     moment = moment + cross(body.axis * arm.along, force)
     force = body.R_parent_joint @ (turn @ force)
     return body.R_parent_joint @ (turn @ moment) + cross(arm.across, force), force
 
 
 def body_velocities(robot: Robot, q: Array, dq: Array) -> list[Pair]:
-    """Angular velocity and origin velocity (3,), (3,) of every body, in its own frame."""
+    """Angular velocity (3,) [rad/s] and velocity of the origin (3,) [m/s] of every body, in the body's axes."""
     velocities: list[Pair] = []
     for j, body in enumerate(robot.bodies):
-        w, v = carry_motion(body, q[j], velocities[body.parent] if body.parent >= 0 else (np.zeros(3), np.zeros(3)))
+        parent = velocities[body.parent] if body.parent >= 0 else (np.zeros(3), np.zeros(3))
+        w, v = carry_motion(body, q[j], parent)
         velocities.append((w, v + body.axis * dq[j]) if body.is_prismatic else (w + body.axis * dq[j], v))
     return velocities
 
 
 def joint_motions(robot: Robot, q: Array) -> list[dict[int, Pair]]:
-    """For every body, joint index -> its motion per unit velocity of that joint."""
+    """For every body a table: index of a joint that moves it -> the body's motion per unit velocity of that joint."""
     motions: list[dict[int, Pair]] = []
     for j, body in enumerate(robot.bodies):
-        before = motions[body.parent] if body.parent >= 0 else {}
-        motions.append({i: carry_motion(body, q[j], motion) for i, motion in before.items()} | {j: unit_motion(body)})
+        parent = motions[body.parent] if body.parent >= 0 else {}
+        motions.append({i: carry_motion(body, q[j], motion) for i, motion in parent.items()} | {j: unit_motion(body)})
     return motions
 
 
@@ -157,9 +166,9 @@ def body_poses(robot: Robot, q: Array) -> list[tuple[Array, Array]]:
     """Rotation ``R_base_body`` (3, 3) and origin (3,) [m] of every body in the root frame."""
     poses: list[tuple[Array, Array]] = []
     for j, body in enumerate(robot.bodies):
-        R, p = poses[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
-        R_base_joint = R @ body.R_parent_joint
-        p = p + R @ body.p_parent_joint
+        R_base_parent, p = poses[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
+        R_base_joint = R_base_parent @ body.R_parent_joint
+        p = p + R_base_parent @ body.p_parent_joint
         if body.is_prismatic:
             p = p + (R_base_joint @ body.axis) * q[j]
         poses.append((R_base_joint @ joint_rotation(body, q[j]), p))
@@ -167,7 +176,7 @@ def body_poses(robot: Robot, q: Array) -> list[tuple[Array, Array]]:
 
 
 def link_poses(robot: Robot, q: Array) -> dict[str, Array]:
-    """Pose ``T_base_link`` (4, 4) of every link, fixed ones included, by name."""
+    """Table: name of a link, fixed ones included -> its pose ``T_base_link`` (4, 4) at numeric positions q (n,)."""
     bodies = [transform(R, p) for R, p in body_poses(robot, np.asarray(q, dtype=float))]
     poses = {}
     for link in robot.links:

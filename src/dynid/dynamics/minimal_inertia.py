@@ -23,29 +23,30 @@ from dynid.spatial import Array, cross, rotation_about, snap
 
 
 class Parts(NamedTuple):
-    """A composite body in its joint's frame."""
+    """A composite body (a link with all links beyond it) in the frame of its joint, in constant and varying parts."""
 
     mass: Any
-    """m^ [kg]; zero where it is no member."""
+    """m^ [kg]; zero where it is no member of the set S."""
     k: Array
     """(3,) constant part of the first moment [kg m]."""
     U: Array
     """(3, 3) constant part of the tensor [kg m^2]."""
     moment: Array
-    """(3,) varying part l of the first moment."""
+    """(3,) varying part l of the first moment [kg m]."""
     tensor: Array
-    """(3, 3) varying part V of the tensor."""
+    """(3, 3) varying part V of the tensor [kg m^2]."""
 
 
 def minimal_inertia_and_bias(robot: Robot, theta: Array, q: Array, dq: Array) -> dict[str, Array]:
-    """Inertia matrix (n, n) and the torque (n,) of a motion without acceleration, in minimal linear combinations.
+    """Inertia matrix (n, n) and bias torque (n,), the torque at zero acceleration, by minimal linear combinations.
 
     Raises:
         ArgumentError: The robot is no chain, or its axes are only nearly parallel.
     """
-    chain, rest = find_exact_chain(robot), np.zeros(robot.dof)
+    chain = find_exact_chain(robot)
+    zero = np.zeros(robot.dof)
     values = minimal_values(chain, theta)
-    bias = minimal_torque(chain, values, q, dq, rest) + term_torque(robot, theta, q, dq, rest)
+    bias = minimal_torque(chain, values, q, dq, zero) + term_torque(robot, theta, q, dq, zero)
     links = minimal_inertia_matrix(chain, values, q)
     return {"inertia": add_motor_inertia(robot, theta, links), "bias": bias}
 
@@ -55,18 +56,23 @@ def minimal_inertia_matrix(chain: Chain, values: Array, q: Array) -> Array:
     count = len(chain.rows)
     M: Array = np.full((count, count), 0.0, dtype=object)
     for j, body in enumerate(composite_parts(chain, values, q)):
-        k, J = body.k + body.moment, body.U + body.tensor  # [Lin1995] eqs. (8), (9)
-        # wrench that accelerates the composite body by one unit of joint j
-        force, moment = np.array([-k[1], k[0], 0.0]), J[:, 2]
+        h = body.k + body.moment  # [Lin1995] eq. (8)
+        J = body.U + body.tensor  # [Lin1995] eq. (9)
+        # wrench that accelerates the composite body by one unit of joint j, along or about z
         if chain.rows[j].sigma:
-            force, moment = np.array([0.0, 0.0, body.mass]), np.array([k[1], -k[0], 0.0])
+            force = np.array([0.0, 0.0, body.mass])
+            moment = np.array([h[1], -h[0], 0.0])
+        else:
+            force = np.array([-h[1], h[0], 0.0])
+            moment = J[:, 2]
         for i in range(j, -1, -1):
             row = chain.rows[i]
             M[i, j] = M[j, i] = (force if row.sigma else moment)[2]
-            place, turn, d = _placement(row, q[i])
-            moment = moment + cross(np.array([0.0, 0.0, d]), force)
-            force = place @ (turn @ force)
-            moment = place @ (turn @ moment) + cross(np.array([row.d, 0.0, 0.0]), force)
+            # the same wrench in the frame before, about its origin
+            twist, turn, along = _placement(row, q[i])
+            moment = moment + cross(np.array([0.0, 0.0, along]), force)
+            force = twist @ (turn @ force)
+            moment = twist @ (turn @ moment) + cross(np.array([row.d, 0.0, 0.0]), force)
     return M
 
 
@@ -81,7 +87,11 @@ def composite_parts(chain: Chain, values: Array, q: Array) -> list[Parts]:
 
 
 def _constant_parts(chain: Chain, i: int, members: Mapping[str, Any]) -> Parts:
-    """Members of joint i as m^, k, U; of a slide between r and s, k is across the axis of r, by eqs. (86), (87)."""
+    """Make m^, k, U of joint i from its members of the set S; what is no member is zero, and so are l and V.
+
+    A prismatic joint between r and s has the members K1 and K2, two components of k across the axis of r ([Lin1995]
+    eqs. (86), (87)); k is then the vector across that axis that has them.
+    """
     get = members.get
     k = np.array([get("KX", 0.0), get("KY", 0.0), get("KZ", 0.0)])
     if "K1" in members:
@@ -94,28 +104,36 @@ def _constant_parts(chain: Chain, i: int, members: Mapping[str, Any]) -> Parts:
 
 
 def vary(row: DH, body: Parts, q: Any) -> tuple[Array, Array]:
-    """Varying first moment and tensor that a composite body gives to the link before, in that link's frame."""
+    """Varying first moment (3,) and tensor (3, 3) that a composite body gives to the link before, in its frame.
+
+    Args:
+        row: DH row of the composite body's joint.
+        body: The composite body.
+        q: Position of its joint [rad or m].
+    """
     if row.sigma:  # [Lin1995] eqs. (11), (15): the whole tensor but U, the whole first moment but k
         _, _, V = move_origin((body.mass, body.k + body.moment, body.tensor), np.array([0.0, 0.0, row.r + q]))
         carried: Composite = (0.0, body.moment + np.array([0.0, 0.0, (row.r + q) * body.mass]), V)
         cosine, sine = (float(value) for value in snap([np.cos(row.theta), np.sin(row.theta)]))
     else:  # [Lin1995] eqs. (11), (13): what is not symmetric about the axis
-        U, k = body.U, body.k
-        loose = U - np.diag([U[1, 1], U[1, 1], U[2, 2]])
-        across = np.array([k[0], k[1], 0.0])
-        carried = move_origin((0.0, body.moment + across, body.tensor + loose), np.array([0.0, 0.0, row.r]))
-        cosine, sine = np.cos(q + row.theta), np.sin(q + row.theta)
+        U = body.U
+        asymmetric = U - np.diag([U[1, 1], U[1, 1], U[2, 2]])
+        across = np.array([body.k[0], body.k[1], 0.0])
+        carried = move_origin((0.0, body.moment + across, body.tensor + asymmetric), np.array([0.0, 0.0, row.r]))
+        cosine = np.cos(q + row.theta)
+        sine = np.sin(q + row.theta)
     carried = rotate_composite(_twist(row), turn_composite(2, cosine, sine, carried))
     _, moment, tensor = move_origin(carried, np.array([row.d, 0.0, 0.0]))
     return moment, tensor
 
 
 def _twist(row: DH) -> Array:
+    """Rotation (3, 3) by the DH row's twist angle alpha about x."""
     return snap(rotation_about([1.0, 0.0, 0.0], row.alpha))
 
 
 def _placement(row: DH, q: Any) -> tuple[Array, Array, Any]:
-    """Turn by the twist, turn about the joint's axis, and lever along that axis."""
+    """Rotation by the twist (3, 3), rotation about the joint's axis z (3, 3), and lever along that axis [m]."""
     z = [0.0, 0.0, 1.0]
     if row.sigma:
         return _twist(row), snap(rotation_about(z, row.theta)), row.r + q

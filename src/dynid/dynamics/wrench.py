@@ -1,7 +1,10 @@
-"""Force and moment of one rigid body, linear in its ten parameters ([Atkeson1986] eqs. (1)-(8)), also at a sensor.
+"""Force, moment and momentum of one rigid body, linear in its ten parameters, and the wrench at a wrist sensor.
 
-Parameters in the order ``XX XY XZ YY YZ ZZ MX MY MZ M``, about the origin of the body frame; wrench rows: force, then
-moment about the same origin, both in the body frame.
+[Atkeson1986] eqs. (1)-(8). The parameters are ``XX XY XZ YY YZ ZZ MX MY MZ M``, about the origin of the body frame. The
+rows of a wrench (6,) are the force, then the moment about the same origin, both in the body frame.
+
+The matrix ``spin = [dw x] + [w x]^2`` (3, 3) appears in most arguments: times a body-fixed vector it gives the second
+derivative of that vector. Its entries are products that Euler's equations need too, so they are taken from it.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ def tensor_times(v: Array) -> Array:
 
 
 def _euler_columns(w: Array, dw: Array, spin: Array) -> Array:
-    """``J dw + w x J w`` as (3, 6) on XX XY XZ YY YZ ZZ ([Lin1995] eqs. (26)-(28)), sharing the entries of `spin`."""
-    square, xy, xz, yz = w * w, w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    """Matrix (3, 6) that, times XX XY XZ YY YZ ZZ, is ``J dw + w x J w`` ([Lin1995] eqs. (26)-(28))."""
+    square = w * w
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return np.array(
         [
             [dw[0], -spin[2, 0], spin[1, 0], -yz, square[1] - square[2], yz],
@@ -51,9 +55,10 @@ def body_wrench_regressor(w: Array, dw: Array, a: Array, spin: Array) -> Array:
 
 
 def body_wrench(theta: Array, w: Array, dw: Array, a: Array, spin: Array) -> tuple[Array, Array]:
-    """Force [N] and moment about the origin [N m] of a body with parameters (10,); Euler's equations.
+    """Force [N] and moment about the origin [N m] of a body with parameters theta (10,), by Newton's and Euler's laws.
 
-    The same as ``body_wrench_regressor(...) @ theta``, arranged so that known parameters fold into few constants.
+    The same as ``body_wrench_regressor(w, dw, a, spin) @ theta`` (see there for the other arguments), arranged so that
+    the recorded program is short where parameters are known numbers.
     """
     h, m = theta[6:9], theta[9]
     force = a * m + spin @ h  # [Izaguirre1992] eq. (21)
@@ -70,10 +75,11 @@ def euler_moment(
         w: (3,) angular velocity.
         dw: (3,) angular acceleration.
         spin: (3, 3) ``[dw x] + [w x]^2``.
-        differences: ``ZZ - YY, XX - ZZ, YY - XX`` where they are known although the moments vary.
+        differences: ``ZZ - YY, XX - ZZ, YY - XX``, to be given where they are known numbers although the moments of
+            inertia are variables; computed from the tensor by default.
     """
     xx, xy, xz, yy, yz, zz = tensor
-    square = w * w  # not from the diagonal of spin, which need not be computed in full
+    square = w * w  # the diagonal of spin would do, but then all of it had to be computed
     x, y, z = _principal_moment((xx, yy, zz), differences or (zz - yy, xx - zz, yy - xx), w, dw, spin)
     return np.array(
         [
@@ -87,7 +93,10 @@ def euler_moment(
 def _principal_moment(
     moments: tuple[Any, Any, Any], differences: Sequence[Any], w: Array, dw: Array, spin: Array
 ) -> tuple[Any, Any, Any]:
-    """``J dw + w x J w`` of a diagonal tensor; a body flat in z (``ZZ = XX + YY``) needs the entries of `spin` only."""
+    """Components of ``J dw + w x J w`` for a diagonal tensor with the moments of inertia XX, YY, ZZ.
+
+    For a body that is flat in z (``ZZ = XX + YY``) every factor is an entry of `spin`.
+    """
     xx, yy, zz = moments
     if all(isinstance(value, float) for value in (xx, yy, zz)) and zz == xx + yy:
         return xx * spin[2, 1], -(yy * spin[2, 0]), yy * spin[1, 0] - xx * spin[0, 1]
@@ -99,7 +108,7 @@ def _principal_moment(
 
 
 def body_momentum_regressor(w: Array, v: Array) -> Array:
-    """Linear momentum and angular momentum about the origin per unit of each parameter, (6, 10).
+    """Momentum per unit of each parameter, (6, 10): linear, then angular about the origin.
 
     Args:
         w: (3,) angular velocity, body frame [rad/s].
@@ -111,9 +120,9 @@ def body_momentum_regressor(w: Array, v: Array) -> Array:
 
 
 def sensor_wrench_regressor(robot: Robot, link: str, q: Array, dq: Array, ddq: Array) -> Array:
-    """Wrench on a body held in the frame of a link, per unit of its ten parameters, (6, 10).
+    """Wrench on a load fixed to a link, per unit of the load's ten parameters in the link's frame, (6, 10).
 
-    Force [N], then moment about the link's origin [N m], in the link's axes: what the robot must exert to move the body
+    Force [N], then moment about the link's origin [N m], in the link's axes: what the robot must exert to move the load
     against gravity and inertia.
 
     Args:
@@ -123,16 +132,12 @@ def sensor_wrench_regressor(robot: Robot, link: str, q: Array, dq: Array, ddq: A
         dq: (n,) joint velocities.
         ddq: (n,) joint accelerations.
     """
-    index, T_body_link = _carrier(robot, link)
-    motion = body_motions(robot, q, dq, ddq)[index]
-    R, p = snap(T_body_link[:3, :3]), T_body_link[:3, 3]
-    w, dw = R.T @ motion.angular_velocity, R.T @ motion.angular_acceleration
-    a = R.T @ (motion.acceleration + motion.spin @ p)
-    return body_wrench_regressor(w, dw, a, spin_matrix(w, dw))  # [Atkeson1986] eq. (8)
-
-
-def _carrier(robot: Robot, link: str) -> tuple[int, Array]:
     index, T_body_link = robot.link_body(link)
     if index < 0:
         raise ArgumentError(f"link '{link}' does not move", remedy="Name the link that carries the sensor or the load.")
-    return index, T_body_link
+    motion = body_motions(robot, q, dq, ddq)[index]
+    R = snap(T_body_link[:3, :3])  # exact zeros and ones keep recorded programs short
+    w = R.T @ motion.angular_velocity
+    dw = R.T @ motion.angular_acceleration
+    a = R.T @ (motion.acceleration + motion.spin @ T_body_link[:3, 3])
+    return body_wrench_regressor(w, dw, a, spin_matrix(w, dw))  # [Atkeson1986] eq. (8)

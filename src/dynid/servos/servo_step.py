@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from dynid.dynamics.forward_dynamics import solve_symmetric
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
-from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.robot.model import Robot
 from dynid.servos.drive_laws import DriveLaw, Seen
 from dynid.servos.kinds import LINKS

@@ -19,6 +19,7 @@ import numpy as np
 
 from dynid.dynamics.christoffel import christoffel_coefficients
 from dynid.dynamics.energy import kinetic_energy_row, potential_energy_row
+from dynid.dynamics.forward_dynamics import solve_symmetric
 from dynid.dynamics.inertia_matrix import (
     composite_inertia_matrix,
     gravity_torque,
@@ -29,7 +30,6 @@ from dynid.dynamics.inverse_dynamics import newton_euler, term_torque
 from dynid.dynamics.minimal_inertia import minimal_inertia_and_bias
 from dynid.dynamics.minimal_recursion import minimal_newton_euler
 from dynid.dynamics.regressor import torque_regressor
-from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.export.c.c_model import CodeModel
 from dynid.tape import Tape, record
 
