@@ -1,4 +1,4 @@
-"""Cutting logs into chunks of a fixed size that begin where a segment begins."""
+"""The samples of a log, checked, and cut into chunks of a fixed size that begin where a segment begins."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from dynid.errors import DataError
 from dynid.tape.program import real_array
 
 Masks = NDArray[np.bool_]
+"""(N, n) for each sample and joint, whether its equation counts."""
 
 CHUNK = 61440
 """Samples per chunk: long enough that combining chunks costs next to nothing, short enough to hold some in memory.
@@ -23,10 +24,11 @@ CHUNK = 61440
 A multiple of the block of the compiled reduction (120), so that no block is partial."""
 
 CHANNELS = ("q", "dq", "ddq", "tau")
+"""Names of the arrays of a log, in the order in which they are kept."""
 
 
 class Run(Protocol):
-    """A processed log, such as `dynid.Experiment`."""
+    """A processed log, such as `dynid.Experiment`, which describes these arrays."""
 
     @property
     def q(self) -> Floats: ...
@@ -43,28 +45,31 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
-    """The samples of one log, in the caller's own arrays."""
+class Samples:
+    """The samples of one log, in the caller's arrays; only their shapes are checked."""
 
     arrays: tuple[NDArray[np.generic], ...]
     """q, dq, ddq, tau, each (N, n)."""
     valid: Masks | None
-    """(N, n), or None where every equation counts."""
+    """(N, n) which equations count; None where all do."""
     segment: NDArray[np.int64]
-    """(N,)"""
+    """(N,) number of the segment of each sample."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """At most `CHUNK` consecutive samples of one segment, numbers that are finite, ready to be reduced."""
+    """At most `CHUNK` consecutive samples of one segment; after `check` they are finite and can be reduced."""
 
     segment: int
+    """Number of the segment."""
     number: int
     """Number of the chunk within its segment."""
     first: int
     """Index of its first sample in the log."""
     arrays: tuple[NDArray[np.generic], ...]
+    """q, dq, ddq, tau, each (N, n)."""
     valid: Masks | None
+    """(N, n) which equations count; None where all do."""
 
     @property
     def length(self) -> int:
@@ -80,7 +85,7 @@ class Chunk:
         return tuple(int(count) for count in np.count_nonzero(self.valid, axis=0))
 
     def check(self) -> Chunk:
-        """Give the chunk as float64 arrays of finite numbers, zero where no equation counts.
+        """Convert the chunk to float64 arrays of finite numbers, with zeros where no equation counts.
 
         Raises:
             DataError: if a number that counts is NaN or infinite; names the channel, the joint and the sample.
@@ -88,20 +93,21 @@ class Chunk:
         arrays = [np.ascontiguousarray(array, dtype=np.float64) for array in self.arrays]
         valid = None if self.valid is None or bool(self.valid.all()) else self.valid
         if valid is not None:
-            moving = valid.any(axis=1, keepdims=True)
-            masks = (moving, moving, moving, valid)
+            any_joint = valid.any(axis=1, keepdims=True)  # the motion of all joints enters the equation of each
+            masks = (any_joint, any_joint, any_joint, valid)
             arrays = [np.where(mask, array, 0.0) for mask, array in zip(masks, arrays, strict=True)]
         with np.errstate(all="ignore"):
             squares = [np.dot(array.reshape(-1), array.reshape(-1)) for array in arrays]
         for name, array, square in zip(CHANNELS, arrays, squares, strict=True):
-            if not np.isfinite(square):  # a quick check; where it only overflowed, the slow one decides
-                self._refuse_strange(name, array)
+            if not np.isfinite(square):  # a quick test; it also fails for finite numbers whose squares overflow
+                self._refuse_not_finite(name, array)
         return replace(self, arrays=tuple(arrays), valid=valid)
 
-    def _refuse_strange(self, name: str, array: Floats) -> None:
-        strange = np.argwhere(~np.isfinite(array))
-        if len(strange):
-            row, joint = (int(place) for place in strange[0])
+    def _refuse_not_finite(self, name: str, array: Floats) -> None:
+        """Raise an error for the first number of an array that is not finite, if there is one."""
+        places = np.argwhere(~np.isfinite(array))
+        if len(places):
+            row, joint = (int(place) for place in places[0])
             what = "NaN" if np.isnan(array[row, joint]) else "infinite"
             raise DataError(
                 f"{name} of joint {joint + 1} is {what} at sample {self.first + row}",
@@ -120,19 +126,22 @@ class Chunk:
         )
 
     def select(self, rows: slice | NDArray[np.intp]) -> Chunk:
-        """Some of its samples."""
+        """A chunk of some of the samples."""
         valid = None if self.valid is None else self.valid[rows]
         return replace(self, arrays=tuple(array[rows] for array in self.arrays), valid=valid)
 
     def inputs(self, rows: slice = slice(None)) -> list[Floats]:
-        """The inputs of the tape of `dynid.information.joint_equations` for some samples of a checked chunk."""
+        """The inputs of a tape of `dynid.information.joint_equations` (q, dq, ddq, tau, counts) for some samples.
+
+        The chunk must be checked.
+        """
         arrays = [np.ascontiguousarray(array[rows], dtype=np.float64) for array in self.arrays]
         counts = np.ones((len(arrays[0]), 1)) if self.valid is None else self.valid[rows].astype(np.float64, order="C")
         return [*arrays, counts]
 
 
-def piece(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segment: ArrayLike | None) -> Piece:
-    """Check shapes.
+def check_samples(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segment: ArrayLike | None) -> Samples:
+    """Check the shapes of a log's arrays, and fill in defaults.
 
     Args:
         dof: Number of joints n.
@@ -143,9 +152,9 @@ def piece(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segmen
     Raises:
         DataError: if a shape is wrong.
     """
-    states = tuple(real_array(name, array) for name, array in zip(CHANNELS, arrays, strict=True))
-    samples = len(states[0]) if states[0].ndim else 0
-    for name, array in zip(CHANNELS, states, strict=True):
+    channels = tuple(real_array(name, array) for name, array in zip(CHANNELS, arrays, strict=True))
+    samples = len(channels[0]) if channels[0].ndim else 0
+    for name, array in zip(CHANNELS, channels, strict=True):
         if array.shape != (samples, dof):
             raise DataError(f"{name} has shape {array.shape}, expected ({samples}, {dof})")
     mask = None if valid is None else np.asarray(valid, dtype=bool)
@@ -157,16 +166,17 @@ def piece(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segmen
     numbers = np.asarray(0 if segment is None else segment, dtype=np.int64)
     if numbers.shape not in ((), (samples,)):
         raise DataError(f"segments have shape {numbers.shape}, expected ({samples},)")
-    return Piece(states, mask, np.broadcast_to(numbers, (samples,)))
+    return Samples(channels, mask, np.broadcast_to(numbers, (samples,)))
 
 
-def cut(whole: Piece) -> Iterator[Chunk]:
-    """Chunks of one segment each; a new one begins where the segment changes."""
-    numbers: Counter[int] = Counter()
-    borders = (np.flatnonzero(np.diff(whole.segment)) + 1).tolist()
-    for start, stop in pairwise([0, *borders, len(whole.segment)]):
+def cut(log: Samples) -> Iterator[Chunk]:
+    """Cut a log into chunks of one segment each; a new one begins where the segment changes."""
+    numbers: Counter[int] = Counter()  # segment -> number of its next chunk
+    borders = (np.flatnonzero(np.diff(log.segment)) + 1).tolist()
+    for start, stop in pairwise([0, *borders, len(log.segment)]):
         for first in range(start, stop, CHUNK):
-            rows, segment = slice(first, min(first + CHUNK, stop)), int(whole.segment[first])
-            valid = None if whole.valid is None else whole.valid[rows]
-            yield Chunk(segment, numbers[segment], first, tuple(array[rows] for array in whole.arrays), valid)
+            rows = slice(first, min(first + CHUNK, stop))
+            segment = int(log.segment[first])
+            valid = None if log.valid is None else log.valid[rows]
+            yield Chunk(segment, numbers[segment], first, tuple(array[rows] for array in log.arrays), valid)
             numbers[segment] += 1

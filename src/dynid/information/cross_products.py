@@ -1,8 +1,9 @@
-"""Cross products of a tape's outputs over many samples, and their gradient.
+"""Cross products ``W.T @ W`` of a tape's outputs over many samples, and their gradient.
 
-The tape's outputs are vectors, each the rows of a matrix W; neither these matrices nor their cotangents are ever in
-memory as a whole. `CrossProducts` serves the design of motions; the NumPy classes work everywhere and are the reference
-for the compiled ones of `dynid.tape.llvm`.
+Every output of the tape is a vector (w,); over N samples it gives the rows of a matrix W (N, w). The gradient needs the
+cotangents of W, the derivatives of the final scalar by its entries. Neither is ever in memory as a whole.
+`CrossProducts` serves the design of motions. The classes `NumpyGram` and `NumpyPullback` work everywhere and are the
+reference for the compiled ones of `dynid.tape.llvm` ("gram" is the matrix of cross products, "pullback" the gradient).
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
 
 PRODUCT_SAMPLES = 4096
-"""Samples whose rows are in memory at a time."""
+"""Samples whose rows are in memory at a time (convention: some megabytes)."""
 
 
 class NumpyGram:
-    """Reduces the outputs of one tape, vectors that are the rows of as many matrices."""
+    """Forms rows and cross products of the outputs of one tape."""
 
     def __init__(self, tape: Tape) -> None:
         self._program = compile_tape(tape, "numpy")
@@ -38,11 +39,12 @@ class NumpyGram:
         return [results[name] for name, _ in self._outputs] if isinstance(results, dict) else [results]
 
     def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]:
-        """For each output ``W.T @ W`` (w, w) of its rows W.
+        """For each output the cross products ``W.T @ W`` (w, w) of its rows W.
 
         Args:
             inputs: One (N, size) array per input of the tape.
-            preconditioners: For each output an upper triangular R0; the result is then that of ``W @ inv(R0)``.
+            preconditioners: For each output an upper triangular R0 (w, w); the cross products are then those of
+                ``W @ inv(R0)``.
         """
         totals = [np.zeros((size, size)) for _, size in self._outputs]
         for start in range(0, len(inputs[0]), PRODUCT_SAMPLES):
@@ -54,10 +56,10 @@ class NumpyGram:
 
 
 class NumpyPullback:
-    """Gradients of the same products."""
+    """Gradient of a weighted sum of all cross products of one tape, with respect to its inputs."""
 
     def __init__(self, tape: Tape, wrt: Sequence[str]) -> None:
-        """Record them.
+        """Record the gradient.
 
         Args:
             tape: The program.
@@ -72,8 +74,8 @@ class NumpyPullback:
 
         Args:
             inputs: One (N, size) array per input of the tape.
-            matrices: For each output the matrix (w, w) that its rows are multiplied by to be its cotangents.
-            gradients: One (N, size) array per differentiated input.
+            matrices: For each output the matrix M (w, w); its cotangents are ``W @ M``.
+            gradients: One (N, size) array per differentiated input, written in place.
         """
         for start in range(0, len(inputs[0]), PRODUCT_SAMPLES):
             part = slice(start, start + PRODUCT_SAMPLES)
@@ -88,7 +90,7 @@ class NumpyPullback:
 
 
 class CrossProducts:
-    """``W.T @ W`` for the rows W of each output of a tape, and the gradient of a weighted sum of these."""
+    """Cross products ``W.T @ W`` of each output of a tape, and the gradient of a weighted sum of these."""
 
     def __init__(self, tape: Tape, backend: Backend = "auto") -> None:
         """Compile the products; the gradient is compiled when first asked for.
@@ -125,11 +127,11 @@ class CrossProducts:
 
     def __call__(self, *inputs: Floats) -> list[Floats]:
         """For each output ``W.T @ W`` (w, w) over the samples; one (N, size) array per input of the tape."""
-        products: list[Floats] = self._products.grams(self._prepared(inputs))
+        products: list[Floats] = self._products.grams(self._prepare(inputs))
         return products
 
     def pullback(self, weights: Sequence[Floats], *inputs: Floats) -> dict[str, Floats]:
-        """Gradient of ``sum(weights[k] * (W_k.T @ W_k))`` over all outputs k.
+        """Gradient of ``sum(weights[k] * (W_k.T @ W_k))``, elements multiplied, over all outputs k.
 
         Args:
             weights: For each output a matrix (w, w).
@@ -138,24 +140,28 @@ class CrossProducts:
         Returns:
             For each input, by name, an array (N, size).
         """
-        prepared = self._prepared(inputs)
+        prepared = self._prepare(inputs)
         gradients = [np.empty_like(array) for array in prepared[: len(self.inputs)]]
+        # the derivative by W of sum(C * (W.T @ W)) is W @ (C + C.T)
         self._gradient.run(prepared, [weight + weight.T for weight in weights], gradients)
         return dict(zip(self.inputs, gradients, strict=True))
 
-    def _prepared(self, inputs: Sequence[Floats]) -> list[Floats]:
-        """The inputs as C-contiguous arrays, and the one that constants are multiplied by."""
+    def _prepare(self, inputs: Sequence[Floats]) -> list[Floats]:
+        """The inputs as C-contiguous (N, size) arrays, and the last input of `_without_constants`, a column of ones."""
         samples = len(inputs[0])
         if len(self._ones) < samples:
             self._ones = np.ones((samples, 1))
-        shaped = [np.asarray(array, float).reshape(samples, n) for array, n in zip(inputs, self._sizes, strict=True)]
+        shaped = [
+            np.asarray(array, float).reshape(samples, size) for array, size in zip(inputs, self._sizes, strict=True)
+        ]
         return [*map(np.ascontiguousarray, shaped), self._ones[:samples]]
 
 
 def _without_constants(tape: Tape) -> Tape:
-    """The same program with a last input (1,), one for a sample, that its constant outputs are multiplied by.
+    """The same program with a last input (1,), one for every sample, that its constant elements are multiplied by.
 
-    The empty lanes of a block are zero in every input, and so in every column.
+    Compiled code computes samples in blocks and fills the inputs of a block that is not full with zeros; with this
+    input all outputs are zero there too, and add nothing to the cross products.
     """
     recorder = Recorder()
     states = [np.ravel(recorder.input(entry.name, entry.shape)) for entry in tape.inputs]

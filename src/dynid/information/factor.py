@@ -1,4 +1,4 @@
-"""A linear least-squares problem, reduced to its triangle."""
+"""A linear least-squares problem, reduced to its triangular factor, with its rank, condition and solution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import NOISE, echelon
 
 RESOLUTION = 1e-11
-"""Relative size below which a column is rounding noise (convention)."""
+"""Share of the largest singular value below which one is rounding noise (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,18 +25,19 @@ class Factor:
     R: Floats
     """(p, p) upper triangular."""
     z: Floats
-    """(p,)"""
+    """(p,) right-hand side."""
     residual: float
-    """Weighted sum of squares that no parameters can explain."""
+    """Weighted sum of squared residuals of the least-squares solution: what no parameters can explain."""
     samples: int
     """Number of equations."""
     resolution: float = RESOLUTION
-    """Singular values (columns scaled to length one) below this part of the largest are rounding noise."""
+    """Singular values (columns scaled to length one) below this share of the largest are rounding noise."""
 
     @classmethod
     def of(cls, columns: Sequence[int], triangle: Floats, samples: int) -> Factor:
-        """The problem of a triangle (p + 1, p + 1) whose last column is the right side."""
-        R, z = triangle[:-1, :-1].copy(), triangle[:-1, -1].copy()
+        """Make the problem of a triangular factor (p + 1, p + 1) whose last column is the right-hand side."""
+        R = triangle[:-1, :-1].copy()
+        z = triangle[:-1, -1].copy()
         return cls(columns=tuple(columns), R=R, z=z, residual=float(triangle[-1, -1] ** 2), samples=samples)
 
     def __post_init__(self) -> None:
@@ -52,7 +53,7 @@ class Factor:
 
     @property
     def singular_values(self) -> Floats:
-        """(p,) of R with its columns scaled to length one, descending."""
+        """(p,) singular values of R with its columns scaled to length one, descending."""
         return np.asarray(singular_values(self.R / self.scale))
 
     @property
@@ -65,7 +66,8 @@ class Factor:
 
     @property
     def rank(self) -> int:
-        """Number of singular values that stand out of the rounding noise."""
+        """Number of singular values above the rounding noise."""
+        # a quick test that settles the usual case without a singular value decomposition
         if is_regular_triangle(self.R / self.scale, self.resolution):
             return len(self.columns)
         values = self.singular_values
@@ -79,12 +81,12 @@ class Factor:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What the data and the method of reduction could not resolve, in words; empty where all is well."""
+        """Sentences that say what the data or the arithmetic could not resolve; empty where everything is resolved."""
         found = []
         if self.rank < len(self.columns):
             which = f", among them {self.dependent}" if self.dependent else ""
             found.append(f"rank {self.rank} of {len(self.columns)} columns{which}")
-        elif self.condition * self.resolution > 1e-3:
+        elif self.condition * self.resolution > 1e-3:  # fewer than three digits of the parameters remain (convention)
             found.append(
                 f"condition {self.condition:.1e} comes near what the reduction resolves, {1 / self.resolution:.0e}"
             )
@@ -93,7 +95,7 @@ class Factor:
         return tuple(found)
 
     def solve(self, *, minimum_norm: bool = False) -> Floats:
-        """The parameters (p,) of the smallest residual.
+        """Find the parameters (p,) of the smallest residual.
 
         Args:
             minimum_norm: Where columns depend on one another, take the solution of the smallest norm (columns scaled to

@@ -1,4 +1,4 @@
-"""What a log says about a robot's parameters, reduced to one small matrix per joint and segment."""
+"""Logs reduced to small triangular matrices, one per joint and segment, from which least squares are solved."""
 
 from __future__ import annotations
 
@@ -16,33 +16,28 @@ from dynid.errors import ArgumentError
 from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.partial_results import Forest, Part
-from dynid.information.triangular import append_many_rows, join_triangles, told_rows, triangle_of
+from dynid.information.triangular import append_many_rows, join_triangles, nonzero_rows, triangle_of
 from dynid.lazy import cached_property
-
-
-def _frozen(matrix: Floats) -> Floats:
-    matrix.setflags(write=False)
-    return matrix
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Information:
     """Everything that linear least squares needs of a log, without the log.
 
-    Make one with `reduce_samples`. Weights, column subsets and the segments that count can be chosen
-    afterwards, any number of times.
+    Make one with `reduce_samples`. A segment is a numbered stretch or block of a log. Weights, subsets of columns and
+    the segments that count can be chosen afterwards, any number of times.
     """
 
     robot: str
     """Name of the robot."""
     fingerprint: str
-    """`Robot.fingerprint` of the equations that were reduced."""
+    """Identifies the equations that were reduced; `RowShape.fingerprint`."""
     columns: tuple[int, ...]
     """(p,) columns of the robot's regressor, indices into `Robot.parameter_vector`."""
     supports: tuple[tuple[int, ...], ...]
-    """For each joint, the positions in `columns` that act on its torque at all."""
+    """For each joint its support: the positions in `columns` that can act on its torque, w of them."""
     parts: tuple[Part, ...] = field(repr=False)
-    """By segment and position; see `dynid.information.partial_results`."""
+    """The reduced equations, by segment and position; see `dynid.information.partial_results`."""
 
     # --- sizes -----------------------------------------------------------------------------------------------------
 
@@ -71,7 +66,7 @@ class Information:
         return np.array(counts, dtype=np.int64).reshape(len(counts), self.dof)
 
     def factor(self, joint: int, segment: int | None = None) -> Floats:
-        """(w + 1, w + 1) triangle of one joint: the columns in its support, then its torque.
+        """Triangular matrix (w + 1, w + 1) of one joint: the columns in its support, then its torque.
 
         Args:
             joint: Index of the joint.
@@ -85,7 +80,7 @@ class Information:
         return _frozen(matrix)
 
     def rows(self, joint: int, segment: int) -> Floats:
-        """(m, w + 1) rows of one joint and segment with the cross products of `factor`, few where equations are few.
+        """Rows (m, w + 1) of `factor` of one joint and segment without zero rows; m is small for few equations.
 
         Args:
             joint: Index of the joint.
@@ -95,9 +90,9 @@ class Information:
 
     @cached_property
     def _segment_rows(self) -> dict[int, tuple[Floats, ...]]:
-        """For each segment and joint the rows."""
+        """Segment -> for each joint the nonzero rows of its matrix."""
         counts = zip(self._segment_totals.items(), self.samples.tolist(), strict=True)
-        return {segment: tuple(map(told_rows, matrices, samples)) for (segment, matrices), samples in counts}
+        return {segment: tuple(map(nonzero_rows, matrices, samples)) for (segment, matrices), samples in counts}
 
     @cached_property
     def _joint_totals(self) -> tuple[Floats, ...]:
@@ -114,7 +109,7 @@ class Information:
 
     @cached_property
     def _segment_totals(self) -> dict[int, tuple[Floats, ...]]:
-        """For each segment and joint the matrix."""
+        """Segment -> for each joint the matrix of all its parts."""
         return {
             segment: tuple(
                 reduce(join_triangles, matrices) for matrices in zip(*(p.matrices for p in parts), strict=True)
@@ -122,13 +117,13 @@ class Information:
             for segment, parts in sorted(self._by_segment.items())
         }
 
-    # --- from one to another -----------------------------------------------------------------------------------------
+    # --- other information made from this one ------------------------------------------------------------------------
 
     def merge(self, other: Information) -> Information:
-        """The information of both.
+        """Merge with the information of other samples.
 
-        In any order and grouping, the result is the same to the last bit, as long as the chunks themselves were
-        reduced alike.
+        In any order and grouping of merges the result is the same to the last bit, as long as the chunks themselves
+        were reduced in the same way (back end, preconditioner).
 
         Raises:
             ArgumentError: if the two are of different equations, or have samples in common.
@@ -152,12 +147,12 @@ class Information:
         return replace(self, parts=tuple(replace(part, segment=numbers[part.segment]) for part in self.parts))
 
     def as_one(self) -> Information:
-        """The same with all segments as one, number 0; it can be merged no further with parts of this log."""
+        """Join all segments to one, number 0; the result can no longer be merged with further parts of this log."""
         counts = tuple(int(count) for count in self.samples.sum(axis=0))
         return replace(self, parts=(Part(0, 0, 0, self._joint_totals, counts),))
 
     def only(self, *segments: int) -> Information:
-        """The same with some segments only; nothing is subtracted, these are taken anew."""
+        """Keep some segments only. Nothing is subtracted from totals: they are formed anew from these segments."""
         self._check_segments(segments)
         return replace(self, parts=tuple(part for part in self.parts if part.segment in segments))
 
@@ -167,7 +162,7 @@ class Information:
             raise ArgumentError(f"there is no segment {unknown[0]}", remedy=f"The segments are {self.segments}.")
 
     def select(self, columns: Sequence[int]) -> Information:
-        """The information on some of the columns, in the order given, as if the others' parameters were zero.
+        """Keep some of the columns, in the order given, as if the parameters of the others were zero.
 
         Args:
             columns: Regressor columns, each one of `columns`.
@@ -179,45 +174,49 @@ class Information:
                 f"column {missing[0]} is not here" if missing else "a column is selected twice",
                 remedy=f"The columns are {self.columns}.",
             )
-        place = {self.columns.index(column): number for number, column in enumerate(columns)}
-        supports, picks = [], []
+        new_position = {self.columns.index(column): number for number, column in enumerate(columns)}
+        supports = []
+        picks = []  # for each joint, which columns of its matrix are kept, and the torque
         for support in self.supports:
-            kept = sorted((place[position], where) for where, position in enumerate(support) if position in place)
+            kept = sorted(
+                (new_position[position], where) for where, position in enumerate(support) if position in new_position
+            )
             supports.append(tuple(number for number, _ in kept))
             picks.append([where for _, where in kept] + [len(support)])
         parts = tuple(replace(part, matrices=tuple(map(_pick_columns, part.matrices, picks))) for part in self.parts)
         chosen = replace(self, columns=columns, supports=tuple(supports), parts=parts)
-        if "_joint_totals" in self.__dict__:  # what is known of all segments together need not be added up again
+        if "_joint_totals" in self.__dict__:  # if they are computed already, pick columns of them too: it is cheaper
             totals = zip(self._joint_totals, picks, strict=True)
             chosen.__dict__["_joint_totals"] = tuple(_frozen(_pick_columns(R, pick)) for R, pick in totals)
         return chosen
 
     def with_moved_torques(self, beta: ArrayLike, gains: ArrayLike | None = None) -> Information:
-        """The same equations with torques divided by gains, then without the torques of parameters.
+        """Replace the measured torques tau by ``tau / gains - Y beta``.
 
         Args:
             beta: (p,) values of the parameters of `columns` whose torques are subtracted.
-            gains: (n,) factors of the joints' torques; one by default.
+            gains: (n,) divisors of the joints' torques; one by default.
         """
         values = np.asarray(beta, dtype=float)
-        scale = np.ones(self.dof) if gains is None else np.asarray(gains, dtype=float)
+        divisors = np.ones(self.dof) if gains is None else np.asarray(gains, dtype=float)
 
         def moved(matrix: Floats, support: tuple[int, ...], gain: float) -> Floats:
-            change = np.eye(len(matrix))
-            change[:-1, -1], change[-1, -1] = -values[list(support)], 1.0 / gain
+            change = np.eye(len(matrix))  # its last column combines the columns to the new torque
+            change[:-1, -1] = -values[list(support)]
+            change[-1, -1] = 1.0 / gain
             return triangle_of(matrix @ change)
 
         return replace(
             self,
             parts=tuple(
-                replace(part, matrices=tuple(map(moved, part.matrices, self.supports, scale))) for part in self.parts
+                replace(part, matrices=tuple(map(moved, part.matrices, self.supports, divisors))) for part in self.parts
             ),
         )
 
-    # --- answers ---------------------------------------------------------------------------------------------------
+    # --- least squares ---------------------------------------------------------------------------------------------
 
     def weight(self, joints: ArrayLike | None = None) -> Factor:
-        """All equations as one least-squares problem.
+        """Put the equations of all joints into one least-squares problem.
 
         Args:
             joints: (n,) weight of each joint's squared residuals, for example the inverse of its torque variance; 1 by
@@ -236,7 +235,7 @@ class Information:
         return Factor.of(self.columns, R, int(np.sum(self.samples[:, weights > 0.0])))
 
     def per_joint_residual(self, beta: ArrayLike) -> Floats:
-        """(S, n) sum of squared residuals of each segment and joint at any parameters.
+        """Sums of squared residuals (S, n) of each segment and joint for given parameters.
 
         Args:
             beta: (p,) values of the parameters of `columns`.
@@ -246,16 +245,16 @@ class Information:
             raise ArgumentError(f"expected {len(self.columns)} parameters, got shape {values.shape}")
         found = np.zeros((len(self.segments), self.dof))
         for joint, support in enumerate(self.supports):
-            vector = np.append(values[list(support)], -1.0)
+            vector = np.append(values[list(support)], -1.0)  # columns times parameters, minus the torque
             for row, segment in enumerate(self.segments):
-                rest = self.factor(joint, segment) @ vector
-                found[row, joint] = rest @ rest
+                residual = self.factor(joint, segment) @ vector
+                found[row, joint] = residual @ residual
         return found
 
     # --- files -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
-        """Write to a file, whole or not at all.
+        """Write to a file, atomically.
 
         Args:
             path: Destination; its folder must exist.
@@ -276,9 +275,16 @@ class Information:
         return storage.read(path, cls)
 
 
+def _frozen(matrix: Floats) -> Floats:
+    """The same array, made read-only."""
+    matrix.setflags(write=False)
+    return matrix
+
+
 def _pick_columns(triangle: Floats, pick: list[int]) -> Floats:
-    """The triangle of some of the columns."""
-    same = next((row for row, place in enumerate(pick) if place != row), len(pick))  # rows that stay as they are
+    """The triangle of some columns of a triangle, in the order of ``pick``."""
+    # as long as the first columns are kept in place, so are the first rows; only the others are reflected
+    same = next((row for row, place in enumerate(pick) if place != row), len(pick))
     result = np.zeros((len(pick),) * 2)
     result[:same] = triangle[:same, pick]
     rest = triangle[same:, pick[same:]]

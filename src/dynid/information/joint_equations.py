@@ -1,4 +1,4 @@
-"""A robot's equations as a reduction wants them: joint after joint only the columns that act on it, then its torque."""
+"""The equations ``tau = Y theta`` of a robot, one tape output per joint: its columns, then its torque."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ class RowShape:
     """Which columns the rows of each joint have."""
 
     fingerprint: str
-    """Identifies the equations; `Robot.fingerprint` for those of a robot alone."""
+    """Identifies the equations: `Robot.fingerprint` where all columns belong to parameters of the robot."""
     columns: tuple[int, ...]
-    """(p,) columns of the regressor; further ones have numbers beyond those of the robot's parameters."""
+    """(p,) indices of columns of the regressor, then numbers beyond these for columns that do not come from the robot
+    (`dynid.information.extension`)."""
     supports: tuple[tuple[int, ...], ...]
-    """For each joint, the positions in `columns` that are not structurally zero in its row."""
+    """For each joint its support: the positions in `columns` that are not structurally zero in its row."""
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """For each joint the number of its columns, the torque among them."""
+        """For each joint the number of its columns plus one for the torque."""
         return tuple(len(support) + 1 for support in self.supports)
 
 
 @dataclass(frozen=True, eq=False)
 class Equations(RowShape):
-    """The rows of the torque regressor and of the torques, recorded when they are first asked for.
+    """Two tapes of the rows (columns, then torque) of every joint, recorded when they are first asked for.
 
-    Both tapes have one output per joint: its columns, then its torque. Their inputs are q, dq, ddq, tau, all (n,), and
-    a last one that is zero where there is no sample, so that a block's empty lanes are zero even in constant columns.
+    Both have one output per joint and the inputs q, dq, ddq, tau, all (n,), and ``counts``. Compiled code computes
+    samples in blocks, and fills the inputs of a block that is not full with zeros. A constant element would not become
+    zero there; it is multiplied by ``counts``, so that rows without a sample are zero.
     """
 
     regressor: Tape
@@ -48,17 +50,21 @@ class Equations(RowShape):
 
     @cached_property
     def plain(self) -> Tape:
-        """Last input: (1,) one for a sample."""
-        return _recorded(self.regressor, self.supports, masked=False)
+        """Tape for samples that all count; ``counts`` is (1,), one for every sample."""
+        return _record_rows(self.regressor, self.supports, masked=False)
 
     @cached_property
     def masked(self) -> Tape:
-        """Last input: (n,) one where a joint's equation counts, zero where it does not."""
-        return _recorded(self.regressor, self.supports, masked=True)
+        """Tape for samples with a mask; ``counts`` is (n,), one where a joint's equation counts and zero elsewhere."""
+        return _record_rows(self.regressor, self.supports, masked=True)
 
 
 def equations(robot: Robot, columns: Sequence[int] | None = None) -> Equations:
-    """The equations of a robot for some columns of its regressor, all by default; from the cache where possible."""
+    """The equations of a robot for some columns of its regressor, all by default; recorded once per robot and columns.
+
+    Raises:
+        ArgumentError: A column does not exist or is chosen twice, or the robot has no moving joint.
+    """
     require_robot(robot)
     count = robot.parameter_vector.size
     chosen = tuple(range(count)) if columns is None else as_columns(columns, count)
@@ -78,19 +84,20 @@ def _cached(key: RobotKey[tuple[int, ...]]) -> Equations:
     return Equations(fingerprint, columns, supports, tape)
 
 
-def _recorded(tape: Tape, supports: tuple[tuple[int, ...], ...], *, masked: bool) -> Tape:
-    """The rows of a regressor's tape beside the torques, masked or not."""
+def _record_rows(regressor: Tape, supports: tuple[tuple[int, ...], ...], *, masked: bool) -> Tape:
+    """Record the rows of a regressor's tape, each followed by its torque; see `Equations` for the inputs."""
     n = len(supports)
     recorder = Recorder()
-    states = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]
+    states = [recorder.input(entry.name, entry.shape) for entry in regressor.inputs]
     tau = recorder.input("tau", (n,))
     counts = recorder.input("counts", (n if masked else 1,))
-    value = replay(tape, np.concatenate([np.ravel(state) for state in states]))
-    elements = tape.output("output").elements
+    value = replay(regressor, np.concatenate([np.ravel(state) for state in states]))
+    elements = regressor.output("output").elements
     outputs: dict[str, Any] = {}
     for joint, support in enumerate(supports):
         row = [*(value(int(elements[joint, position])) for position in support), tau[joint]]
         count = counts[joint if masked else 0]
+        # without a mask only constants need it: what depends on an input is zero where all inputs are
         scaled = [count * entry if masked or isinstance(entry, float) else entry for entry in row]
         outputs[f"joint{joint}"] = np.array(scaled, dtype=object)
     return recorder.tape(outputs)

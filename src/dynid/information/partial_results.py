@@ -1,9 +1,9 @@
 """Partial results of a reduction, combined in a fixed binary tree.
 
-A segment is cut into chunks of a fixed number of samples, counted from its start. A part covers ``2**level`` chunks
-that begin at a multiple of ``2**level``; two neighbours that make up the next level are combined at once. So the parts
-that remain, and every rounding on the way to them, depend only on which chunks are there, never on who reduced them or
-when.
+A segment (a stretch or block of a log, with a number) is cut into chunks of a fixed number of samples, counted from its
+start. A part covers ``2**level`` chunks that begin at a multiple of ``2**level``. As soon as both halves of a part of
+the next level are there, they are combined. So the parts that remain, and every rounding error on the way to them,
+depend only on which chunks were added, never on their order or on the thread that reduced them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ class Part:
     """The reduced equations of some consecutive chunks of one segment."""
 
     segment: int
+    """Number of the segment."""
     level: int
+    """The part covers ``2**level`` chunks."""
     position: int
-    """It covers the chunks ``position * 2**level`` to ``(position + 1) * 2**level - 1`` of the segment."""
+    """These are the chunks ``position * 2**level`` to ``(position + 1) * 2**level - 1`` of the segment."""
     matrices: tuple[Floats, ...]
-    """For each joint, the (w, w) triangle of its equations: its columns, then the torque."""
+    """For each joint the triangular factor (w, w) of its equations: w - 1 columns of the regressor, then the torque."""
     samples: tuple[int, ...]
     """For each joint, the number of equations."""
 
@@ -35,42 +37,43 @@ class Part:
 
     @property
     def chunks(self) -> range:
-        """The chunks of the segment it covers."""
+        """Numbers of the chunks that the part covers."""
         return range(self.position << self.level, (self.position + 1) << self.level)
 
     def join(self, right: Part) -> Part:
-        """The part one level up, of this one and its right neighbour."""
+        """Combine this part with its right neighbour into a part of the next level."""
         matrices = tuple(join_triangles(a, b) for a, b in zip(self.matrices, right.matrices, strict=True))
         samples = tuple(a + b for a, b in zip(self.samples, right.samples, strict=True))
         return Part(self.segment, self.level + 1, self.position >> 1, matrices, samples)
 
 
 class Forest:
-    """The parts of any number of segments while they grow."""
+    """Collects the parts of any number of segments, one binary tree per segment."""
 
     def __init__(self) -> None:
-        self._parts: dict[int, dict[tuple[int, int], Part]] = {}
+        self._parts: dict[int, dict[tuple[int, int], Part]] = {}  # segment -> (level, position) -> part
 
     def add(self, part: Part) -> None:
-        """Add a part, and combine what has become complete.
+        """Add a part, and combine it with its neighbour where that is there, level after level.
 
         Raises:
             ArgumentError: if some of its chunks are here already: the same samples would count twice.
         """
-        here = self._parts.setdefault(part.segment, {})
-        for other in here.values():
+        tree = self._parts.setdefault(part.segment, {})
+        for other in tree.values():
             if part.chunks.start < other.chunks.stop and other.chunks.start < part.chunks.stop:
                 raise ArgumentError(
                     f"segment {part.segment} would be counted twice",
                     remedy="Give the segments of different logs different numbers (renumber).",
                 )
-        while (neighbour := here.pop((part.level, part.position ^ 1), None)) is not None:
+        # two neighbours, which share a parent, have positions 2 k and 2 k + 1: they differ in the last bit
+        while (neighbour := tree.pop((part.level, part.position ^ 1), None)) is not None:
             left, right = (neighbour, part) if part.position & 1 else (part, neighbour)
             part = left.join(right)
-        here[part.level, part.position] = part
+        tree[part.level, part.position] = part
 
     def parts(self) -> tuple[Part, ...]:
-        """What there is, by segment and then by position."""
+        """All parts, sorted by segment and then by their first chunk."""
         return tuple(
             part
             for segment in sorted(self._parts)

@@ -1,4 +1,8 @@
-"""Logs to `Information`, chunk after chunk."""
+"""Reduce logs to `Information`, chunk after chunk.
+
+`reduce_samples` reduces equations that come from the tape alone, by cross products of preconditioned rows (fast) or
+Householder reflections (where those lose digits). `reduce_extended` reduces equations with further columns or a filter.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.arrays import Floats
 from dynid.checks import as_whole
-from dynid.information.chunks import Chunk, Piece, Run, cut, piece
+from dynid.information.chunks import Chunk, Run, Samples, check_samples, cut
 from dynid.information.cross_products import NumpyGram
 from dynid.information.extension import Extension, extend, reduce_tables
 from dynid.information.information import Information
@@ -34,7 +38,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 REPRESENTATIVE = 2048
-"""Number of samples that a preconditioner is made of (convention: many times the number of columns)."""
+"""Number of samples that a preconditioner is made of, and of those whose rows are formed at a time for reflections
+(convention: many times the number of columns)."""
 
 
 def reduce_samples(
@@ -73,11 +78,11 @@ def reduce_samples(
         >>> dynid.information.reduce_samples(robot, run.q, run.dq, run.ddq, run.effort).robot
         'ddarm'
     """
-    setup = equations(robot, columns)
-    whole = piece(robot.dof, (q, dq, ddq, tau), valid, segments)
+    rows = equations(robot, columns)
+    log = check_samples(robot.dof, (q, dq, ddq, tau), valid, segments)
     as_whole("threads", threads, least=1)
-    reducer = _Reducer(_tape_gram(setup, backend), _spread(whole))
-    return _collect(robot, setup, _in_order(reducer.part, cut(whole), threads))
+    reducer = _Reducer(_tape_gram(rows, backend), _spread(log))
+    return _collect(robot, rows, _in_order(reducer.part, cut(log), threads))
 
 
 def reduce_extended(
@@ -101,26 +106,29 @@ def reduce_extended(
     Raises:
         DataError: if a number that counts is NaN or infinite, or a shape is wrong.
     """
-    setup = equations(robot, columns)
-    shape = extend(setup, extension, robot.parameter_vector.size)
+    rows = equations(robot, columns)
+    shape = extend(rows, extension, robot.parameter_vector.size)
     numbers = run.segment if segments is None else segments
-    whole = piece(robot.dof, (run.q, run.dq, run.ddq, run.effort), run.valid, numbers)
-    gram = _tape_gram(setup, "auto")
-    parts = reduce_tables(whole, run.segment, extension, lambda chunk: gram(chunk).rows(chunk.inputs()))
+    log = check_samples(robot.dof, (run.q, run.dq, run.ddq, run.effort), run.valid, numbers)
+    gram = _tape_gram(rows, "auto")
+    parts = reduce_tables(log, run.segment, extension, lambda chunk: gram(chunk).rows(chunk.inputs()))
     return _collect(robot, shape, parts)
 
 
-def _spread(whole: Piece) -> Chunk:
-    """Some samples spread over a log, those with strange numbers left out (the reduction itself will name them)."""
-    rows = np.arange(0, len(whole.segment), max(1, len(whole.segment) // REPRESENTATIVE))
-    arrays = tuple(np.asarray(array[rows], dtype=np.float64) for array in whole.arrays)
-    moving = np.isfinite(np.hstack(arrays[:3])).all(axis=1, keepdims=True)
-    good = moving & np.isfinite(arrays[3])
-    counts: NDArray[np.bool_] = good if whole.valid is None else good & whole.valid[rows]
+def _spread(log: Samples) -> Chunk:
+    """About `REPRESENTATIVE` samples spread over a log, with those that are not finite masked.
+
+    The reduction itself refuses and names samples that count and are not finite.
+    """
+    rows = np.arange(0, len(log.segment), max(1, len(log.segment) // REPRESENTATIVE))
+    q, dq, ddq, tau = arrays = tuple(np.asarray(array[rows], dtype=np.float64) for array in log.arrays)
+    is_finite = np.isfinite(np.hstack((q, dq, ddq))).all(axis=1, keepdims=True) & np.isfinite(tau)
+    counts: NDArray[np.bool_] = is_finite if log.valid is None else is_finite & log.valid[rows]
     return Chunk(0, 0, 0, arrays, counts)
 
 
 def _collect(robot: Robot, shape: RowShape, parts: Iterable[Part]) -> Information:
+    """Combine the parts of all chunks."""
     forest = Forest()
     for part in parts:
         forest.add(part)
@@ -134,9 +142,9 @@ def _collect(robot: Robot, shape: RowShape, parts: Iterable[Part]) -> Informatio
 
 
 def _in_order(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """The results in the order of the items, of which one more than there are threads is taken at a time.
+    """Apply a function to items in several threads, and give the results in the order of the items.
 
-    The one more is what a thread goes on with when it is done: none ever waits for the slowest of the others.
+    One more item than there are threads is in the queue, so that a thread that is done can go on at once.
     """
     if threads <= 1:
         yield from map(function, items)
@@ -152,7 +160,7 @@ def _in_order(function: Callable[[Item], Result], items: Iterable[Item], threads
 
 
 class _Gram(Protocol):
-    """What reduces the outputs of a tape; see `NumpyGram`."""
+    """Forms rows and cross products of the outputs of a tape; `NumpyGram` describes the methods."""
 
     def rows(self, inputs: Sequence[Floats]) -> list[Floats]: ...
     def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]: ...
@@ -162,19 +170,20 @@ class _Reducer:
     """Reduces chunks of one log: cross products of preconditioned rows, reflections where those lose digits."""
 
     def __init__(self, gram: Callable[[Chunk], _Gram], sample: Chunk) -> None:
-        """Make for each joint a triangle that gives the log nearly orthonormal columns.
+        """Make for each joint a preconditioner that gives the log nearly orthonormal columns.
 
         Args:
-            gram: What forms rows and cross products from the inputs of a checked chunk.
+            gram: Chooses, for a checked chunk, what forms its rows and cross products.
             sample: Representative samples of the log.
         """
-        self._gram, few = gram, sample.check()
-        with np.errstate(all="ignore"):
-            factors = zip(self._reflected(few), few.samples, strict=True)
+        self._gram = gram
+        checked = sample.check()
+        with np.errstate(all="ignore"):  # the numbers of the log may overflow; `part` reports it
+            factors = zip(self._reflect(checked), checked.samples, strict=True)
             self._preconditioners = tuple(make_preconditioner(R, samples) for R, samples in factors)
 
     def part(self, raw: Chunk) -> Part:
-        """What a chunk says.
+        """Reduce a chunk.
 
         Raises:
             DataError: if a number is NaN, infinite, or so large that squares overflow; names the sample.
@@ -183,19 +192,19 @@ class _Reducer:
         with np.errstate(all="ignore"):
             grams = self._gram(chunk).grams(chunk.inputs(), self._preconditioners)
             found = list(map(factor_from_preconditioned, grams, self._preconditioners))
-            if any(R is None for R in found):
-                found = [S if R is None else R for R, S in zip(found, self._reflected(chunk), strict=True)]
-            factors = tuple(R for R in found if R is not None)
+            if any(R is None for R in found):  # cross products of these joints lost digits: reflect them
+                found = [S if R is None else R for R, S in zip(found, self._reflect(chunk), strict=True)]
+            factors = tuple(R for R in found if R is not None)  # all of them; this tells the type checker so
         if not are_moderate(factors):
             raise chunk.overflow()
         return Part(chunk.segment, 0, chunk.number, factors, chunk.samples)
 
-    def _reflected(self, chunk: Chunk) -> list[Floats]:
-        """For each joint R by Householder reflections."""
+    def _reflect(self, chunk: Chunk) -> list[Floats]:
+        """For each joint the triangle of its rows, by Householder reflections."""
         factors: list[Floats] = []
         for start in range(0, max(chunk.length, 1), REPRESENTATIVE):
             rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + REPRESENTATIVE)))
-            if not start:
+            if start == 0:
                 factors = [triangle_of(W) for W in rows]
             else:
                 factors = [append_many_rows(R, W) for R, W in zip(factors, rows, strict=True)]
@@ -203,13 +212,14 @@ class _Reducer:
 
 
 def _tape_gram(equations: Equations, backend: Backend) -> Callable[[Chunk], _Gram]:
-    """Rows and cross products from a robot's tapes."""
+    """For a chunk, what forms its rows: compiled or interpreted, with or without a mask."""
     chosen: Literal["llvm", "numpy"] = "llvm" if compiles(backend) else "numpy"
     return lambda chunk: _gram(equations.plain if chunk.valid is None else equations.masked, chosen)
 
 
 @lru_cache(maxsize=64)
 def _gram(tape: Tape, backend: Literal["llvm", "numpy"]) -> _Gram:
+    """What forms the rows of a tape, compiled once."""
     if backend == "numpy":
         return NumpyGram(tape)
     from dynid.tape.llvm.gram import LlvmGram
