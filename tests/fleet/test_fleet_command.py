@@ -85,8 +85,8 @@ def test_a_small_fleet_says_what_it_cannot_tell(folder: Path) -> None:
     ("words", "what"),
     [
         (["--engine", "spark"], "spark"),
-        (["--engine", "processes:0"], "workers"),
-        (["--engine", "tcp://nowhere"], "no address of a scheduler"),
+        (["--engine", "processes:0"], "there is no engine"),
+        (["--engine", "tcp://nowhere"], "there is no engine"),
         (["--set", "hold_out=30%"], "hold_out needs a whole log"),
         (["--window", "0"], "window"),
     ],

@@ -38,7 +38,7 @@ from dynid.information import Information
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.parallel.base import Engine
-from dynid.parallel.engine_names import make_engine, read_engine, refuse_missing_dask
+from dynid.parallel.engine_names import make_engine, read_engine
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.robot.model import Robot
@@ -227,8 +227,7 @@ def identify_fleet(
     check_number("window_days", window_days, "a time above zero [days]")
     chosen = replace(recipe or Recipe(), friction="plain")
     refuse_in_pieces([key for key in ("hold_out", "band_hz", "springs", "free") if getattr(chosen, key)])
-    where = read_engine(engine)
-    refuse_missing_dask(where["name"])
+    read_engine(engine)  # refused before any log is looked at
     if isinstance(data, Mapping):
         kept = {arm: [log if isinstance(log, Recording) else str(log) for log in own] for arm, own in data.items()}
         logs = [FleetLog(arm=arm, path=log) for arm, own in kept.items() for log in own]
@@ -237,7 +236,7 @@ def identify_fleet(
     model = prepare_robot(robot, chosen, channel_map)
     base = require_kept_columns(base_parameters(model))
     reading = _Reading(model, base, chosen, channel_map, None if store is None else LeafStore(Path(store)))
-    with make_engine(**where) as made:
+    with make_engine(engine) as made:
         leaves, failed, read = reading.leaves(logs, made, progress)
     if not leaves:
         first = {log.problem: log for log in reversed(failed)}  # each problem once, with the first log that has it

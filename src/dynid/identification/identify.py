@@ -40,7 +40,7 @@ from dynid.identification.significance import Significance, read_share, signific
 from dynid.lazy import cached_property
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
 from dynid.logs.recording import Recording
-from dynid.parallel.engine_names import make_engine, read_engine
+from dynid.parallel.engine_names import make_engine
 from dynid.parameters.base import Method as BaseMethod
 from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters
@@ -397,7 +397,7 @@ def identify_logs(
         fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms)
         return fit, proof
     refuse_in_pieces(whole)
-    with make_engine(**read_engine("local" if engine in ("auto", "pieces") else engine)) as made:
+    with make_engine("local" if engine in ("auto", "pieces") else engine) as made:
         fixed = fix_cutoff(reader, logs)
         equations = reduce_logs(fixed, logs, made, base)
     reader.note("logs are read piece by piece: the plain friction alone is fitted")

@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dynid.errors import ArgumentError, DynidError, EngineError
+from dynid.checks import require_library
+from dynid.errors import DynidError, EngineError
 from dynid.parallel.base import Engine, Outcome, Result, Task, refuse_bare_script, run_task
 
 AHEAD = 3
@@ -36,13 +37,7 @@ class DaskCluster(Engine):
             ArgumentError: Dask is not installed.
             EngineError: The scheduler cannot be reached.
         """
-        try:
-            import dask
-            import distributed
-        except ImportError as error:
-            raise ArgumentError("Dask is not installed", remedy="Install it: pip install 'dynid[cluster]'.") from error
-
-        library: Any = distributed  # it has no types
+        dask, library = (require_library(name, "dynid[cluster]") for name in ("dask", "distributed"))
         self._cluster: Any = None
         if scheduler is None:
             refuse_bare_script()
@@ -74,9 +69,7 @@ class DaskCluster(Engine):
 
     def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Outcome[Result]]:
         """See `Engine.run`."""
-        import distributed
-
-        library: Any = distributed
+        library = require_library("distributed", "dynid[cluster]")
         waiting = iter(range(len(tasks)))
         numbers: dict[str, int] = {}
         futures = library.as_completed(loop=self._client.loop)
