@@ -80,7 +80,7 @@ def test_degrees_of_freedom_are_those_of_the_covariances_themselves(blocks: int,
     sums = ScoreSums(root, rng.uniform(20.0, 40.0, blocks), np.zeros(blocks, int))
     for place in range(blocks):
         sums.add(place, Z[place], rng.normal(size=30), noise[place])
-    waves = sums._waves
+    waves = sums._weights
     inner = np.tensordot(waves, bread, axes=1)
     away = waves[:, :, None, None] * np.eye(r) - inner[:, None]  # (m, S, r, r)
     C = np.einsum("ksij,sjn,lsqn->kliq", away, filling, away)

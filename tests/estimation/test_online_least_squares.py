@@ -60,12 +60,12 @@ def test_lins_set_is_the_same_estimate_in_other_words() -> None:
 
 
 def test_forgetting_is_weighted_least_squares() -> None:
-    run, std = planted_run(arm(), noise=0.5, samples=200), np.array([1.0, 0.5, 0.2])
-    single, whole = (OnlineLeastSquares(arm(), forgetting=0.99, torque_std=std) for _ in range(2))
+    run = planted_run(arm(), noise=0.5, samples=200)
+    single, whole = (OnlineLeastSquares(arm(), forgetting=0.99) for _ in range(2))
     found = feed(single, run).estimate()
     assert found.values == pytest.approx(feed(whole, run, portion=77).estimate().values, abs=1e-9)
     age = np.arange(200)[::-1, None]
-    root = (0.99 ** (age / 2.0) / std).ravel()
+    root = (0.99 ** (age / 2.0) * np.ones(3)).ravel()
     Y = regressor(arm(), run.q, run.dq, run.ddq, columns=single.base.columns).reshape(600, -1) * root[:, None]
     y = run.effort.ravel() * root
     beta = np.linalg.lstsq(Y, y, rcond=None)[0]
@@ -85,6 +85,5 @@ def test_nothing_is_claimed_before_there_is_data() -> None:
 
 
 def test_settings_without_meaning_are_refused() -> None:
-    for settings in ({"forgetting": 0.0}, {"torque_std": (1.0,)}, {"torque_std": 0.0}):
-        with pytest.raises(ArgumentError):
-            dynid.estimation.OnlineLeastSquares(arm(), **settings)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError):
+        dynid.estimation.OnlineLeastSquares(arm(), forgetting=0.0)

@@ -15,10 +15,9 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples
 from dynid.findings import Finding
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
+from dynid.spatial import EXACT
 from dynid.tables import Table, html_card
 
-ROUNDING = 1e-12
-"""Part of a combination's largest coefficient that is rounding of a product of matrices (convention)."""
 TWO_SIDED_95 = 1.959963984540054
 """97.5 % point of the normal distribution: half width of a 95 % interval in standard deviations."""
 
@@ -190,7 +189,7 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
     matrix[: given.rank, : given.rank] = conversion_matrix(given, wanted)
     known = ~estimate.undetermined
     values = np.where(np.outer(known, known), estimate.covariance, 0.0)
-    acts = np.abs(matrix) > ROUNDING * np.abs(matrix).max(axis=1, initial=0.0, keepdims=True)
+    acts = np.abs(matrix) > EXACT * np.abs(matrix).max(axis=1, initial=0.0, keepdims=True)
     undetermined = (acts & ~known).any(axis=1)
     covariance = matrix @ values @ matrix.T
     covariance[undetermined, undetermined] = np.inf

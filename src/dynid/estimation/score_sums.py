@@ -63,16 +63,13 @@ class ScoreSums:
             runs: (S,) number of each block's run.
             waves: Number of waves.
         """
-        self._root, self._waves = root, make_waves(counts, runs, waves)
-        m, r = len(self._waves), root.shape[1]
-        self._bread, self._filling = np.zeros((2, m, r, r))
-        self._pairs = np.triu_indices(m)  # C_lk is the transpose of C_kl, so k <= l is enough
-        self._crossed = np.zeros((len(self._pairs[0]), r, r))  # sums of fillings by pairs of waves
-        self._scores, self._whole = np.zeros((m, r)), np.zeros((r, r))
-        names, self._run_of = np.unique(runs, return_inverse=True)
-        self._has_few_runs = 1 < names.size <= waves
-        kept = names.size if self._has_few_runs else 0
-        self._run_scores, self._run_bread, self._run_filling = (np.zeros((kept, *(r,) * d)) for d in (1, 2, 2))
+        names, slow, r = np.unique(runs), make_waves(counts, runs, waves), root.shape[1]
+        m, few = len(slow), names if 1 < names.size <= waves else names[:0]
+        # the weights of each block in the sums: the waves, then each of a few runs by itself
+        self._root, self._m, self._weights = root, m, np.vstack([slow, few[:, None] == runs])
+        self._scores, self._whole = np.zeros((len(self._weights), r)), np.zeros((r, r))
+        self._bread, self._filling = np.zeros((2, len(self._weights), r, r))
+        self._crossed = np.zeros((m, m, r, r))  # sums of fillings by pairs of waves
 
     def add(self, place: int, rows: Floats, residual: Floats, noise: Floats) -> None:
         """Add a block.
@@ -84,18 +81,12 @@ class ScoreSums:
             noise: (m,) variance of each, if they were independent in time.
         """
         bread, filling, score = rows.T @ rows, rows.T @ (noise[:, None] * rows), rows.T @ residual
-        wave = self._waves[:, place]
-        first, second = self._pairs
-        self._scores += np.outer(wave, score)
+        weight = self._weights[:, place]
+        self._scores += np.outer(weight, score)
         self._whole += filling
-        self._bread += wave[:, None, None] * bread
-        self._filling += wave[:, None, None] * filling
-        self._crossed += (wave[first] * wave[second])[:, None, None] * filling
-        if self._has_few_runs:
-            run = self._run_of[place]
-            self._run_scores[run] += score
-            self._run_bread[run] += bread
-            self._run_filling[run] += filling
+        self._bread += np.multiply.outer(weight, bread)
+        self._filling += np.multiply.outer(weight, filling)
+        self._crossed += np.multiply.outer(np.outer(weight[: self._m], weight[: self._m]), filling)
 
     def covariance(self, kinds: tuple[str, ...]) -> Floats:
         """(b, b) covariance, such that 1.96 standard deviations are half of a 95 % interval of each parameter.
@@ -108,10 +99,10 @@ class ScoreSums:
         """
         L = self._root
         plain = np.asarray(L @ self._whole @ L.T)
-        if not self._waves.size or not self._whole.any():
+        if not self._m or not self._whole.any():
             return plain
         rescaling, whitening, lost = self._rescaling(self._expected())
-        z = self._scores @ rescaling.T  # (m, r)
+        z = self._scores[: self._m] @ rescaling.T
         average = max(float(np.sum((z @ whitening.T) ** 2)) / max(L.shape[1], 1), QUIETEST)
         freedom = self._freedom(L @ rescaling)
         found = L @ z.T
@@ -119,16 +110,15 @@ class ScoreSums:
         covariance = BORROWED * average * plain + (1.0 - BORROWED) * (found @ found.T + average * unseen)
         common = np.nanquantile(freedom, CAUTIOUS) if np.isfinite(freedom).any() else 0.0
         own = student_factor(np.where(np.isnan(freedom), common, freedom))
-        between = self._between_runs(kinds, covariance, plain) if self._has_few_runs else 0.0
+        between = self._between_runs(kinds, covariance, plain) if self._m < len(self._weights) else 0.0
         return np.asarray(np.outer(own, own) * covariance + between)
 
     def _expected(self) -> Floats:
         """(r, r) the sum N of the covariances C_kk of the sums if residuals were independent in time."""
-        A, B = self._bread, self._filling
-        first, second = self._pairs
+        A, B = self._bread[: self._m], self._filling[: self._m]
         left = np.tensordot(A, B, axes=([0, 2], [0, 1]))  # sum_k A_k B_k
         inner = np.tensordot(A @ self._whole, A, axes=([0, 2], [0, 1]))
-        return np.asarray(self._crossed[first == second].sum(axis=0) - left - left.T + inner)
+        return np.asarray(np.einsum("kkij->ij", self._crossed) - left - left.T + inner)
 
     def _rescaling(self, N: Floats) -> tuple[Floats, Floats, Floats]:
         """Rescale from the covariance N of the sums to B.
@@ -151,13 +141,10 @@ class ScoreSums:
 
         Only ``rows C_kl rows'`` is needed, row by row, so the covariances C_kl themselves are never formed.
         """
-        first, second = self._pairs
-        by_bread = rows @ self._bread  # (m, b, r)
-        left = np.einsum("kci,lci->ckl", by_bread, rows @ self._filling, optimize=True)
+        by_bread = rows @ self._bread[: self._m]  # (m, b, r)
+        left = np.einsum("kci,lci->ckl", by_bread, rows @ self._filling[: self._m], optimize=True)
         inner = np.einsum("kci,lci->ckl", by_bread @ self._whole, by_bread, optimize=True)
-        crossed = np.zeros_like(inner)
-        seen = np.einsum("nci,ci->nc", rows @ self._crossed, rows).T
-        crossed[:, first, second] = crossed[:, second, first] = seen
+        crossed = np.einsum("klci,ci->ckl", rows @ self._crossed, rows)
         table = crossed + inner - left - left.swapaxes(1, 2)
         trace = np.einsum("ckk->c", table)
         known = trace > 0.0
@@ -176,11 +163,11 @@ class ScoreSums:
         """
         from scipy.optimize import nnls  # heavy, and needed for several runs only
 
-        L, A, B = self._root, self._run_bread, self._run_filling
+        L, A, B = self._root, self._bread[self._m :], self._filling[self._m :]
         variance, independent = np.diagonal(within), np.diagonal(plain)
         known = (variance > 0.0) & (independent > 0.0)
         safe = np.where(known, variance, 1.0)
-        found = np.sum((self._run_scores @ L.T) ** 2, axis=0)
+        found = np.sum((self._scores[self._m :] @ L.T) ** 2, axis=0)
         whole = B.sum(axis=0)
         spread = sum(b - a @ b - b @ a + a @ whole @ a for a, b in zip(A, B, strict=True))
         expected = np.einsum("ci,ij,cj->c", L, spread, L) * safe / np.where(known, independent, 1.0)

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh, standard_deviations, svd
 from dynid.errors import IdentifiabilityError
+from dynid.estimation.score_sums import student_factor
 from dynid.lazy import cached_property
 from dynid.payload.load import MUCH, Load, remark
 from dynid.spatial import EXACT, SAME, TINY
@@ -238,11 +238,6 @@ def block_meat(blocks: Sequence[Floats], values: Floats, root: Floats) -> tuple[
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.einsum("kbb->k", form) ** 2 / np.einsum("kbc,kbc->k", form, form)
     return scores.T @ scores, np.where(np.isfinite(freedom), freedom, np.inf)
-
-
-def student_factor(freedom: Floats) -> Floats:
-    """Factors for standard deviations with few degrees of freedom: 1.96 of them then hold 95 %."""
-    return np.asarray(student.ppf(0.975, np.clip(freedom, 1.0, 1e6)) / student.ppf(0.975, 1e6))
 
 
 def count_blocks(duration_s: float, cutoff_hz: float | None) -> int:

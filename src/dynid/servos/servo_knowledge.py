@@ -23,11 +23,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import brentq
-from scipy.stats import chi2, norm, t
+from scipy.stats import chi2, norm
 
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh
 from dynid.errors import EstimationError
+from dynid.estimation.score_sums import student_factor
 from dynid.servos.kinds import LINKS
 from dynid.servos.servo_equations import ServoEquations
 from dynid.servos.servo_model import Entry
@@ -144,7 +145,7 @@ def left_out_variances(A: Floats, blocks: Sequence[Floats], scores: Sequence[Flo
     B = len(blocks)
     moves = np.array([-told_inverse(A - block) @ score for block, score in zip(blocks, scores, strict=True)])
     spread = (B - 1.0) / B * np.sum((moves - moves.mean(axis=0)) ** 2, axis=0)
-    return np.asarray(spread * (t.ppf(0.975, B - 1) / norm.ppf(0.975)) ** 2)
+    return np.asarray(spread * student_factor(B - 1.0) ** 2)
 
 
 def told_inverse(A: Floats) -> Floats:

@@ -30,11 +30,8 @@ from dynid.information.reduction import REPRESENTATIVE
 from dynid.kernels import kernel, regressor
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
+from dynid.spatial import ROUNDING
 from dynid.terms.base import Dependence
-
-ROUNDING = 1e-14
-"""Difference of two energies over the largest energy of a unit parameter there, below which it is rounding (derivation:
-a few dozen roundings of double precision); otherwise a motion of constant energy would seem to show something."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +116,10 @@ def energy_rows(robot: Robot, base: BaseParameters, part: Intervals) -> Floats:
 
 
 def _differences(h: Floats) -> Floats:
-    """(m, links) of rows (m + 1, links) at the instants; zero where the difference is rounding."""
+    """(m, links) of rows (m + 1, links) at the instants; zero where the difference is rounding.
+
+    Otherwise a motion of constant energy would seem to show something.
+    """
     change = np.diff(h, axis=0)
     size = np.abs(h).max(axis=1, initial=0.0, keepdims=True)
     return np.where(np.abs(change) > ROUNDING * np.maximum(size[1:], size[:-1]), change, 0.0)

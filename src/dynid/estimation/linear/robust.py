@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
-from dynid.estimation.equations import TIME_BLOCKS, Samples, cut_blocks, factors_of, sample_blocks
+from dynid.estimation.equations import TIME_BLOCKS, Factors, Samples, cut_blocks, factors_of, sample_blocks
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.noise import check_data, joint_variances
@@ -57,10 +57,7 @@ class Huber(Estimator):
         check_data(equations, spare=1)
         beta, findings = weighted_values(equations), tuple[Finding, ...]()
         for _ in range(MOST_ROUNDS):
-            whole = RowTriangle(beta.size + 1)
-            for triangle, _ in self._blocks(equations, beta, _scales(equations, beta)):
-                whole.update(triangle.R)
-            factor = whole.factor(equations.information.columns, int(equations.counts.sum()))
+            factor = self._weighted(equations, beta).information.weight()
             step = factor.solve(minimum_norm=True) - beta
             beta = beta + step
             if np.linalg.norm(factor.R @ step) <= CONVERGED:
@@ -68,7 +65,7 @@ class Huber(Estimator):
         else:
             message = f"the weights still changed after {MOST_ROUNDS} rounds"
             findings = (Finding(code="not-converged", severity="warning", where="estimate", message=message),)
-        scales, blocks = _scales(equations, beta), self._blocks(equations, beta, _scales(equations, beta))
+        scales, joined = _scales(equations, beta), self._weighted(equations, beta)
         inside = np.zeros(equations.robot.dof)
         light = 0
         for run in equations.experiments:
@@ -77,8 +74,6 @@ class Huber(Estimator):
             light += int(np.count_nonzero(u > 2.0 * self.tuning))
         slopes = np.maximum(inside / np.maximum(equations.counts, 1), 1e-3)  # E[psi']
         root, undetermined = solution_root(equations.information.weight(slopes / scales**2))
-        triangles, numbers = [[triangle.R] for triangle, _ in blocks], np.array([[count] for _, count in blocks])
-        joined = factors_of(equations.robot, equations.base, triangles, numbers, terms=equations.terms)
         one = np.ones(1)
         covariance = score_covariance(joined, beta, root, one, joint_variances(joined, beta), one)
         covariance[undetermined, undetermined] = np.inf
@@ -95,9 +90,9 @@ class Huber(Estimator):
             extras={"share_of_outliers": light / int(equations.counts.sum())},
         )
 
-    def _blocks(self, equations: Samples, beta: Floats, scales: Floats) -> list[tuple[RowTriangle, int]]:
-        """For each block of time its equations, weighted as residuals at ``beta`` deserve, and their number."""
-        found: dict[tuple[int, int], tuple[RowTriangle, int]] = {}
+    def _weighted(self, equations: Samples, beta: Floats) -> Factors:
+        """The equations of all joints together, weighted as residuals at ``beta`` deserve."""
+        scales, found = _scales(equations, beta), dict[tuple[int, int], tuple[RowTriangle, int]]()
         cuts = {id(run): cut_blocks(run, TIME_BLOCKS) for run in equations.experiments}
         for block in sample_blocks(equations):
             u = np.abs(block.effort - block.matrix @ beta) / scales
@@ -108,7 +103,8 @@ class Huber(Estimator):
                 triangle, count = found.get((id(block.run), number), (RowTriangle(beta.size + 1), 0))
                 triangle.update(rows[numbers == number].reshape(-1, beta.size + 1))
                 found[id(block.run), number] = triangle, count + int(block.valid[numbers == number].sum())
-        return list(found.values())
+        triangles, counts = zip(*(([triangle.R], [count]) for triangle, count in found.values()), strict=True)
+        return factors_of(equations.robot, equations.base, triangles, np.array(counts), terms=equations.terms)
 
 
 def _scales(equations: Samples, beta: Floats) -> Floats:

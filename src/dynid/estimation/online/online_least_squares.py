@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Ints
-from dynid.checks import as_number, as_row
+from dynid.checks import as_number
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import nothing_known
 from dynid.estimation.online.arriving_samples import OnlineEstimator
@@ -42,7 +42,6 @@ class OnlineLeastSquares(OnlineEstimator):
         base: BaseParameters | None = None,
         *,
         forgetting: float = 1.0,
-        torque_std: ArrayLike = 1.0,
     ) -> None:
         """Start, knowing nothing.
 
@@ -50,7 +49,6 @@ class OnlineLeastSquares(OnlineEstimator):
             robot: Geometry and terms; friction is estimated if the robot has such terms (`Robot.with_terms`).
             base: The base parameters to estimate; those of every motion by default.
             forgetting: Weight of a sample relative to the next one: 1 forgets nothing, 0.999 half in 700 samples.
-            torque_std: Standard deviations of the torques, one number or (n,): how the joints compare.
 
         Raises:
             ArgumentError: A number makes no sense, or the base parameters are not those of the robot.
@@ -58,7 +56,6 @@ class OnlineLeastSquares(OnlineEstimator):
         super().__init__(robot, base)
         self.equations = 0.0
         self._keep = as_number("forgetting", forgetting, above=0.0, most=1.0)
-        self._scale = 1.0 / as_row("torque_std", torque_std, robot.dof, same=True, above=0.0)[:, None]
         self._triangle, self._spread = RowTriangle(self.kept.rank + 1), RowTriangle(self.kept.rank + 1)
         self._regress: Callable[..., Any] = kernel(robot, "regressor", columns=self.kept.columns).single
         self._matrix, self._rows = np.empty((robot.dof, self.kept.rank)), np.empty((robot.dof, self.kept.rank + 1))
@@ -84,9 +81,8 @@ class OnlineLeastSquares(OnlineEstimator):
         keep, rows = self._keep**0.5, self._rows
         for k, torque in enumerate(new.tau):
             self._regress(*new.motion[:, k], self._matrix)
-            scale = self._scale if valid is None else self._scale * new.valid[k, :, None]
-            np.multiply(self._matrix, scale, out=rows[:, :-1])
-            np.multiply(torque, scale[:, 0], out=rows[:, -1])
+            np.multiply(self._matrix, new.valid[k, :, None], out=rows[:, :-1])
+            rows[:, -1] = torque
             if keep < 1.0:  # the same with squared forgetting, for the covariance
                 self._spread.scale(self._keep)
                 self._spread.update(rows)
@@ -129,7 +125,7 @@ class OnlineLeastSquares(OnlineEstimator):
             values=factor.solve(minimum_norm=True),
             covariance=covariance,
             undetermined=undetermined,
-            noise_std=np.sqrt(variance) / self._scale[:, 0],
+            noise_std=np.full(self.robot.dof, np.sqrt(variance)),
             inflation=np.ones(self.robot.dof),
             condition=factor.condition,
             method=method,

@@ -21,7 +21,7 @@ from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, factors_of
-from dynid.estimation.estimate import ROUNDING, Estimate
+from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.link_by_link import (
     SPARE,
     LinkByLink,
@@ -38,6 +38,7 @@ from dynid.information.joint_equations import equations as joint_equations
 from dynid.kernels import regressor
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
 from dynid.robot.model import Robot
+from dynid.spatial import EXACT
 from dynid.tables import Table
 
 
@@ -100,7 +101,7 @@ def link_members(matrix: Floats, own: tuple[tuple[int, ...], ...]) -> tuple[tupl
     found: list[tuple[int, ...]] = []
     left = np.ones(len(matrix), dtype=bool)
     for places in own:
-        rows = np.abs(matrix[:, list(places)]) > ROUNDING * np.abs(matrix).max(axis=1, keepdims=True)
+        rows = np.abs(matrix[:, list(places)]) > EXACT * np.abs(matrix).max(axis=1, keepdims=True)
         mine = left & rows.any(axis=1)
         left &= ~mine
         found.append(tuple(np.flatnonzero(mine).tolist()))

@@ -11,11 +11,10 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import EstimationError
+from dynid.spatial import EXACT
 
 ACCEPTED = 1e-5
 """Relative gap between primal and dual objective, and violation of a constraint, that are accepted (convention)."""
-NEGLIGIBLE = 1e-12
-"""Gap over the sum of squares of the target that no estimate shows (convention)."""
 
 
 def _places(entries: int) -> tuple[Any, Any, Floats]:
@@ -99,7 +98,7 @@ def solve_cone_program(program: ConeProgram) -> Floats:
             continue
         y = np.asarray(solution.x)[: program.centre.size]
         value, dual = solution.obj_val / scale, solution.obj_val_dual / scale
-        largest = max(ACCEPTED * max(1.0, abs(value)), NEGLIGIBLE * squares)
+        largest = max(ACCEPTED * max(1.0, abs(value)), EXACT * squares)
         worst = max((constraint.violation(y) for constraint in program.constraints), default=0.0)
         if np.isfinite(y).all() and abs(value - dual) <= largest and worst <= ACCEPTED:
             return y

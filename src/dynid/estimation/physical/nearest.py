@@ -25,13 +25,12 @@ from dynid.estimation.physical.prior import IDENTITY, WhitenedBody
 from dynid.findings import Finding
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
+from dynid.spatial import EXACT
 
 TIE = 1e-3
 """Weight of the prior (convention): it decides what the estimate leaves open and hardly moves anything else."""
 STRONGEST = 1e8
 """Squared signal-to-noise ratio beyond which data do not count as better: the cone solver's own accuracy."""
-RANGE = 1e-12
-"""Variances below this part of the largest are rounding: a direction, a parameter or a joint is exactly known."""
 BALL_RADIUS = 0.05
 """Radius of the ball that stands in for what the data about a single body leave open [m]; convention."""
 BALL_PULL = 1e-9
@@ -78,9 +77,9 @@ def nearest_possible_body(
 def _information_root(covariance: Floats) -> Floats:
     """(r, k) rows F with ``F^T F`` the inverse of a covariance (k, k) within its range."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    scale = np.where(scale > 0.0, scale, np.max(scale, initial=0.0) * np.sqrt(RANGE) + 1e-300)
+    scale = np.where(scale > 0.0, scale, np.max(scale, initial=0.0) * np.sqrt(EXACT) + 1e-300)
     values, vectors = eigh(covariance / np.outer(scale, scale))
-    good = values > RANGE * values[-1]
+    good = values > EXACT * values[-1]
     return np.asarray((vectors[:, good] / np.sqrt(values[good])).T / scale)
 
 
@@ -122,7 +121,7 @@ def _equation_rows(equations: Factors, estimate: Estimate) -> Floats:
     """
     known = ~estimate.undetermined
     noise = estimate.noise_std**2 * estimate.inflation
-    noise = np.maximum(noise, max(RANGE * float(np.max(noise, initial=0.0)), 1e-280))
+    noise = np.maximum(noise, max(EXACT * float(np.max(noise, initial=0.0)), 1e-280))
     R = equations.information.weight(1.0 / noise).R
     U, size, _ = svd(R[:, ~known], full_matrices=False)
     U = U[:, size > 1e-9 * max(float(size.max(initial=0.0)), 1e-300)]
