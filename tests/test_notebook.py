@@ -53,9 +53,7 @@ def objects() -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize(
-    "name", ["robot", "base", "recording", "experiment", "fit", "estimate", "validation", "load", "plan"]
-)
+@pytest.mark.parametrize("name", ["base", "fit", "estimate", "validation", "load", "plan"])
 def test_notebooks_show_html_and_messages_a_line(objects: dict[str, object], name: str) -> None:
     shown = objects[name]
     assert len(repr(shown)) < LONGEST

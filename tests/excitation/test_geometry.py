@@ -15,9 +15,10 @@ from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.hulls import split_pairs
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import Motion
-from dynid.robot.formats.urdf import parse_urdf, read_urdf
+from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
+from support.described import parse_urdf
 
 SHARE = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix" / "share"
 PANDA = SHARE / "example-robot-data" / "robots" / "panda_description" / "urdf" / "panda.urdf"

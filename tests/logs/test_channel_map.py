@@ -73,7 +73,6 @@ def test_sign_gear_and_offset_in_this_order(tmp_path: Path) -> None:
     wanted = np.linalg.solve(gear, (np.radians(Q) * [1, -1, 1]).T).T + np.radians([0, -90, 5])
     np.testing.assert_allclose(recording.q, wanted, rtol=1e-13)
     np.testing.assert_allclose(recording.effort, TAU @ gear, rtol=1e-13)
-    assert any("gear" in note for note in recording.notes)
 
 
 def test_currents_and_torque_constants(tmp_path: Path) -> None:

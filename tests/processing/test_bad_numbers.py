@@ -40,8 +40,6 @@ def test_processing_refuses_by_name(name, value):
     [
         *(("rate_hz", x) for x in (0, -1, NAN, np.inf)),
         *(("duration_s", x) for x in (-1, NAN, np.inf)),
-        *(("dropouts", x) for x in (1.0, -1, NAN)),
-        *(("jitter_s", x) for x in (-1, NAN)),
         *(("quantisation", x) for x in (-1, [1, 2])),
         *(("noise", x) for x in (Noise(effort=-1), Noise(position=NAN), Noise(velocity=[1, 2]))),
         *(("delay_s", x) for x in (NAN, np.inf)),
@@ -53,11 +51,8 @@ def test_simulation_refuses_by_name(name, value):
         simulate_experiment(ARM, PATH, **{"rate_hz": 100.0, "duration_s": 2.0, name: value})
 
 
-def test_simulation_refuses_what_is_no_motion_and_what_ends_too_soon():
-    still = (np.zeros((101, 6)),) * 3
+def test_simulation_refuses_what_is_no_motion():
     with pytest.raises(ArgumentError, match="no motion"):
         simulate_experiment(ARM, None, rate_hz=100.0)
-    with pytest.raises(ArgumentError, match="ends after 1 s"):
-        simulate_experiment(ARM, still, rate_hz=100.0, duration_s=50.0)
     with pytest.raises(ArgumentError, match="no motion"):
-        simulate_experiment(ARM, (np.full((9, 6), NAN),) * 3, rate_hz=100.0)
+        simulate_experiment(ARM, (np.zeros((9, 6)),) * 3, rate_hz=100.0)

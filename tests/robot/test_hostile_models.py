@@ -17,9 +17,10 @@ from attacks.own_files import ARM, MJCF
 from campaigns.differential_models import compare
 from dynid.cli import main
 from dynid.errors import DescriptionError
-from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
+from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.formats.xml import MAX_BYTES
+from support.described import parse_mjcf
 
 DATA = Path(__file__).parent / "data"
 READERS = {"urdf": read_urdf, "mjcf": read_mjcf}

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 import dynid
 from dynid.dynamics.inertia_matrix import motor_inertia_matrix
 from dynid.errors import DescriptionError, ExportError
-from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
+from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.mjcf.write import mjcf_text, write_mjcf
 from dynid.robot.model import Robot
 from dynid.terms import AngleHarmonic, Coupling
 from dynid.terms.friction import Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from support.described import parse_mjcf
 
 ARM = Path(__file__).parent / "data" / "arm.xml"
 mujoco: Any = pytest.importorskip("mujoco")

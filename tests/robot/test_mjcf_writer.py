@@ -13,7 +13,7 @@ import pytest
 
 from dynid.errors import ExportError
 from dynid.kernels import inertia_matrix
-from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
+from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.mjcf.write import mjcf_text, write_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.inertia import Inertia
@@ -21,6 +21,7 @@ from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 from robot.test_mjcf import assert_same_inertias
+from support.described import parse_mjcf
 from support.random_robots import with_new_numbers
 
 DATA = Path(__file__).parent / "data"

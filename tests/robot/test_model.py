@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dynid import kernels
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.check import impossible_inertias
-from dynid.robot.formats.urdf import parse_urdf, urdf_text
+from dynid.robot.formats.urdf import urdf_text
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
@@ -22,6 +22,7 @@ from dynid.robot.zoo import panda, tx40, ur10
 from dynid.spatial import rotation_from_rpy, transform
 from dynid.terms.coupling import Coupling
 from dynid.terms.friction import Viscous
+from support.described import parse_urdf
 from support.random_robots import random_inertia, random_robot, random_states
 
 seeds = st.integers(0, 10_000)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.robot.formats.urdf import exact_angle, parse_urdf, snapped_joints, urdf_text
+from dynid.robot.formats.urdf import exact_angle, snapped_joints, urdf_text
+from support.described import parse_urdf
 
 
 def rounded(text: str, digits: int) -> str:

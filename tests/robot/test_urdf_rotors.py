@@ -7,10 +7,11 @@ import pytest
 
 from dynid.errors import DescriptionError
 from dynid.robot import zoo
-from dynid.robot.formats.urdf import parse_urdf, urdf_text
+from dynid.robot.formats.urdf import urdf_text
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
+from support.described import parse_urdf
 
 GEARED = """<transmission name="t"><joint name="joint2"/><actuator name="m">
 <mechanicalReduction> 50 </mechanicalReduction><motorInertia>2e-4</motorInertia></actuator></transmission>"""

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from dynid.errors import ExportError
-from dynid.robot.formats.urdf import parse_urdf, read_urdf, urdf_text, write_urdf
+from dynid.robot.formats.urdf import read_urdf, urdf_text, write_urdf
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.terms.friction import Coulomb, Viscous
+from support.described import parse_urdf
 from support.random_robots import with_new_numbers
 
 ARM = Path(__file__).parent / "data" / "arm.urdf"

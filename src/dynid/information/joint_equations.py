@@ -30,11 +30,6 @@ class RowShape:
     supports: tuple[tuple[int, ...], ...]
     """For each joint its support: the positions in `columns` that are not structurally zero in its row."""
 
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """For each joint the number of its columns plus one for the torque."""
-        return tuple(len(support) + 1 for support in self.supports)
-
 
 @dataclass(frozen=True, eq=False)
 class Equations(RowShape):

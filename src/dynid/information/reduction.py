@@ -6,17 +6,14 @@ Householder reflections (where those lose digits). `reduce_extended` reduces equ
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.arrays import Floats
-from dynid.checks import as_whole
 from dynid.information.chunks import Chunk, Run, Samples, check_samples, cut
 from dynid.information.cross_products import NumpyGram
 from dynid.information.extension import Extension, extend, reduce_tables
@@ -34,9 +31,6 @@ from dynid.robot.model import Robot
 from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
 REPRESENTATIVE = 2048
 """Number of samples that a preconditioner is made of, and of those whose rows are formed at a time for reflections
 (convention: many times the number of columns)."""
@@ -52,7 +46,6 @@ def reduce_samples(
     columns: Sequence[int] | None = None,
     segments: ArrayLike | None = None,
     valid: ArrayLike | None = None,
-    threads: int = 1,
     backend: Backend = "auto",
 ) -> Information:
     """Reduce samples to one factor per joint and segment, as accurately as Householder reflections would.
@@ -68,7 +61,6 @@ def reduce_samples(
         columns: Columns of the regressor, indices into `Robot.parameter_vector`; all by default.
         segments: (N,) number of the gap-free stretch each sample belongs to; one stretch by default.
         valid: (N, n) or (N,) which equations count; what does not count may be NaN. All by default.
-        threads: How many threads share the chunks; the result is the same, bit for bit, for any number.
         backend: ``llvm``, ``numpy``, or ``auto`` for the first that works.
 
     Raises:
@@ -80,9 +72,8 @@ def reduce_samples(
     """
     rows = equations(robot, columns)
     log = check_samples(robot.dof, (q, dq, ddq, tau), valid, segments)
-    as_whole("threads", threads, least=1)
     reducer = _Reducer(_tape_gram(rows, backend), _spread(log))
-    return _collect(robot, rows, _in_order(reducer.part, cut(log), threads))
+    return _collect(robot, rows, map(reducer.part, cut(log)))
 
 
 def reduce_extended(
@@ -139,24 +130,6 @@ def _collect(robot: Robot, shape: RowShape, parts: Iterable[Part]) -> Informatio
         supports=shape.supports,
         parts=forest.parts(),
     )
-
-
-def _in_order(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """Apply a function to items in several threads, and give the results in the order of the items.
-
-    One more item than there are threads is in the queue, so that a thread that is done can go on at once.
-    """
-    if threads <= 1:
-        yield from map(function, items)
-        return
-    pending: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        for item in items:
-            pending.append(pool.submit(function, item))
-            if len(pending) > threads:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
 
 
 class _Gram(Protocol):

@@ -207,11 +207,6 @@ class _Conversion:
             values = _through_gear(quantity, signal.gear, values)
         if signal.offset is not None:  # of the joint, not of the motor, though in the unit of the log
             values = values + scale * _per_joint(quantity, "offset", signal.offset, width)
-        changed = [f"{name} to {unit.si}" for name, unit in zip(signal.unit * width, units) if unit.factor != 1.0]
-        used = [key for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
-        parts = {"from": dict.fromkeys(changed), "by": used}
-        if steps := [f"{word} {', '.join(listed)}" for word, listed in parts.items() if listed]:
-            self._notes.append(f"{quantity}: converted {' and '.join(steps)}")
         return self._without_absurd(quantity, picked.names, values)
 
     def _side_by_side(self, quantity: str, signal: Signal, picked: Picked) -> Floats:

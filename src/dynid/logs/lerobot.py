@@ -47,18 +47,15 @@ def read_lerobot(
     robot: Robot | None = None,
     *,
     unit: str,
-    features: Mapping[str, str] = FEATURES,
     episodes: tuple[int, ...] | None = None,
     joints: Sequence[str] = (),
 ) -> list[Recording]:
-    """Read the episodes of a LeRobot data set.
+    """Read the episodes of a LeRobot data set; an action of other numbers than the state is left out.
 
     Args:
         folder: The data set, with its folders meta and data.
         robot: Joints are matched by its names where the data set names them, and counted against it.
         unit: Unit of the positions, "rad" or "deg": data sets do not declare it.
-        features: Quantity (position, velocity, effort, reference) -> feature; features that the data set lacks, and an
-            action of other numbers than the state, are left out.
         episodes: Numbers of the episodes to read; all by default.
         joints: Names of the joints in the order of the columns; those of the data set by default.
 
@@ -73,12 +70,12 @@ def read_lerobot(
     """
     root = Path(folder)
     info = read_info(root)
-    held = {quantity: name for quantity, name in features.items() if name in info["features"]}
+    held = {quantity: name for quantity, name in FEATURES.items() if name in info["features"]}
     if "position" not in held:
         listed = ", ".join(info["features"])
         raise LogReadError(
-            f"it has no feature '{features.get('position')}'", path=root,
-            remedy=f"Name the one with the joint positions in features; it has: {listed}.",
+            f"it has no feature '{FEATURES['position']}'", path=root,
+            remedy=f"Rename the one with the joint positions; it has: {listed}.",
         )  # fmt: skip
     if "reference" in held and not _same_numbers(info["features"], held["position"], held["reference"]):
         del held["reference"]

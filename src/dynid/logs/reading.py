@@ -48,7 +48,7 @@ def read_recording(
 
     Returns:
         The log in SI units on the joint side. `Recording.findings` lists what was lost of a damaged
-        file, `Recording.notes` what was converted and left out.
+        file, `Recording.notes` what was left out.
 
     Raises:
         LogReadError: If a file cannot be read.

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding
-from dynid.tables import Table, html_card
 
 STRETCH = 16
 """Number of samples that must agree to the last digit to be a copy (convention: enough that coarse quantisation does
@@ -247,18 +246,6 @@ class Recording:
         channels = ", ".join(["q", *(name for name in names if getattr(self, name) is not None)])
         joints = f"{len(self.joint_names)} joints"
         return f"Recording('{self.source}', {self.time.size} samples of {joints} in {self.duration:.4g} s: {channels})"
-
-    def _repr_html_(self) -> str:
-        """The range of every joint, for notebooks."""
-        rows = []
-        for j, name in enumerate(self.joint_names):
-            effort = None if self.effort is None else self.effort[:, j]
-            largest = None if effort is None or not np.isfinite(effort).any() else float(np.nanmax(np.abs(effort)))
-            known = self.q[np.isfinite(self.q[:, j]), j]
-            ends = (float(known.min()), float(known.max())) if known.size else (None, None)
-            rows.append((name, *ends, largest))
-        header = ["joint", "lowest position [rad or m]", "highest", "largest torque [N m or N]"]
-        return html_card(repr(self), self.notes, Table.of(header, rows))
 
     def stretch_keys(self) -> tuple[Floats, NDArray[np.int64]]:
         """Keys of all stretches of `STRETCH` samples in which the joints move, and the row where each begins.

@@ -88,19 +88,6 @@ class ParameterLayout:
     def __getitem__(self, column: int) -> Parameter:
         return self.parameters[column]
 
-    def __str__(self) -> str:
-        """One line per body or joint: the owner, then its parameters with their units."""
-        groups: dict[tuple[str, str], list[Parameter]] = {}
-        for parameter in self.parameters:
-            what = "joint" if parameter.kind == "term" else "link"
-            groups.setdefault((what, parameter.owner), []).append(parameter)
-        return "\n".join(f"{what} '{owner}': {_by_unit(group)}" for (what, owner), group in groups.items())
-
-
-def _by_unit(group: list[Parameter]) -> str:
-    units = list(dict.fromkeys(parameter.unit for parameter in group))
-    return ", ".join(f"{' '.join(p.name for p in group if p.unit == unit)} [{unit}]" for unit in units)
-
 
 def parameter_layout(robot: Robot) -> ParameterLayout:
     """The parameters of a robot: ten per body, then one per term, see `Robot.terms`.

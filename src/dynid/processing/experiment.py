@@ -16,7 +16,6 @@ from dynid.logs.joint_order import column_order
 from dynid.logs.recording import all_finite, freeze
 from dynid.processing.filters import Butterworth, Derivation
 from dynid.robot.model import Robot
-from dynid.tables import Table, html_card
 
 if TYPE_CHECKING:  # few experiments have a control loop
     from dynid.control_loop.loop import Loop
@@ -100,16 +99,6 @@ class Experiment:
         size = f"{self.samples} samples of {self.q.shape[1]} joints at {self.rate_hz:g} Hz"
         return f"Experiment('{self.source}', {size}, {used} torques can be used)"
 
-    def _repr_html_(self) -> str:
-        """Peaks of every joint, for notebooks."""
-        rows = []
-        for j in range(self.q.shape[1]):
-            known = np.abs(self.effort[self.valid[:, j], j])
-            peaks = [float(np.abs(x[:, j]).max(initial=0.0)) for x in (self.dq, self.ddq)]
-            rows.append((j + 1, *peaks, float(known.max(initial=0.0)), int(known.size)))
-        header = ["joint", "peak speed", "peak acceleration", "largest torque", "samples that count"]
-        return html_card(repr(self), self.processing_steps, Table.of(header, rows))
-
     @property
     def samples(self) -> int:
         """Number of samples N."""
@@ -167,12 +156,6 @@ class Experiment:
 
     def _order(self, robot: Robot) -> NDArray[np.int64] | None:
         return column_order(self.joint_names, robot, whose=f"the experiment '{self.source}'")
-
-    def smooth(self, columns: Floats) -> Floats:
-        """Columns (N, k) through the low-pass of the torques, segment by segment; needed by what jumps: sign(dq)."""
-        if self.smoothing is None or self.smoothing.cutoff_hz is None:
-            return columns
-        return self.by_segment(self.smoothing.apply, columns)
 
     def by_segment(self, change: Callable[[Floats], Floats], columns: Floats) -> Floats:
         """Columns (N, k), each gap-free stretch of them changed by itself."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicSpline
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
@@ -24,7 +23,7 @@ from dynid.robot.model import Robot
 States = tuple[Floats, Floats, Floats]
 TimeFunction = Callable[[Floats], States]
 """Time (N,) [s] -> positions, velocities, accelerations, each (N, n)."""
-Motion = Trajectory | TimeFunction | tuple[ArrayLike, ArrayLike, ArrayLike]
+Motion = Trajectory | TimeFunction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +51,6 @@ def simulate_experiment(
     noise: Noise = NO_NOISE,
     quantisation: ArrayLike = 0.0,
     delay_s: float = 0.0,
-    jitter_s: float = 0.0,
-    dropouts: float = 0.0,
     with_velocity: bool = True,
     seed: int = 0,
 ) -> Recording:
@@ -62,15 +59,12 @@ def simulate_experiment(
     Args:
         robot: The planted truth: geometry, inertias, terms (friction among them) and their values, as
             ``arm.with_terms(Viscous(1.0), Coulomb(2.0))``.
-        trajectory: A trajectory; or a function of time (N,) that returns (q, dq, ddq), each (N, n); or those three
-            arrays, sampled at ``rate_hz``.
+        trajectory: A trajectory; or a function of time (N,) that returns (q, dq, ddq), each (N, n).
         rate_hz: Sampling rate [Hz].
         duration_s: Length of the recording [s]; needed with a function, the motion's own otherwise.
         noise: White noise of positions, velocities and torques.
         quantisation: Step of the position encoders [rad or m]; one number, or one per joint.
         delay_s: Delay of the torques [s].
-        jitter_s: Standard deviation of the sampling instants about the regular ones [s]; the stamps tell the truth.
-        dropouts: Share of rows that are lost, at random.
         with_velocity: Whether velocities are in the log.
         seed: Seed of all random numbers; the same seed gives the same recording.
 
@@ -84,18 +78,11 @@ def simulate_experiment(
     check_number("rate_hz", rate_hz, "a rate above zero [Hz]")
     check_number("duration_s", duration_s, "a time above zero [s]")
     check_number("delay_s", delay_s, "a finite time [s]", zero=True, signed=True)
-    check_number("jitter_s", jitter_s, "a standard deviation from zero up [s]", zero=True)
-    if not 0.0 <= dropouts < 1.0:
-        raise ArgumentError(f"dropouts is {dropouts}", remedy="Give the share of rows that are lost, below 1.")
     for name, spread in (*((f"noise.{x}", getattr(noise, x)) for x in Noise.__slots__), ("quantisation", quantisation)):
         _check_spread(name, spread, robot.dof)
-    motion, duration = _motion(trajectory, rate_hz, duration_s)
+    motion, duration = _motion(trajectory, duration_s)
     rng = np.random.default_rng(seed)
     time = np.arange(int(np.floor(duration * rate_hz * (1 + 1e-12))) + 1) / rate_hz
-    if jitter_s > 0.0:
-        time = np.sort(time + np.clip(rng.normal(0.0, jitter_s, time.size), -0.45 / rate_hz, 0.45 / rate_hz))
-    if dropouts > 0.0:
-        time = time[rng.random(time.size) >= dropouts]
     q, dq, _ = motion(time)
     if q.shape != (time.size, robot.dof):
         raise ArgumentError(
@@ -126,33 +113,22 @@ def _check_spread(name: str, values: ArrayLike, joints: int) -> None:
         )
 
 
-def _motion(trajectory: Motion, rate_hz: float, duration_s: float | None) -> tuple[TimeFunction, float]:
+def _motion(trajectory: Motion, duration_s: float | None) -> tuple[TimeFunction, float]:
     """The motion as a function of time, and its length [s]."""
-    if callable(trajectory) and not isinstance(trajectory, Trajectory):
-        if duration_s is None:
-            raise ArgumentError("a trajectory given as a function has no end", remedy="Give duration_s.")
-        return trajectory, duration_s
     if isinstance(trajectory, Trajectory):
-        path, end = trajectory.evaluate, trajectory.duration
-    else:
-        try:
-            arrays = np.asarray(trajectory, dtype=float)
-        except (TypeError, ValueError):
-            arrays = np.zeros(0)
-        if arrays.ndim != 3 or len(arrays) != 3 or arrays.shape[1] < 2 or not np.isfinite(arrays).all():
+        end = trajectory.duration
+        if duration_s is not None and duration_s > end * (1.0 + 1e-9):
             raise ArgumentError(
-                f"{type(trajectory).__name__} is no motion",
-                remedy="Give a Trajectory, a function of time, or finite positions, velocities and accelerations, "
-                "(N, n) each, N > 1.",
+                f"the motion ends after {end:g} s, before duration_s {duration_s:g}",
+                remedy="Leave duration_s out, or give a longer motion; a function of time has no end.",
             )
-        end = (arrays.shape[1] - 1) / rate_hz
-        path = CubicSpline(np.arange(arrays.shape[1]) / rate_hz, arrays, axis=1)
-    if duration_s is not None and duration_s > end * (1.0 + 1e-9):
-        raise ArgumentError(
-            f"the motion ends after {end:g} s, before duration_s {duration_s:g}",
-            remedy="Leave duration_s out, or give a longer motion; a function of time has no end.",
-        )
-    return lambda t: path(np.clip(t, 0.0, end)), end if duration_s is None else min(duration_s, end)
+        return lambda t: trajectory.evaluate(np.clip(t, 0.0, end)), end if duration_s is None else min(duration_s, end)
+    if not callable(trajectory):
+        remedy = "Give a Trajectory, or a function of time."
+        raise ArgumentError(f"{type(trajectory).__name__} is no motion", remedy=remedy)
+    if duration_s is None:
+        raise ArgumentError("a trajectory given as a function has no end", remedy="Give duration_s.")
+    return trajectory, duration_s
 
 
 def sum_of_sines(

@@ -23,7 +23,6 @@ from dynid.lazy import cached_property
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation
 from dynid.spatial import inverse_transform, snap
-from dynid.tables import Table, html_card
 from dynid.terms.base import StateTerm
 from dynid.terms.coupling import Coupling
 
@@ -356,17 +355,6 @@ class Robot(ReadOnly):
         g = ", ".join(f"{value:g}" for value in self.gravity)
         kinds = "".join("P" if body.is_prismatic else "R" for body in self.bodies)
         return f"Robot('{self.name}', {self.dof} joints {kinds}, {len(self.links)} links, gravity ({g}) m/s^2)"
-
-    def _repr_html_(self) -> str:
-        """The bodies as a table, for notebooks."""
-        rows = []
-        for body in self.bodies:
-            com = ", ".join(f"{1000 * c:.1f}" for c in body.inertia.com)
-            terms = ", ".join(f"{term.symbol} {term.value:.4g}" for term in body.joint.terms)
-            kind = "slides" if body.is_prismatic else "turns"
-            rows.append((body.joint.name, kind, body.joint.child, float(body.inertia.mass), com, terms))
-        header = ["joint", "it", "moves", "mass [kg]", "centre of mass [mm]", "terms"]
-        return html_card(repr(self), table=Table.of(header, rows))
 
 
 def _order_from_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> tuple[Joint, ...]:

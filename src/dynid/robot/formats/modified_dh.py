@@ -46,13 +46,13 @@ class ModifiedDH:
     taken as parallel that are not quite."""
 
 
-def modified_dh(robot: Robot, *, tolerance: float = ROUNDED_RAD) -> ModifiedDH:
+def modified_dh(robot: Robot) -> ModifiedDH:
     """Find modified DH parameters of a serial robot with any axes and frames.
+
+    Axes within `ROUNDED_RAD` of parallel are taken as parallel: their common perpendicular would lie kilometres away.
 
     Args:
         robot: A chain of revolute and prismatic joints; links fixed to a body are merged into it.
-        tolerance: Axes within this angle [rad] of parallel are taken as parallel. Their common perpendicular would lie
-            kilometres away; 1.5708 for a right angle is off by 4e-6.
 
     Raises:
         ArgumentError: The robot branches or has no moving joint.
@@ -69,8 +69,8 @@ def modified_dh(robot: Robot, *, tolerance: float = ROUNDED_RAD) -> ModifiedDH:
     poses = _poses_at_zero(robot)
     axes = [(T[:3, 3], T[:3, :3] @ body.axis) for T, body in zip(poses, robot.bodies, strict=True)]
     sigmas = [int(body.is_prismatic) for body in robot.bodies]
-    frames = _frames(axes, sigmas, tolerance)
-    rows = _rows(frames, sigmas, tolerance)
+    frames = _frames(axes, sigmas)
+    rows = _rows(frames, sigmas)
     T_body_mdh = tuple(inverse_transform(T_base_body) @ T for T_base_body, T in zip(poses, frames, strict=True))
     return ModifiedDH(
         rows=rows,
@@ -103,7 +103,7 @@ def _poses_at_zero(robot: Robot) -> list[Floats]:
     return poses
 
 
-def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vector, tolerance: float) -> _Line:
+def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vector) -> _Line:
     """Axis j; a prismatic one moved sideways to meet the axis before, the next revolute one, then ``foot``."""
     point, u = lines[j]
     if not sigmas[j]:
@@ -113,7 +113,7 @@ def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vec
     free = np.eye(3) - np.outer(u, u)  # projector on the directions in which the line may still be moved
     for other, v in neighbours:
         gap = np.cross(v, u)
-        if np.linalg.norm(gap) <= tolerance:
+        if np.linalg.norm(gap) <= ROUNDED_RAD:
             return point + free @ (other - point), u
         way = free @ gap
         if np.linalg.norm(way) > STEEP * np.linalg.norm(gap):  # else the two would meet far away
@@ -122,40 +122,38 @@ def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vec
     return point + free @ (foot - point), u
 
 
-def _closest_points(first: _Line, second: _Line, tolerance: float) -> tuple[_Vector, _Vector]:
+def _closest_points(first: _Line, second: _Line) -> tuple[_Vector, _Vector]:
     """Points of two lines that are nearest to each other; of parallel lines, those beside the first line's point."""
     (p, u), (o, v) = first, second
     normal, cosine = np.cross(u, v), u @ v
-    if np.linalg.norm(normal) <= tolerance:
+    if np.linalg.norm(normal) <= ROUNDED_RAD:
         return p, o + v * (v @ (p - o))
     s = (u - cosine * v) @ (o - p) / (normal @ normal)
     t = (cosine * u - v) @ (o - p) / (normal @ normal)
     return p + s * u, o + t * v
 
 
-def _frames(axes: Sequence[_Line], sigmas: Sequence[int], tolerance: float) -> list[Floats]:
+def _frames(axes: Sequence[_Line], sigmas: Sequence[int]) -> list[Floats]:
     """Modified DH frames in the root frame at q = 0."""
     lines, root = list(axes), np.zeros(3)
-    lines[0] = _axis_line(0, lines, sigmas, root, tolerance)
+    lines[0] = _axis_line(0, lines, sigmas, root)
     p, z = lines[0]
     foot, x = p - z * (z @ p), across(z)  # where the axes leave the choice: beside the root's origin
     frames = []
     for j in range(len(lines)):
         z, origin = lines[j][1], foot
         if j + 1 < len(lines):
-            lines[j + 1] = _axis_line(j + 1, lines, sigmas, foot, tolerance)
-            origin, foot = _closest_points((foot, z), lines[j + 1], tolerance)
-            x = _common_perpendicular(origin, z, foot, lines[j + 1][1], x, tolerance)
+            lines[j + 1] = _axis_line(j + 1, lines, sigmas, foot)
+            origin, foot = _closest_points((foot, z), lines[j + 1])
+            x = _common_perpendicular(origin, z, foot, lines[j + 1][1], x)
         frames.append(transform(np.column_stack([x, np.cross(z, x), z]), origin))
     return frames
 
 
-def _common_perpendicular(
-    a: _Vector, z: _Vector, b: _Vector, z_next: _Vector, x_before: _Vector, tolerance: float
-) -> _Vector:
+def _common_perpendicular(a: _Vector, z: _Vector, b: _Vector, z_next: _Vector, x_before: _Vector) -> _Vector:
     """Unit x axis from the foot a on axis z to the foot b on the next axis, on the side of the x axis before."""
     x, way = np.cross(z, z_next), b - a
-    if np.linalg.norm(x) <= tolerance:
+    if np.linalg.norm(x) <= ROUNDED_RAD:
         x = way if np.linalg.norm(way) > SAME else x_before
     x = x - z * (z @ x)
     x = x / np.linalg.norm(x)
@@ -165,13 +163,13 @@ def _common_perpendicular(
     return x if side >= -SAME else -x
 
 
-def _rows(frames: Sequence[Floats], sigmas: Sequence[int], tolerance: float) -> tuple[DH, ...]:
+def _rows(frames: Sequence[Floats], sigmas: Sequence[int]) -> tuple[DH, ...]:
     rows = [DH(sigma=sigmas[0])]
     for T_before, T, sigma in zip(frames[:-1], frames[1:], sigmas[1:], strict=True):
         step = inverse_transform(T_before) @ T
         R, p = step[:3, :3], step[:3, 3]
         alpha = float(np.arctan2(-R[1, 2], R[2, 2]))
-        parallel = abs(np.sin(alpha)) <= tolerance
+        parallel = abs(np.sin(alpha)) <= ROUNDED_RAD
         alpha = (0.0 if R[2, 2] > 0 else np.pi) if parallel else _snap_right_angle(alpha)
         theta = _snap_right_angle(float(np.arctan2(-R[0, 1], R[0, 0])))
         rows.append(

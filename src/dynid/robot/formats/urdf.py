@@ -83,18 +83,6 @@ def read_urdf(
     return _robot(read_document(path), gravity, hold or {}, snap)
 
 
-def parse_urdf(
-    text: str,
-    name: str = "<text>",
-    *,
-    gravity: ArrayLike = STANDARD_GRAVITY,
-    hold: Mapping[str, float] | None = None,
-    snap: bool = True,
-) -> Robot:
-    """Read a robot from the text of a URDF; ``name`` stands for the file in messages. See `read_urdf`."""
-    return _robot(parse_document(text, name), gravity, hold or {}, snap)
-
-
 def snapped_joints(robot: Robot) -> tuple[str, ...]:
     """The joints whose right angles are rounded in the robot's URDF, and exact in the robot.
 

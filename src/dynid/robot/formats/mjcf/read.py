@@ -20,7 +20,7 @@ from dynid.arrays import Floats
 from dynid.robot.formats.mjcf.bodies import connect, geom_inertia, read_inertial, read_joint
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings, check_scope, effort_limits, read_settings
 from dynid.robot.formats.mjcf.tendons import Site, TendonTerms, read_tendons
-from dynid.robot.formats.xml import Element, XmlDocument, parse_document, read_document
+from dynid.robot.formats.xml import Element, XmlDocument, read_document
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ModelFile, Robot
 from dynid.robot.parts import Joint, Link, check_held
@@ -70,11 +70,6 @@ def read_mjcf(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None 
         ('joint1', 'joint2', 'joint3')
     """
     return tendon_terms(read_model(read_document(path), hold or {}), hold or {}).robot
-
-
-def parse_mjcf(text: str, name: str = "<text>", *, hold: Mapping[str, float] | None = None) -> Robot:
-    """Read a robot from the text of an MJCF; ``name`` stands for the file in messages. See `read_mjcf`."""
-    return tendon_terms(read_model(parse_document(text, name), hold or {}), hold or {}).robot
 
 
 def tendon_terms(model: MjcfModel, hold: Mapping[str, float]) -> TendonTerms:
