@@ -24,7 +24,7 @@ from dynid.tape.record import evaluate
 def casadi_function(
     model: Robot | Identification, quantity: str = "inverse_dynamics", *, symbolic_parameters: bool = False
 ) -> Any:
-    """A quantity of a robot as a ``casadi.Function`` of one state.
+    """Make a ``casadi.Function`` that computes a quantity of a robot in one state.
 
     Inputs are columns (n, 1) with the names of the kernel: ``q``, ``dq``, ``ddq`` or ``tau``. A vector comes out as a
     column, a matrix as a matrix; entries that are zero in every state are structural zeros of CasADi.
@@ -54,18 +54,19 @@ def casadi_function(
 
 
 def casadi_from_tape(tape: Tape, name: str) -> Any:
-    """A recorded program as a ``casadi.Function``; see `casadi_function`."""
+    """Make a ``casadi.Function`` of a recorded program; see `casadi_function`."""
     casadi = require_library("casadi", "dynid[casadi]")
     inputs = [casadi.SX.sym(entry.name, max(entry.size, 1)) for entry in tape.inputs]
+    # a tape numbers its values: constants ~0, ~1, ..., inputs from zero on, then the results of its steps
     values: dict[int, Any] = {~k: casadi.SX(float(value)) for k, value in enumerate(tape.constants)}
     elements = [symbol[row] for symbol, entry in zip(inputs, tape.inputs, strict=True) for row in range(entry.size)]
     values.update(enumerate(elements))
-    own = {Operation.NEG: operator.neg, Operation.ABS: casadi.fabs}
+    other_names = {Operation.NEG: operator.neg, Operation.ABS: casadi.fabs}
     for value, code, left, right in tape.steps():
         if is_binary(code):
             values[value] = evaluate(code, values[left], values[right])
         else:
-            function = own.get(Operation(code)) or getattr(casadi, Operation(code).name.lower())
+            function = other_names.get(Operation(code)) or getattr(casadi, Operation(code).name.lower())
             values[value] = function(values[left])
     outputs = [_matrix(casadi, output.elements, tape.sparsity(output.name), values) for output in tape.outputs]
     names = [output.name for output in tape.outputs]
@@ -73,10 +74,17 @@ def casadi_from_tape(tape: Tape, name: str) -> Any:
 
 
 def _matrix(casadi: Any, elements: Any, occupied: Any, values: Mapping[int, Any]) -> Any:
-    """An output as a matrix; axes behind the first become one, because CasADi has no more than two."""
+    """Write an output as a matrix; axes behind the first become one, because CasADi has no more than two.
+
+    Args:
+        casadi: The module.
+        elements: Numbers of the tape's values, in the shape of the output.
+        occupied: Which elements may differ from zero, in the same shape; the others stay structural zeros.
+        values: Number of a value -> its CasADi expression.
+    """
     rows = elements.shape[0] if elements.ndim else 1
-    table, filled = elements.reshape(rows, -1), np.reshape(occupied, (rows, -1))
-    result = casadi.SX(*table.shape)
-    for i, j in np.argwhere(filled).tolist():
-        result[i, j] = values[int(table[i, j])]
+    numbers = elements.reshape(rows, -1)
+    result = casadi.SX(*numbers.shape)
+    for i, j in np.argwhere(np.reshape(occupied, (rows, -1))).tolist():
+        result[i, j] = values[int(numbers[i, j])]
     return result

@@ -1,5 +1,7 @@
 """A load as robot controllers expect it: commands to copy, a URScript program, parameters of ROS 2.
 
+Conventions of the commands (first argument, then mass, centre of mass, inertia):
+
 =======  ==================================================================================================
 UR       ``set_target_payload``: kg, m from the flange; tensor about the centre of mass, axes of the flange,
          in the order Ixx Iyy Izz Ixy Ixz Iyz; where it is left out, zeros (PolyScope X) or a ball of 1 g/cm^3
@@ -17,7 +19,7 @@ Filter GravityCompensation of ``control_filters`` (package ``control_toolbox``)
     ``gravity_compensation.CoG.pos`` (3,) [m] in ``gravity_compensation.frame.id``; ``CoG.force``, the weight as one
     number [N]; gravity must point along -z of its world frame.
 
-What a file has no place for is a `Finding` with the code ``not-in-format``, and a remark in the file.
+Parameters that a file has no place for become a `Finding` with the code ``not-in-format``, and a remark in the file.
 """
 
 from __future__ import annotations
@@ -46,13 +48,14 @@ from dynid.spatial import rpy_from_rotation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadDialog:
-    """The command for one controller."""
+    """The command that sets a load on the robots of one maker."""
 
     controller: str
+    """The maker, a key of `_CONTROLLERS`."""
     text: str
     """The command, ready to copy."""
     notes: tuple[str, ...] = ()
-    """Remark for the user of the dialog."""
+    """Remarks for the user."""
 
     def __str__(self) -> str:
         return "\n".join([f"{self.controller}: {self.text}", *(f"  {note}" for note in self.notes)])
@@ -72,23 +75,26 @@ def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> t
         >>> dynid.export.payload_dialogs(load)[0].controller
         'UR'
     """
-    held = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
-    _check_body(held)
+    in_flange = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
+    _check_body(in_flange)
     dialogs = []
-    for name, (write, comment, own_note) in _CONTROLLERS.items():
-        text, notes = write(held), [own_note] if own_note else []
-        if not held.inertia_is_certain:
+    for name, (write, comment, maker_note) in _CONTROLLERS.items():
+        text = write(in_flange)
+        notes = [maker_note] if maker_note else []
+        if not in_flange.inertia_is_certain:
             point = "without it the controller takes a point mass, or a ball of 1 g/cm^3"
             zeros = "the zeros stand for a point mass, they are not measured"
-            notes.append(f"{_open_text(held)}; {zeros if comment else point}")
-            which = ", ".join(held.open_moments) if 0 < len(held.open_moments) < 6 else "moments of inertia"
+            notes.append(f"{_open_text(in_flange)}; {zeros if comment else point}")
+            some_are_open = 0 < len(in_flange.open_moments) < 6
+            which = ", ".join(in_flange.open_moments) if some_are_open else "moments of inertia"
             text += f" {comment} zeros: {which} unknown" if comment else ""  # in the command, to be copied with it
         dialogs.append(PayloadDialog(controller=name, text=text, notes=tuple(notes)))
     return tuple(dialogs)
 
 
 def _check_body(load: Load) -> None:
-    if load.undetermined[6:].any() or not load.mass > 0.0:
+    """Refuse a load whose mass or centre of mass is not determined, or that no physical body has."""
+    if load.undetermined[6:].any() or not load.mass > 0.0:  # from 6 on: first moments and mass
         raise ExportError(
             "the mass or the centre of mass of the load is not determined",
             remedy="Identify the load with more orientations.",
@@ -119,7 +125,7 @@ def _write_kuka(load: Load) -> str:
 
 def _write_abb(load: Load) -> str:
     moments, axes = _principal(load)
-    quaternion = np.roll(Rotation.from_matrix(axes).as_quat(canonical=True), 1)
+    quaternion = np.roll(Rotation.from_matrix(axes).as_quat(canonical=True), 1)  # w first
     fields = [_fixed(load.mass, 3), f"[{_fixed(1e3 * load.com, 2)}]", f"[{_fixed(quaternion, 6)}]"]
     return f"PERS loaddata load1:=[{','.join([*fields, *(_fixed(m, 8) for m in moments)])}];"
 
@@ -142,7 +148,10 @@ def _principal(load: Load) -> tuple[Floats, Floats]:
 
 
 def _open_text(load: Load) -> str:
-    """Say what is missing of the inertia, and what is known but not written: controllers take all of it or nothing."""
+    """Say which moments of inertia are not determined, and which are known but not written.
+
+    Controllers take all moments or none.
+    """
     if not 0 < len(load.open_moments) < 6:
         return "the inertia is not determined"
     values = dict(zip(NAMES[:6], load.inertia_about_com[np.triu_indices(3)], strict=True))
@@ -152,6 +161,7 @@ def _open_text(load: Load) -> str:
 
 
 def _fixed(values: ArrayLike, digits: int) -> str:
+    """Write numbers with digits behind the point, without an exponent and without a minus before zero."""
     return ", ".join(f"{value:z.{digits}f}" for value in np.atleast_1d(values).tolist())
 
 
@@ -160,10 +170,11 @@ class ControllerFile:
     """A file for a controller."""
 
     text: str
+    """Content of the file."""
     ending: str
     """Usual ending of the file's name."""
     findings: tuple[Finding, ...] = ()
-    """What the format has no place for."""
+    """Parameters that the format has no place for."""
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the file whole or not at all.
@@ -180,12 +191,13 @@ def ur_payload_script(load: Load) -> ControllerFile:
     Raises:
         ExportError: The mass or the centre of mass is not determined, or no physical body has these parameters.
     """
-    call, findings = payload_dialogs(load)[0], []
+    call = next(dialog for dialog in payload_dialogs(load) if dialog.controller == "UR")
+    findings = []
     if not load.inertia_is_certain:
-        what = f"{', '.join(load.known_moments)} are known, and are not written: " if load.known_moments else ""
-        message = f"{what}URScript takes all moments of inertia or none, and not all are certain"
-        findings.append(_not_held(message, "Identify the load with rotations about all axes of its frame."))
-    remarks = [f"load of frame {load.frame}, which must be the tool flange", *_spread(load), *call.notes]
+        known = f"{', '.join(load.known_moments)} are known, and are not written: " if load.known_moments else ""
+        message = f"{known}URScript takes all moments of inertia or none, and not all are certain"
+        findings.append(_not_in_format(message, "Identify the load with rotations about all axes of its frame."))
+    remarks = [f"load of frame {load.frame}, which must be the tool flange", *_accuracy(load), *call.notes]
     program = ["def set_dynid_payload():", f"  {call.text}", "end"]
     return _controller_file(remarks, program, ".script", findings)
 
@@ -220,11 +232,13 @@ def ros2_gravity_compensation(
         'force: [0.0, 0.0, -19.62]'
     """
     _check_body(load)
-    g, place = as_row("gravity", gravity, 3, each="in m/s^2"), json.dumps(frame or load.frame)
+    g = as_row("gravity", gravity, 3, each="in m/s^2")
+    quoted_frame = json.dumps(frame or load.frame)  # JSON is YAML, too
     if target == "filter":
-        node, world = "gravity_compensation", f"the axes of {world_frame}"
-        own = [f"world_frame: {json.dumps(world_frame)}", f"sensor_frame: {place}", "CoG:"]
-        own += [f"  pos: {_row(load.com)}", f"  force: {_row(load.mass * g)}"]
+        node = "gravity_compensation"
+        axes = f"the axes of {world_frame}"
+        entries = [f"world_frame: {json.dumps(world_frame)}", f"sensor_frame: {quoted_frame}", "CoG:"]
+        entries += [f"  pos: {_row(load.com)}", f"  force: {_row(load.mass * g)}"]
     elif target == "admittance_controller":
         if g[2] >= 0.0 or not np.allclose(g[:2], 0.0):
             raise ExportError(
@@ -232,29 +246,31 @@ def ros2_gravity_compensation(
                 place="gravity",
                 remedy="Use the filter, or give gravity in a frame whose z axis points up.",
             )
-        node, world = "admittance_controller", "the controller's world frame"
-        own = ["gravity_compensation:", f"  frame: {{id: {place}}}", "  CoG:", f"    pos: {_row(load.com)}"]
-        own += [f"    force: {_row([load.mass * -g[2]])[1:-1]}"]
+        node = "admittance_controller"
+        axes = "the controller's world frame"
+        entries = ["gravity_compensation:", f"  frame: {{id: {quoted_frame}}}", "  CoG:", f"    pos: {_row(load.com)}"]
+        entries += [f"    force: {_row([load.mass * -g[2]]).strip('[]')}"]  # one number, no list
     else:
         raise ArgumentError(f"there is no target {target!r}", remedy="Choose 'filter' or 'admittance_controller'.")
-    remarks = [f"load of frame {load.frame}", *_spread(load), "the inertia has no place here: right at rest only"]
-    remarks.append(f"weight under gravity ({', '.join(f'{value:.6g}' for value in g)}) m/s^2 in {world}")
+    remarks = [f"load of frame {load.frame}", *_accuracy(load), "the inertia has no place here: right at rest only"]
+    remarks.append(f"weight under gravity ({', '.join(f'{value:.6g}' for value in g)}) m/s^2 in {axes}")
     message = "the gravity compensation of ROS 2 has no place for the load's inertia, so it is right at rest only"
-    parameters = [f"{node}:", "  ros__parameters:", *(f"    {line}" for line in own)]
-    return _controller_file(remarks, parameters, ".yaml", [_not_held(message)])
+    parameters = [f"{node}:", "  ros__parameters:", *(f"    {line}" for line in entries)]
+    return _controller_file(remarks, parameters, ".yaml", [_not_in_format(message)])
 
 
 def _controller_file(remarks: list[str], lines: list[str], ending: str, findings: list[Finding]) -> ControllerFile:
+    """Make a file that begins with remarks as comments."""
     shown = [f"# {' '.join(visible_text(remark).split())}" for remark in remarks]  # names may hold line ends
     return ControllerFile(text="\n".join([*shown, *lines, ""]), ending=ending, findings=tuple(findings))
 
 
-def _not_held(message: str, remedy: str = "") -> Finding:
+def _not_in_format(message: str, remedy: str = "") -> Finding:
     return Finding(code="not-in-format", severity="note", where="load", message=message, remedy=remedy)
 
 
-def _spread(load: Load) -> list[str]:
-    """What is known of the accuracy, in words."""
+def _accuracy(load: Load) -> list[str]:
+    """A remark with the standard deviations of a load; none where they are not known."""
     if not load.mass_stderr > 0.0:
         return []
     com = ", ".join(f"{1e3 * value:.2g}" for value in load.com_stderr)
@@ -262,6 +278,6 @@ def _spread(load: Load) -> list[str]:
 
 
 def _row(values: ArrayLike) -> str:
-    """Numbers in YAML 1.1, which takes ``1e-05`` for text."""
-    rounded = np.round(np.asarray(values, dtype=float), 9) + 0.0
+    """Write a list of numbers in YAML 1.1, which takes ``1e-05`` for text."""
+    rounded = np.round(np.asarray(values, dtype=float), 9) + 0.0  # turns -0.0 into 0.0
     return f"[{', '.join(np.format_float_positional(value, trim='0') for value in rounded)}]"

@@ -1,7 +1,7 @@
 """Results and signals as pandas data frames, and these as Parquet or CSV files.
 
-Columns are whole and not rounded; ``frame.attrs`` holds the units of the columns and what the table comes from. In
-files the unit stands behind the name of the column, ``q_joint1 [rad]``.
+Numbers are not rounded. ``frame.attrs`` holds the units of the columns and where the table comes from (robot, method,
+source); CSV files have the unit behind the name of the column, ``q_joint1 [rad]``.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 WRENCH = {"fx": "N", "fy": "N", "fz": "N", "mx": "N m", "my": "N m", "mz": "N m"}
-"""Columns of a wrench with their units."""
+"""Component of a wrench -> its unit."""
 MOTION = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "ddq": ("rad/s^2", "m/s^2"), "current": ("A", "A")}
-"""Signal -> its units for joints that turn and for joints that slide; others are torques and forces."""
+"""Signal -> its units for joints that turn and for joints that slide; other signals are torques [N m] or forces [N]."""
 
 
 def _frame(
     columns: Mapping[str, Any], facts: Mapping[str, str], units: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
+    """Make a data frame from columns by name; the facts and the units of columns become its attributes."""
     frame = pd.DataFrame(dict(columns))
     frame.attrs.update({"units": dict(units or {}), **facts})
     return frame
@@ -73,15 +74,18 @@ def parameter_table(
         return _frame(columns, {"frame": source.frame, "method": source.method})
     fit = source.identification() if isinstance(source, SavedResult) else source
     if kind == "standard":
-        layout, hidden, doubtful = fit.base.layout, fit.base.unidentifiable, fit.prior_dominated
-        status = ["unidentifiable" if n in hidden else "prior" if n in doubtful else "data" for n in layout.names]
+        layout = fit.base.layout
+        hidden = fit.base.unidentifiable
+        from_prior = fit.prior_dominated
+        status = ["unidentifiable" if n in hidden else "prior" if n in from_prior else "data" for n in layout.names]
         columns = _parameter_columns(layout.names, fit.standard, layout.units, fit.standard_stderr, status)
         columns |= {"prior": fit.robot.parameter_vector.copy(), "owner": [parameter.owner for parameter in layout]}
         return _frame(columns, _facts(fit))
-    estimate, parts = fit.estimate, shared_friction(fit.equations)
+    estimate = fit.estimate
+    shared = shared_friction(fit.equations)
     words = {"data": "data", "prior": "prior", "open": "unidentifiable"}
     status = [
-        "shared" if origin == "data" and name in parts else words[origin]
+        "shared" if origin == "data" and name in shared else words[origin]
         for name, origin in zip(estimate.names, estimate.sources, strict=True)
     ]
     columns = _parameter_columns(estimate.names, estimate.values, estimate.units, estimate.stderr, status)
@@ -92,6 +96,7 @@ def parameter_table(
 def _parameter_columns(
     names: Sequence[str], values: Floats, units: Sequence[str], stderr: Floats, status: Sequence[str]
 ) -> dict[str, Any]:
+    """The columns that every table of parameters has; all arguments have one item per parameter."""
     known = np.isfinite(stderr) & (np.array(status) != "unidentifiable")
     std = np.where(known, stderr, np.nan)
     return {
@@ -106,16 +111,18 @@ def _parameter_columns(
 
 
 def _facts(fit: Identification) -> dict[str, str]:
+    """Robot, method and logs of an identification, for the attributes of its tables."""
     sources = ", ".join(run.source for run in fit.equations.excerpts)
     return {"robot": fit.robot.name, "method": fit.estimate.method, "source": sources}
 
 
 def signal_tables(log: Recording | Experiment, robot: Robot | None = None) -> tuple[pd.DataFrame, ...]:
-    """The signals of a log, one column per joint: as measured, or processed with what counts of them (``valid``).
+    """Make tables of the signals of a log, one column per signal and joint.
 
     Args:
-        log: A recording, of which channels with a clock of their own become a table of their own; or an experiment.
-        robot: Tells which joints slide, so that units are right; without it all joints are taken to turn.
+        log: A recording, for the signals as measured; channels with a clock of their own become a second or third
+            table. Or an experiment, for the processed signals and whether each sample counts (``valid``).
+        robot: Says which joints slide, so that units are right; without it all joints are taken to turn.
 
     Example:
         >>> (table,) = dynid.export.signal_tables(run, robot)
@@ -129,24 +136,25 @@ def signal_tables(log: Recording | Experiment, robot: Robot | None = None) -> tu
         log = match_joints(log, robot)
         clocks = [(log.time, ["q", "dq"])]
         for clock, names in ((log.effort_time, ["effort", "current"]), (log.wrench_time, ["wrench"])):
-            if clock is None:
+            if clock is None:  # they have the clock of the positions
                 clocks[0][1].extend(names)
             else:
                 clocks.append((clock, names))
     tables = []
     for clock, names in clocks:
         columns, units = _signal_columns({name: getattr(log, name) for name in names}, log.joint_names, robot)
-        before = {"time": clock, "segment": log.segment} if isinstance(log, Experiment) else {"time": clock}
+        first_columns = {"time": clock, "segment": log.segment} if isinstance(log, Experiment) else {"time": clock}
         if columns:
             facts = {"source": log.source, "sha256": log.sha256}
-            tables.append(_frame({**before, **columns}, facts, {"time": "s", **units}))
+            tables.append(_frame({**first_columns, **columns}, facts, {"time": "s", **units}))
     return tuple(tables)
 
 
 def prediction_table(fit: Identification, run: Experiment) -> pd.DataFrame:
-    """Measured and predicted torques of an experiment, the residual, and the prior model's prediction.
+    """Make a table of measured and predicted torques of an experiment, residuals, and torques of the prior model.
 
-    Samples that were left out have ``valid_...`` False; their residual is given where the torque was measured.
+    The prior model is the robot before the identification. Samples that were left out have ``valid_...`` False; their
+    residual is given where the torque was measured.
 
     Args:
         fit: The identification.
@@ -158,7 +166,8 @@ def prediction_table(fit: Identification, run: Experiment) -> pd.DataFrame:
         True
     """
     run = run.matched(fit.robot)
-    predicted, prior = fit.torque(run), inverse_dynamics(fit.robot, run.q, run.dq, run.ddq)
+    predicted = fit.torque(run)
+    prior = inverse_dynamics(fit.robot, run.q, run.dq, run.ddq)
     signals = {"measured": run.effort, "predicted": predicted, "residual": run.effort - predicted, "prior": prior}
     columns, units = _signal_columns({**signals, "valid": run.valid}, fit.robot.joint_names, fit.robot)
     facts = {**_facts(fit), "source": run.source}
@@ -168,7 +177,16 @@ def prediction_table(fit: Identification, run: Experiment) -> pd.DataFrame:
 def _signal_columns(
     signals: Mapping[str, Any], joints: Sequence[str], robot: Robot | None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """One column per joint, or axis of a wrench, of every signal that is there; and their units."""
+    """Make one column per joint, or component of a wrench, of every signal that is not None.
+
+    Args:
+        signals: Name -> values (N, n), or (N, 6) for ``wrench``.
+        joints: Names of the joints; empty for names by number.
+        robot: Says which joints slide; None where all turn.
+
+    Returns:
+        Columns by name, and units by the name of the column.
+    """
     columns: dict[str, Any] = {}
     units: dict[str, str] = {}
     for signal, values in signals.items():
@@ -179,7 +197,8 @@ def _signal_columns(
             columns[f"{signal}_{name}"] = values[:, j]
             if signal != "valid":
                 slides = robot is not None and signal != "wrench" and robot.bodies[j].is_prismatic
-                units[f"{signal}_{name}"] = WRENCH.get(name, MOTION.get(signal, ("N m", "N"))[slides])
+                of_turning, of_sliding = MOTION.get(signal, ("N m", "N"))
+                units[f"{signal}_{name}"] = WRENCH.get(name, of_sliding if slides else of_turning)
     return columns, units
 
 
@@ -213,13 +232,20 @@ def write_tables(
     kind: str = "tables",
     force: bool = False,
 ) -> tuple[Path, ...]:
-    """Write named tables into a folder; ``tables`` are Parquet where pyarrow is installed and CSV elsewhere."""
-    place = make_folder(folder)
+    """Write tables into a folder.
+
+    Args:
+        tables: Name of the file without its ending -> table.
+        folder: The folder, which is made if it does not exist.
+        kind: ``parquet`` or ``csv``; ``tables`` for Parquet where pyarrow is installed and CSV elsewhere.
+        force: Whether existing files may be replaced.
+    """
+    made = make_folder(folder)
     ending = kind if kind != "tables" else "parquet" if find_spec("pyarrow") else "csv"
-    return tuple(write_table(table, place / f"{name}.{ending}", force=force) for name, table in tables.items())
+    return tuple(write_table(table, made / f"{name}.{ending}", force=force) for name, table in tables.items())
 
 
 def result_tables(fit: Identification, runs: Sequence[Experiment] = ()) -> dict[str, pd.DataFrame]:
-    """The tables of an identification by the names of their files, with the predictions of some experiments."""
+    """Make the tables of an identification: name of the file -> table, with predictions for the given experiments."""
     tables = {"parameters": parameter_table(fit), "standard_parameters": parameter_table(fit, "standard")}
     return tables | {f"prediction_{number}": prediction_table(fit, run) for number, run in enumerate(runs, start=1)}

@@ -1,4 +1,4 @@
-"""Actuators of an MJCF file replaced by servos, with everything else that refers to actuators kept whole."""
+"""Replace the actuators of an MJCF file by servos; sensors and keyframes that refer to actuators stay valid."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ POSITION_TAGS = ("position", "intvelocity")
 
 
 def servo_attributes(kp: float, kd: float, limit: float | None) -> dict[str, str]:
-    """Attributes of a ``general`` actuator: ``kp (ctrl - q) - kd dq``, within the limit.
+    """Attributes of a ``general`` actuator with the torque ``kp (ctrl - q) - kd dq``.
 
     Every attribute that a default class of the file might set otherwise is stated.
+
+    Args:
+        kp: Torque per position error [N m/rad or N/m].
+        kd: Torque per velocity [N m s/rad or N s/m].
+        limit: Largest torque [N m or N]; None for no limit.
     """
     bound = 0.0 if limit is None else float(limit)
     return {
@@ -34,67 +39,74 @@ def servo_attributes(kp: float, kd: float, limit: float | None) -> dict[str, str
 
 
 def put_actuators(root: Element, servos: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Give every joint one servo; returns what was lost of the file.
+    """Give every joint one servo.
 
     The first actuator of a joint is replaced in its place and keeps its name; joints without one get a new one at the
-    end. Further actuators of these joints are taken out, with the sensors that name them. Others stay.
+    end. Further actuators of these joints are removed, with the sensors that name them. Actuators of other joints stay.
 
     Args:
-        root: The whole file.
+        root: The whole file; it is changed.
         servos: Joint -> attributes of its actuator.
+
+    Returns:
+        What was removed from the file, one text each.
     """
-    before = [(block, one) for block in root.findall("actuator") for one in block]
-    taken, lost, tags, done = {one.get("name") for _, one in before}, [], set(), set()
-    for block, one in before:
-        joint = one.get("joint") or one.get("jointinparent")
+    before = [(section, actuator) for section in root.findall("actuator") for actuator in section]
+    names = {actuator.get("name") for _, actuator in before}
+    removed = []
+    replaced_tags = set()
+    done = set()  # joints that have their servo
+    for section, actuator in before:
+        joint = actuator.get("joint") or actuator.get("jointinparent")
         if joint is None or joint not in servos:
             continue
         if joint in done:
-            block.remove(one)
-            lost.append(one.get("name") or f"a second actuator of {joint}")
+            section.remove(actuator)
+            removed.append(actuator.get("name") or f"a second actuator of {joint}")
             continue
         done.add(joint)
-        tags.add(one.tag)
-        name = one.get("name") or _free_name(f"{joint}_servo", taken)
-        one.clear()
-        one.tag = "general"
-        one.attrib.update({"name": name, "joint": joint, **servos[joint]})
+        replaced_tags.add(actuator.tag)
+        name = actuator.get("name") or _free_name(f"{joint}_servo", names)
+        actuator.clear()
+        actuator.tag = "general"
+        actuator.attrib.update({"name": name, "joint": joint, **servos[joint]})
     new = [joint for joint in servos if joint not in done]
     if new:
-        last = root.find("actuator")
-        last = ElementTree.SubElement(root, "actuator") if last is None else last
+        first = root.find("actuator")
+        first = ElementTree.SubElement(root, "actuator") if first is None else first
         for joint in new:
-            name = _free_name(f"{joint}_servo", taken)
-            ElementTree.SubElement(last, "general", {"name": name, "joint": joint, **servos[joint]})
-    told = [f"{name}: a second actuator of a joint with a servo; taken out" for name in lost]
-    told += _without_sensors(root, set(lost))
-    if bool(lost) or bool(before and new) or not tags <= set(POSITION_TAGS):
-        told += _without_controls(root)
-    return told
+            name = _free_name(f"{joint}_servo", names)
+            ElementTree.SubElement(first, "general", {"name": name, "joint": joint, **servos[joint]})
+    notes = [f"{name}: a second actuator of a joint with a servo; taken out" for name in removed]
+    notes += _remove_sensors(root, set(removed))
+    # the controls of keyframes stay valid only where order and meaning of all controls are as before
+    if bool(removed) or bool(before and new) or not replaced_tags <= set(POSITION_TAGS):
+        notes += _remove_controls(root)
+    return notes
 
 
-def _free_name(name: str, taken: set[str | None]) -> str:
-    """A name that no actuator has."""
-    while name in taken:
+def _free_name(name: str, names: set[str | None]) -> str:
+    """Make a name that no actuator has, and add it to the names."""
+    while name in names:
         name += "_"
-    taken.add(name)
+    names.add(name)
     return name
 
 
-def _without_sensors(root: Element, lost: set[str]) -> list[str]:
-    """Take out the sensors of actuators that are gone: MuJoCo refuses a file with them."""
-    told = []
-    for block in root.findall("sensor"):
-        for sensor in list(block):
+def _remove_sensors(root: Element, actuators: set[str]) -> list[str]:
+    """Remove the sensors of removed actuators, because MuJoCo refuses a file with them; one text each."""
+    notes = []
+    for section in root.findall("sensor"):
+        for sensor in list(section):
             of = sensor.get("actuator") or (sensor.get("objname") if sensor.get("objtype") == "actuator" else None)
-            if of in lost:
-                block.remove(sensor)
-                told.append(f"{sensor.get('name', sensor.tag)}: a sensor of {of}; taken out")
-    return told
+            if of in actuators:
+                section.remove(sensor)
+                notes.append(f"{sensor.get('name', sensor.tag)}: a sensor of {of}; taken out")
+    return notes
 
 
-def _without_controls(root: Element) -> list[str]:
-    """Take controls out of keyframes: they were torques, or controls of other actuators."""
+def _remove_controls(root: Element) -> list[str]:
+    """Remove controls from keyframes: they were torques, or controls of other actuators; a text if there were any."""
     keys = [key for key in root.iter("key") if {"ctrl", "act"} & set(key.attrib)]
     for key in keys:
         key.attrib.pop("ctrl", None)
@@ -103,9 +115,9 @@ def _without_controls(root: Element) -> list[str]:
 
 
 def held_joints(robot: Robot) -> tuple[str, ...]:
-    """Joints that move in the robot's own MJCF file and not in the robot."""
+    """Names of the joints that move in the MJCF file of the robot, but were kept still when it was read."""
     if robot.source is None or robot.source.format != "mjcf":
         return ()
-    held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
-    model = read_model(parse_document(robot.source.text, robot.source.path), held)
-    return tuple(name for name in model.joint_elements if name in held)
+    still = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
+    model = read_model(parse_document(robot.source.text, robot.source.path), still)
+    return tuple(name for name in model.joint_elements if name in still)

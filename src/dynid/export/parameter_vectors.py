@@ -16,7 +16,7 @@ ORDERS: dict[Library, list[int]] = {
     "pinocchio": [9, 6, 7, 8, 0, 1, 3, 2, 4, 5],
     "drake": [9, 6, 7, 8, 0, 3, 5, 1, 2, 4],
 }
-"""Library -> places of its ten numbers of a body among XX XY XZ YY YZ ZZ MX MY MZ M."""
+"""Library -> for each of its ten numbers of a body, the index of that number among XX XY XZ YY YZ ZZ MX MY MZ M."""
 
 
 def body_parameters(robot: Robot, library: Library) -> Floats:
@@ -36,13 +36,13 @@ def body_parameters(robot: Robot, library: Library) -> Floats:
     """
     rows = robot.inertial_vector.reshape(-1, 10)[:, _order(library)]
     if library == "drake":
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # 0 / 0 of a body without mass
             rows[:, 1:] /= rows[:, :1]
     return rows
 
 
 def with_body_parameters(robot: Robot, rows: ArrayLike, library: Library) -> Robot:
-    """The robot with inertial parameters as another library has them; the inverse of `body_parameters`.
+    """Make a robot with inertial parameters as another library has them; the inverse of `body_parameters`.
 
     Args:
         robot: The robot; its terms stay.
@@ -58,7 +58,8 @@ def with_body_parameters(robot: Robot, rows: ArrayLike, library: Library) -> Rob
         >>> np.allclose(again.inertial_vector, robot.inertial_vector)
         True
     """
-    found, theta = np.array(rows, dtype=float), robot.parameter_vector.copy()
+    found = np.array(rows, dtype=float)
+    theta = robot.parameter_vector.copy()
     if found.size != 10 * robot.dof or not np.isfinite(found).all():
         remedy = f"Give ten finite numbers for each of the {robot.dof} moving bodies."
         raise ArgumentError(f"rows of shape {found.shape} do not fit, or are not finite", remedy=remedy)
@@ -70,6 +71,7 @@ def with_body_parameters(robot: Robot, rows: ArrayLike, library: Library) -> Rob
 
 
 def _order(library: Library) -> list[int]:
+    """Look up the order of a library, or refuse a library that is not known."""
     if library not in ORDERS:
         raise ArgumentError(f"there is no library {library!r}", remedy=f"Choose from {', '.join(ORDERS)}.")
     return ORDERS[library]

@@ -1,7 +1,8 @@
 """Robot files of an identification: written, read back from disk, and judged on the held-out data.
 
 The MJCF and the URDF hold the plain model, `Identification.identified`: links, rotor inertias, viscous and dry friction
-and what else the format has a place for. What it has none for is named, and the file's own error stated.
+and other terms as far as the format has a place for them. Terms without a place are named, and the torque error of the
+robot that the file describes is stated beside that of the whole identified model.
 """
 
 from __future__ import annotations
@@ -27,53 +28,65 @@ from dynid.safe_text import safe_name
 from dynid.terms.base import StateTerm
 from dynid.terms.motors import RotorInertia
 
-NEAR = 1.1
-"""Ratio of a file's error to the judged one up to which they count as equal (convention: 10 %)."""
+NEAR_ERROR_RATIO = 1.1
+"""Largest ratio of the error of a file to the error of the whole model at which they count as equal (convention)."""
 
 
-def _held(robot: Robot) -> dict[str, float]:
+def _fixed_positions(robot: Robot) -> dict[str, float]:
+    """Joint -> position zero, for the joints that do not move: some of them move in the robot's own file."""
     return {joint.name: 0.0 for joint in robot.joints if not joint.moves}
 
 
 def _read_mjcf(path: Path, robot: Robot) -> Robot:
-    # only a file that keeps the text of its source has joints that are held
-    return read_mjcf(path, hold=_held(robot) if robot.source is not None and robot.source.format == "mjcf" else {})
+    # a new file has no joint for those that do not move; a file that keeps the text of its source may have them
+    keeps_text = robot.source is not None and robot.source.format == "mjcf"
+    return read_mjcf(path, hold=_fixed_positions(robot) if keeps_text else {})
 
 
 @dataclass(frozen=True, slots=True)
 class _Format:
+    """How robot files of one format are written and read."""
+
     suffix: str
+    """Ending of the files."""
     holds: Callable[[Robot, PlacedTerm], bool]
+    """Whether the format has a place for a term of a robot."""
     holds_gravity: bool
+    """Whether the format has a place for gravity."""
     write: Callable[..., None]
+    """Writes a robot: ``write(robot, path, force=...)``."""
     read: Callable[[Path, Robot], Robot]
     """Reads a file back, given the robot that it describes."""
 
 
 FORMATS: Mapping[str, _Format] = {
     "URDF": _Format(
-        ".urdf",
-        lambda _, placed: placed.term.urdf_attribute is not None or isinstance(placed.term, RotorInertia),
-        False,
-        partial(write_urdf, allow_unphysical=True),  # an estimate may be unphysical
-        lambda path, robot: read_urdf(path, gravity=robot.gravity, hold=_held(robot)),
+        suffix=".urdf",
+        holds=lambda _, placed: placed.term.urdf_attribute is not None or isinstance(placed.term, RotorInertia),
+        holds_gravity=False,
+        write=partial(write_urdf, allow_unphysical=True),  # an estimate may be unphysical
+        read=lambda path, robot: read_urdf(path, gravity=robot.gravity, hold=_fixed_positions(robot)),
     ),
     "MJCF": _Format(
-        ".xml",
-        lambda robot, placed: placed.term.mjcf_attribute is not None or holds_as_tendon(robot, placed),
-        True,
-        write_mjcf,
-        _read_mjcf,
+        suffix=".xml",
+        holds=lambda robot, placed: placed.term.mjcf_attribute is not None or holds_as_tendon(robot, placed),
+        holds_gravity=True,
+        write=write_mjcf,
+        read=_read_mjcf,
     ),
 }
-"""Name -> how files of the format are written and read, and what they hold."""
+"""Name of a format -> how its files are written and read."""
 
 
 def _put_on_geometry(robot: Robot, found: Robot) -> Robot:
-    """A file's inertias and terms on the robot's own geometry: the position of held joints is not in the file."""
-    places = {joint.name: joint.T_parent_joint for joint in found.joints}
-    held = [joint for joint in robot.joints if not joint.moves and joint.name in places]
-    if all(np.array_equal(joint.T_parent_joint, places[joint.name]) for joint in held):
+    """Put the inertias and terms of the robot read from a file on the geometry of the robot that was written.
+
+    A joint that the file has and the robot does not move stands at zero in the file, but may be fixed elsewhere in the
+    robot; without such a joint the robot from the file is returned as it is.
+    """
+    poses = {joint.name: joint.T_parent_joint for joint in found.joints}
+    fixed = [joint for joint in robot.joints if not joint.moves and joint.name in poses]
+    if all(np.array_equal(joint.T_parent_joint, poses[joint.name]) for joint in fixed):
         return found
     terms = {joint.name: joint.terms for joint in found.joints}
     return replace(
@@ -87,26 +100,29 @@ def _put_on_geometry(robot: Robot, found: Robot) -> Robot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotFile:
-    """A written robot file, judged by itself."""
+    """A written robot file, and the torque error of the robot that it describes."""
 
     format: str
+    """A key of `FORMATS`."""
     path: Path
+    """The file."""
     error: float | None
     """Relative torque error of the robot in the file on the held-out data [%]; None where nothing was held out."""
     judged: float | None
     """Relative torque error of the whole identified model on the same data [%]."""
     lacks: tuple[str, ...]
-    """Terms of the plain model that the format has no place for, in words."""
+    """Kinds of terms that the format has no place for, and gravity, as texts for people."""
     by_kind: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Name of a `KindError` -> error of the file and of the whole model [%], where slides stand beside turning joints:
-    newtons and newton metres cannot be added."""
+    """Name of a `KindError` -> error of the file and of the whole model [%], for robots with both sliding and turning
+    joints: newtons and newton metres cannot be added. Empty for other robots."""
 
     @property
     def is_near(self) -> bool:
-        """Whether the file predicts about as well as the model that was judged, turning joints and slides apart."""
+        """Whether the file predicts about as well as the whole model, for turning and for sliding joints."""
         if self.error is None or self.judged is None:
             return True
-        return all(error <= NEAR * judged for error, judged in self.by_kind.values() or [(self.error, self.judged)])
+        pairs = self.by_kind.values() or [(self.error, self.judged)]
+        return all(error <= NEAR_ERROR_RATIO * judged for error, judged in pairs)
 
     @property
     def sentence(self) -> str:
@@ -116,12 +132,12 @@ class RobotFile:
         else:
             text = f"{self.format}: torque error {self.error:.2f} % on held-out data, against {self.judged:.2f} % "
             text += "of the whole model"
-            apart = [f"{name} {error:.2f} against {judged:.2f} %" for name, (error, judged) in self.by_kind.items()]
-            text += f" ({', '.join(apart)})" if apart else ""
+            kinds = [f"{name} {error:.2f} against {judged:.2f} %" for name, (error, judged) in self.by_kind.items()]
+            text += f" ({', '.join(kinds)})" if kinds else ""
         return f"{text}; the format has no place for {', '.join(self.lacks)}" if self.lacks else text
 
     def to_json(self) -> dict[str, object]:
-        """The judgement as values that JSON can hold."""
+        """Name, errors and missing terms of the file as values that JSON can hold."""
         return {
             "format": self.format,
             "file": self.path.name,
@@ -146,33 +162,35 @@ def write_robot_files(
         fit: The identification.
         folder: Folder for the files, which are named after the robot.
         held_out: The experiments of the validation.
-        check: The validation of the whole model on them.
+        check: The validation of the whole model on them; None where nothing was held out.
         force: Whether existing files may be replaced.
 
     Raises:
         ExportError: A file exists or cannot be written.
     """
-    robot, files = fit.identified, []
-    for name, kind in FORMATS.items():
-        path = Path(folder) / f"{safe_name(robot.name)}_identified{kind.suffix}"
-        lost = [placed for placed in robot.terms if placed.term.value and not kind.holds(robot, placed)]
-        gone = [(placed.owner, placed.term) for placed in lost]
-        joints = (j.with_terms(tuple(t for t in j.terms if (j.name, t) not in gone)) for j in robot.joints)
-        kind.write(replace(robot, joints=tuple(joints)), path, force=force)
-        gravity = "" if kind.holds_gravity else describe_lost_gravity(robot.gravity)
-        error, by_kind = None, dict[str, tuple[float, float]]()
+    robot = fit.identified
+    files = []
+    for name, file_format in FORMATS.items():
+        path = Path(folder) / f"{safe_name(robot.name)}_identified{file_format.suffix}"
+        lost = [placed for placed in robot.terms if placed.term.value and not file_format.holds(robot, placed)]
+        lost_at = [(placed.owner, placed.term) for placed in lost]
+        joints = (j.with_terms(tuple(t for t in j.terms if (j.name, t) not in lost_at)) for j in robot.joints)
+        file_format.write(replace(robot, joints=tuple(joints)), path, force=force)
+        gravity = "" if file_format.holds_gravity else describe_lost_gravity(robot.gravity)
+        error = None
+        by_kind: dict[str, tuple[float, float]] = {}
         if check is not None:
-            found = _put_on_geometry(robot, kind.read(path, robot))
-            error, apart = robot_error(found, held_out, band_hz=check.band_hz, trim_s=check.trim_s)
-            by_kind = {part.name: (apart[part.name], part.error) for part in check.by_kind}
+            found = _put_on_geometry(robot, file_format.read(path, robot))
+            error, error_of_kind = robot_error(found, held_out, band_hz=check.band_hz, trim_s=check.trim_s)
+            by_kind = {part.name: (error_of_kind[part.name], part.error) for part in check.by_kind}
         judged = None if check is None else check.relative_error
-        nowhere = [term for term in fit.plain.terms if not isinstance(term, StateTerm)]  # no robot carries them
-        named = [term.kind for term in (*(placed.term for placed in lost), *nowhere)]
-        lacks = tuple(dict.fromkeys(filter(None, [*named, gravity])))
+        in_no_robot = [term for term in fit.plain.terms if not isinstance(term, StateTerm)]
+        kinds = [term.kind for term in (*(placed.term for placed in lost), *in_no_robot)]
+        lacks = tuple(dict.fromkeys(filter(None, [*kinds, gravity])))  # each once
         files.append(RobotFile(format=name, path=path, error=error, judged=judged, lacks=lacks, by_kind=by_kind))
     return tuple(files)
 
 
 def describe_files(files: Sequence[RobotFile], folder: object) -> str:
-    """One line for each file, and where the whole model is."""
+    """Write one line for each file, and a last one that says where the whole model is."""
     return "\n".join([*(f"{file.sentence}." for file in files), f"{folder}/result.json holds the whole model."])

@@ -1,4 +1,4 @@
-"""Identified servos as plain data: actuator settings for Isaac Lab."""
+"""Identified servos as actuator settings for Isaac Lab: plain data, and a JSON file of them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dynid.servos.servo_identification import ActuatorEstimate
 
 
 def isaac_actuators(found: ActuatorEstimate) -> dict[str, Any]:
-    """Settings of one Isaac Lab actuator group as plain data.
+    """Make the settings of one Isaac Lab actuator group as plain data.
 
     The class is DCMotorCfg where there is a motor or a torque-speed line, DelayedPDActuatorCfg where there is a delay,
-    and IdealPDActuatorCfg otherwise; ``missing`` says what that class does not hold. Delays are counted in the usual
-    time step of 5 ms. Nothing here runs Isaac Lab.
+    and IdealPDActuatorCfg otherwise; ``missing`` lists the parameters that this class has no place for. Delays are
+    counted in the usual time step of 5 ms. Nothing here runs Isaac Lab.
 
     Args:
         found: Identified servos whose law states the gains.
@@ -32,7 +32,8 @@ def isaac_actuators(found: ActuatorEstimate) -> dict[str, Any]:
         'IdealPDActuatorCfg'
     """
     kp, kd = drive_gains(found)
-    table, names = found.table, found.model.robot.joint_names
+    table = found.table  # kind of parameter -> its values (n,)
+    names = found.model.robot.joint_names
 
     def by_joint(values: Any) -> dict[str, float]:
         return {name: float(value) for name, value in zip(names, values, strict=True)}
@@ -50,15 +51,16 @@ def isaac_actuators(found: ActuatorEstimate) -> dict[str, Any]:
         "effort_limit": "effort_limit",
     }
     settings |= {field: by_joint(table[kind]) for kind, field in fields.items() if kind in table}
-    held, delay = ["armature", "effort_limit"], round(float(np.max(table["delay"])) / 0.005)
+    contained = ["armature", "effort_limit"]  # kinds that the class has a place for
+    delay_steps = round(float(np.max(table["delay"])) / 0.005)
     line = _torque_speed_line(found)
     if line is not None:
         settings |= {"class": "DCMotorCfg"} | {field: by_joint(values) for field, values in line.items()}
-        held += ["stall_torque", "no_load_speed", "current_limit"]
-    elif delay > 0:
-        settings |= {"class": "DelayedPDActuatorCfg", "min_delay": delay, "max_delay": delay}
-        held += ["delay"] if np.ptp(table["delay"]) == 0.0 else []
-    settings["missing"] = list(missing_in(found, tuple(held)))
+        contained += ["stall_torque", "no_load_speed", "current_limit"]
+    elif delay_steps > 0:
+        settings |= {"class": "DelayedPDActuatorCfg", "min_delay": delay_steps, "max_delay": delay_steps}
+        contained += ["delay"] if np.ptp(table["delay"]) == 0.0 else []  # it is one number for all joints
+    settings["missing"] = list(missing_in(found, tuple(contained)))
     return settings
 
 
@@ -70,12 +72,14 @@ def write_isaac_actuators(found: ActuatorEstimate, path: Path, *, force: bool = 
 
 
 def _torque_speed_line(found: ActuatorEstimate) -> dict[str, Any] | None:
-    """Fields of a motor's torque-speed line (n,); None without one.
+    """Fields of DCMotorCfg -> values (n,): the line on which the largest torque falls with the speed; None without one.
 
-    A duty cycle of one gives ``kt V / R`` at rest and nothing at ``V / kt``; against its motion a motor reaches twice
-    the torque at rest before its speed is that at which it idles.
+    A motor at a duty cycle of one gives the torque ``kt V / R`` at rest and none at the idle speed ``V / kt``. Driven
+    backwards it gives more, twice the torque at rest when its speed is minus the idle speed: this is the effort limit
+    where no limit of the current is lower.
     """
-    table, law = found.table, found.model.law
+    table = found.table
+    law = found.model.law
     if isinstance(law, MotorLaw):
         voltage = law.gains(found.model.dof)["voltage"]
         stall = table["kt"] * voltage / table["resistance"]

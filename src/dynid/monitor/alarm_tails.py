@@ -1,12 +1,12 @@
-"""How often a statistic exceeds a level: the law of its peaks above a threshold, and the uncertainty of this law.
+"""How often a statistic exceeds a level: the distribution of its peaks above a threshold, and its uncertainty.
 
-Peaks over a high threshold follow a generalised Pareto law, whatever the noise is. A clean log of some seconds holds
-few of them, so its scale and shape are not known well. The rate at a level is therefore the mean over all laws that
-are plausible after the peaks: with few peaks the level of a rate is higher, so that alarms come at the stated rate on
-average over calibrations. For times that are longer than the log this is an extrapolation, and stated as such.
+Peaks over a high threshold follow a generalised Pareto distribution, whatever the noise is. A clean log of some seconds
+holds few of them, so that scale and shape of this distribution are uncertain. The rate at a level is therefore the mean
+over the posterior of scale and shape, computed on a grid: with few peaks the level of a rate is higher, so that alarms
+come at the stated rate on average over calibrations. For times longer than the log this is an extrapolation.
 
-The peaks of all joints are one sample of this law, and the rate of the arm is the sum of theirs: what reaches several
-joints at once is one alarm, so that the sum is an upper bound.
+The peaks of all joints are one sample of one distribution, and the rate of the arm is the sum over its joints: what
+reaches several joints at once is one alarm, so that the sum is an upper bound.
 """
 
 from __future__ import annotations
@@ -23,57 +23,58 @@ from dynid.errors import DataError
 
 CLEAR_S = 0.25
 """Time without excess after which a new excess is a new event [s] (convention)."""
-THRESHOLD = 0.7
-"""Quantile of a joint's largest values in blocks of `CLEAR_S` above which peaks count (convention: many peaks, and yet
-a tail; chosen with figures of the real logs in view)."""
+THRESHOLD_QUANTILE = 0.7
+"""Quantile of the largest values in blocks of `CLEAR_S`, over all joints, above which peaks count (convention: many
+peaks, and yet a tail; chosen with figures of the real logs in view)."""
 MOST_PEAKS = 100
-"""Most peaks that the law is fitted to, the highest ones (convention: the law is that of high peaks; more of them are
-no longer a tail)."""
+"""Most peaks that the distribution is fitted to, the highest ones (convention: more of them are no longer a tail)."""
 FEWEST_S = 5.0
 """Shortest clean data from which a tail is fitted [s] (convention)."""
 SHAPES = np.linspace(-0.3, 0.8, 45)
-"""Shapes of the law that are considered [-]: negative for a finite end, zero exponential, positive heavy."""
+"""Grid of shapes of the Pareto distribution [-]: negative for a finite end, zero exponential, positive heavy-tailed."""
 SHAPE_PRIOR = 0.1
-"""Standard deviation of the shape before any peak, about zero (convention: about exponential)."""
+"""Standard deviation of the normal prior of the shape, about zero (convention: about exponential)."""
 SCALES = np.geomspace(0.2, 5.0, 61)
-"""Scales that are considered, over the mean excess."""
+"""Grid of scales of the Pareto distribution, over the mean excess (convention: both ends are far beyond the scales that
+peaks allow; the prior of the scale is uniform in its logarithm)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tail:
-    """The law of the peaks of a statistic above a threshold."""
+    """The posterior distribution of the peaks of a statistic above a threshold, as K points of a grid."""
 
     threshold: float
+    """In units of the statistic."""
     events_hz: float
     """Rate of events above the threshold, of all joints together [1/s]."""
     scales: Floats
-    """(K,) scales of plausible laws."""
+    """(K,) scales, in units of the statistic."""
     shapes: Floats
-    """(K,) their shapes."""
+    """(K,) shapes [-]."""
     weights: Floats
-    """(K,) their probabilities after the peaks."""
+    """(K,) posterior probabilities; their sum is one."""
 
     def rates(self, level: float) -> Floats:
-        """(K,) rate of events above a level by each plausible law [1/s]; above the threshold only."""
+        """(K,) rate of events above a level by each point of the grid [1/s]; levels below the threshold count as it."""
         excess = max(level - self.threshold, 0.0) / self.scales
         return np.asarray(self.events_hz * genpareto.sf(excess, self.shapes))
 
     def rate(self, level: float) -> float:
-        """The rate of events above a level, on average over the plausible laws [1/s]."""
+        """Posterior mean of the rate of events above a level [1/s]."""
         return float(self.rates(level) @ self.weights)
 
     def level(self, rate_hz: float) -> float:
-        """The level that events exceed at a rate [1/s]; the threshold for all rates above its own."""
+        """Find the level that events exceed at a rate [1/s]; the threshold where the rate is that of all events."""
         if rate_hz >= self.events_hz:
             return self.threshold
         high = self.threshold + float(self.scales.max())
         while self.rate(high) > rate_hz:
-            high += high - self.threshold
+            high += high - self.threshold  # twice as far above the threshold
         return float(brentq(lambda level: self.rate(level) - rate_hz, self.threshold, high))
 
 
 def find_peaks(statistic: Floats, rate_hz: float, threshold: float) -> Floats:
-    """(M,) largest value of each event above a threshold; events are `CLEAR_S` apart."""
+    """Find the peaks (M,) of a statistic (N,): the largest value of each event; events are `CLEAR_S` apart."""
     places = np.flatnonzero(statistic > threshold)
     if not places.size:
         return np.zeros(0)
@@ -82,24 +83,27 @@ def find_peaks(statistic: Floats, rate_hz: float, threshold: float) -> Floats:
 
 
 def usual_peaks(statistics: Sequence[Floats], rate_hz: float) -> Floats:
-    """(n,) mean of the largest values in blocks of `CLEAR_S`, of each column; one where nothing counts."""
+    """(n,) mean over the blocks of `CLEAR_S` of their largest value, for each column of the statistics (N, n).
+
+    Blocks of zeros do not count; a column without any other block has the mean one.
+    """
     blocks = np.concatenate([_block_peaks(one, rate_hz) for one in statistics])
     counts = blocks > 0.0
     return np.asarray(np.where(counts.any(axis=0), blocks.sum(axis=0) / np.maximum(counts.sum(axis=0), 1), 1.0))
 
 
 def _block_peaks(statistic: Floats, rate_hz: float) -> Floats:
-    """(M, n) largest values in blocks of `CLEAR_S`."""
+    """(M, n) largest values of a statistic (N, n) in M blocks of `CLEAR_S`; an incomplete last block is left out."""
     length = max(1, round(CLEAR_S * rate_hz))
     rows = len(statistic) // length
     return np.asarray(statistic[: rows * length].reshape(rows, length, statistic.shape[1]).max(axis=1))
 
 
 def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
-    """Fit the law of the peaks.
+    """Fit the distribution of the peaks.
 
     Args:
-        statistics: (N, n) along each clean stretch, one column per joint; zero where they do not count.
+        statistics: (N, n) statistic along each clean stretch, one column per joint; zero where it does not count.
         rate_hz: Samples per second.
 
     Raises:
@@ -113,18 +117,22 @@ def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
         )
     columns = [column for one in statistics for column in one.T]
     largest = np.concatenate([_block_peaks(one, rate_hz).ravel() for one in statistics])
-    threshold = float(np.quantile(largest[largest > 0.0], THRESHOLD)) if np.any(largest > 0.0) else 0.0
+    threshold = float(np.quantile(largest[largest > 0.0], THRESHOLD_QUANTILE)) if np.any(largest > 0.0) else 0.0
     peaks = np.concatenate([find_peaks(one, rate_hz, threshold) for one in columns])
     if peaks.size > MOST_PEAKS:
         threshold = float(np.sort(peaks)[-MOST_PEAKS - 1])
         peaks = peaks[peaks > threshold]
     excess = np.sort(peaks) - threshold
-    mean = max(float(excess.mean()), 1e-12) if excess.size else max(threshold, 1e-12)
+    mean = max(float(excess.mean()) if excess.size else threshold, 1e-12)  # a scale must be positive
     scale, shape = (grid.ravel() for grid in np.meshgrid(mean * SCALES, SHAPES, indexing="ij"))
-    likely = genpareto.logpdf(excess, shape[:, None], scale=scale[:, None]).sum(axis=1)
-    likely -= 0.5 * (shape / SHAPE_PRIOR) ** 2
-    weights = np.exp(likely - likely.max())
-    kept = weights > 1e-8 * weights.max()
+    log_posterior = genpareto.logpdf(excess, shape[:, None], scale=scale[:, None]).sum(axis=1)
+    log_posterior -= 0.5 * (shape / SHAPE_PRIOR) ** 2
+    weights = np.exp(log_posterior - log_posterior.max())
+    kept = weights > 1e-8 * weights.max()  # the others add nothing to any rate
     return Tail(
-        threshold, max(excess.size, 0.5) / seconds, scale[kept], shape[kept], weights[kept] / weights[kept].sum()
-    )  # fmt: skip
+        threshold=threshold,
+        events_hz=max(excess.size, 0.5) / seconds,  # none counts as half an event
+        scales=scale[kept],
+        shapes=shape[kept],
+        weights=weights[kept] / weights[kept].sum(),
+    )

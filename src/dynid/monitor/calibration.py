@@ -343,10 +343,10 @@ def calibrate_stretches(
     whitening = fit_whitening(sudden, rate)
     for _ in range(ROUNDS):
         parts = [_news(whitening, stretch) for stretch in clean]
-        news = fit_band(parts, whitening.least(sudden))
+        news = fit_band(parts, whitening.floor_variance(sudden))
         std = [np.where(part.stale[:, None], np.inf, np.sqrt(news.noise(part))) for part in parts]
         whitening = fit_whitening(sudden, rate, std)
-    news = fit_band([_news(whitening, stretch) for stretch in clean], whitening.least(sudden))
+    news = fit_band([_news(whitening, stretch) for stretch in clean], whitening.floor_variance(sudden))
     none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1))
     spread = np.median(np.concatenate([stretch.spread for stretch in settled]), axis=0)
     std = np.median(np.concatenate([band.std(stretch) for stretch in settled]), axis=0)

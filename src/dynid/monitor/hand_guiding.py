@@ -15,7 +15,7 @@ from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.robot.model import Robot
 from dynid.tape import compile_single, record
 
-SHARE = 0.9
+FRICTION_SHARE = 0.9
 """Part of the friction that is balanced (convention: a tenth remains, so that no error of the model drives the arm)."""
 REST_SPEED = 0.05
 """Speed below which the balanced dry friction falls to zero [rad/s or m/s] (convention: an arm at rest is not
@@ -23,10 +23,14 @@ pushed)."""
 
 
 class HandGuiding:
-    """Balances the weight of the links, offsets and springs, and most of the friction, from the measured velocity."""
+    """The torques that balance the weight of the links, offsets and springs, and most of the friction.
 
-    def __init__(self, model: Robot, *, share: float = SHARE, rest_speed: float = REST_SPEED) -> None:
-        """Use a model with its terms.
+    Friction follows from the measured velocity; a tanh takes the place of its sign, so that the torques of dry friction
+    fall to zero as the arm comes to rest.
+    """
+
+    def __init__(self, model: Robot, *, share: float = FRICTION_SHARE, rest_speed: float = REST_SPEED) -> None:
+        """Prepare the torques of a model with its terms.
 
         Args:
             model: The controller's model of the robot.
@@ -39,10 +43,13 @@ class HandGuiding:
 
     @cached_property
     def _law(self) -> Any:
-        model, theta, rest = self.model, self.model.parameter_vector, np.zeros(self.model.dof)
+        """The torques as a compiled function of q and dq, each (n,)."""
+        model = self.model
+        theta = model.parameter_vector
+        rest = np.zeros(model.dof)
 
         def law(q: Any, dq: Any) -> Any:
-            # what terms do at rest is no friction: offsets, springs, a tilt of the base
+            # torques of terms at rest are no friction: offsets, springs, a tilt of the base
             at_rest = term_torque(model, theta, q, rest, rest)
             friction = term_torque(model, theta, q, dq, rest) - at_rest
             return gravity_torque(model, theta, q) + at_rest + self.share * friction

@@ -1,6 +1,7 @@
 """The functions of a C package: what each computes, how it is recorded, and what its arguments mean.
 
-Each function takes a `CodeModel` and the parameters theta (p,) that the code computes with. Of the model it uses:
+A function is written in Python, with symbols of a tape in place of numbers; `record_function` records it. It takes a
+`CodeModel` and the parameters theta (p,) that the code computes with. Of the model it uses:
 
 - ``model.robot``: the robot as the user gave it. The regressor computes with it, because its columns belong to the
   parameters of this robot, and the potential energy of constant values, because regrouped ones count it from another
@@ -34,7 +35,7 @@ from dynid.export.c.c_model import CodeModel
 from dynid.tape import Tape, record
 
 PARAMETERS = "parameters"
-"""Name of the tapes' arrays that hold what is read at run time."""
+"""Name of the input of a tape that holds the parameters read at run time, and of the output of a setter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,13 @@ class CFunction:
     """One function of the package."""
 
     description: str
-    """What it computes, for the header; ``{link}`` stands for the last one."""
+    """What it computes, for the header; ``{link}`` stands for the name of the last link."""
     inputs: tuple[str, ...]
-    """Its arrays, see `UNITS`; the parameters of `CodeModel.runtime`, where there are any, come last."""
+    """Names of its input arrays, keys of `UNITS`; parameters that are read at run time come after them."""
     outputs: Mapping[str, str]
-    """Content and unit of each output."""
+    """Name of each output array -> its content and unit."""
     compute: Callable[..., Any] = field(repr=False)
-    """``compute(model, theta, *inputs)`` -> the output, or all of them, of symbols of a tape."""
+    """``compute(model, theta, *inputs)`` -> the output array, or a tuple of them."""
     needs_theta: bool = True
     """Whether the outputs depend on theta; otherwise the function takes no values at run time."""
 
@@ -64,11 +65,11 @@ UNITS = {
     "gravity": "[N m or N]",
     "velocity": "[N m or N]",
 }
-"""Array -> its content and unit, as an input."""
+"""Name of an input array -> its content and unit."""
 
 
 def _internal(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of dynid, of the robot in the frames that the code computes in."""
+    """Make a `CFunction.compute` from a function ``(robot, theta, *states)`` of `dynid.dynamics`."""
     return lambda model, theta, *states: function(model.internal, theta, *states)
 
 
@@ -93,15 +94,19 @@ def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any
 
 
 def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
-    robot, values = model.robot, model.of_robot(theta)
+    robot = model.robot
+    values = model.of_robot(theta)
     links = values[: 10 * robot.dof]
-    rotors = dq @ (motor_inertia_matrix(robot, values) @ dq)
-    kinetic = kinetic_energy_row(robot, q, dq) @ links + 0.5 * rotors
+    kinetic_of_rotors = 0.5 * (dq @ (motor_inertia_matrix(robot, values) @ dq))
+    kinetic = kinetic_energy_row(robot, q, dq) @ links + kinetic_of_rotors
     return np.array([kinetic, potential_energy_row(robot, q) @ links])
 
 
 def columns_of(model: CodeModel, Y: Any) -> Any:
-    """The columns (..., n, b) of a regressor (..., n, p) that belong to the base parameters the user asked for."""
+    """Choose the columns (..., n, b) of a regressor (..., n, p) of the base parameters that the user asked for.
+
+    The code has all p columns where the user asked for no base parameters.
+    """
     if model.base is None:
         return Y
     kept = Y[..., list(model.base.columns)]
@@ -121,7 +126,7 @@ def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
 
 def _synchronous(model: CodeModel, theta: Any, inertia: Any, gravity: Any, velocity: Any, ddq: Any) -> Any:
     n = model.robot.dof
-    place = np.zeros((n, n), dtype=int)  # where the stored upper triangle has each element of the matrix
+    place = np.zeros((n, n), dtype=int)  # index of each element of the matrix in the stored upper triangle
     place[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
     return inertia[np.maximum(place, place.T)] @ ddq + gravity + velocity  # [Izaguirre1992] eq. (1)
 
@@ -186,7 +191,7 @@ FUNCTIONS: dict[str, CFunction] = {
 """The functions of a state that `generate_c` offers, by name."""
 
 TORQUES = ("inverse_dynamics", "external_torque", "two_rate", "velocity_torque", "gravity", "friction")
-"""Those whose result is a part of the joint torques."""
+"""Functions whose result is a part of the joint torques."""
 
 TWO_RATE: dict[str, CFunction] = {
     "background_inertia": CFunction(
@@ -235,18 +240,20 @@ SETTERS: dict[str, CFunction] = {
         needs_theta=False,
     ),
 }
-"""What prepares the parameters that are read at run time."""
+"""The functions that prepare the parameters that are read at run time, by name."""
 
 
 def record_function(model: CodeModel, name: str) -> Tape:
     """Record a function of the package for a model."""
-    entry, n, columns = (FUNCTIONS | TWO_RATE | SETTERS)[name], model.robot.dof, model.runtime.columns
-    sizes = {"values": len(columns), "load": 10, "inertia": n * (n + 1) // 2, PARAMETERS: len(columns)}
-    reads = bool(entry.needs_theta and columns)
+    entry = (FUNCTIONS | TWO_RATE | SETTERS)[name]
+    n = model.robot.dof
+    at_run_time = len(model.runtime.columns)
+    sizes = {"values": at_run_time, "load": 10, "inertia": n * (n + 1) // 2, PARAMETERS: at_run_time}  # others: n
+    inputs = (*entry.inputs, PARAMETERS) if entry.needs_theta and at_run_time else entry.inputs
 
     def compute(**given: Any) -> dict[str, Any]:
-        theta = model.theta(given.pop(PARAMETERS)) if reads else model.values
+        theta = model.theta(given.pop(PARAMETERS)) if PARAMETERS in given else model.values
         found = entry.compute(model, theta, *given.values())
         return dict(zip(entry.outputs, found if isinstance(found, tuple) else [found], strict=True))
 
-    return record(compute, **{key: (sizes.get(key, n),) for key in (*entry.inputs, *[PARAMETERS] * reads)})
+    return record(compute, **{key: (sizes.get(key, n),) for key in inputs})

@@ -1,4 +1,8 @@
-"""A tape as a C99 function: one statement per operation, every constant exact, no library but ``math.h``."""
+"""A tape as a C99 function: one statement per operation, every constant exact, no library but ``math.h``.
+
+A tape numbers its values: inputs from zero on, then the results of its steps; constants have the negative numbers
+``~0, ~1, ...``.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +65,8 @@ static void {name}_sincos{n}(const double *restrict angle, double *restrict sine
 }}
 """
 
+"""C function that computes all sines and cosines of a function at once, in loops that compilers vectorise."""
+
 _SIGN = """/* 1, -1, or x itself if it is zero or not a number. A separate function, because analysers follow every
  * condition through all the code after it. */
 static {precision} {name}_sign({precision} x)
@@ -68,7 +74,7 @@ static {precision} {name}_sign({precision} x)
     return (x > 0.0{f}) ? 1.0{f} : ((x < 0.0{f}) ? (-1.0{f}) : x);
 }}
 """
-
+"""C function of the sign of a number; ``{f}`` is the suffix of literals."""
 
 _EXPRESSIONS = {
     Operation.ADD: "{0} + {1}",
@@ -84,7 +90,9 @@ _EXPRESSIONS = {
     Operation.ABS: "fabs{f}({0})",
     Operation.SIGN: "{package}_sign({0})",
 }
-_TURNS = {Operation.SIN: "sines", Operation.COS: "cosines"}
+"""Operation -> its C expression of one or two operands."""
+_ANGLE_ARRAYS = {Operation.SIN: "sines", Operation.COS: "cosines"}
+"""Operation -> the C array that holds its results for all angles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,44 +100,51 @@ class CPrinter:
     """Writes tapes as functions of one C file."""
 
     package: str
-    """Prefix of the names of the functions that they call."""
+    """Prefix of the names of the static functions that the functions call."""
     precision: Precision = "double"
     """Type of every number."""
 
     @property
     def suffix(self) -> str:
-        """What stands behind the literals and the functions of the C library."""
+        """Suffix of literals and of functions of the C library: ``f`` for float."""
         return "f" if self.precision == "float" else ""
 
     def literal(self, value: float) -> str:
-        """A number with all its digits."""
+        """Write a number with all its digits, as a literal of floating point."""
         digits = f"{value:.17g}"
-        digits += self.suffix if any(mark in digits for mark in ".en") else f".0{self.suffix}"
+        digits += self.suffix if any(mark in digits for mark in ".en") else f".0{self.suffix}"  # point, exponent, nan
         return f"({digits})" if value < 0.0 else digits
 
     def declaration(self, tape: Tape, symbol: str, linkage: str = "") -> str:
-        """A function's declaration, without a semicolon: its arguments are the tape's arrays, row-major, inputs first.
+        """Write a function's declaration, without a semicolon: the tape's arrays, row-major, inputs first.
 
         Args:
             tape: The program.
             symbol: Name of the function.
-            linkage: What stands before ``void``: ``static`` and a space, or nothing.
+            linkage: ``"static "`` or nothing.
         """
         arrays = [f"const {self.precision} {entry.name}[{max(entry.size, 1)}]" for entry in tape.inputs]
         arrays += [f"{self.precision} {output.name}[{output.size}]" for output in tape.outputs]
         return f"{linkage}void {symbol}({', '.join(arrays)})"
 
     def function(self, tape: Tape, symbol: str, linkage: str = "") -> str:
-        """A function's definition; outputs are stored last, so they may be the same arrays as inputs."""
-        names = dict(enumerate(tape.input_labels()))
+        """Write a function's definition; outputs are stored last, so they may be the same arrays as inputs.
+
+        Args:
+            tape: The program.
+            symbol: Name of the function.
+            linkage: ``"static "`` or nothing.
+        """
+        names = dict(enumerate(tape.input_labels()))  # number of a value -> its C expression
         names |= {~k: self.literal(value) for k, value in enumerate(tape.constants.tolist())}
-        angles, lines = self._angles(tape), []
+        angles = self._angles(tape)
+        lines = []
         if n := len(angles):
             lines += [f"    double sines[{n}];", f"    double cosines[{n}];"]
             lines += [f"    {self.package}_sincos{n}(&{names[angles[0]]}, sines, cosines);"]
         for value, code, left, right in tape.steps():
-            if code in _TURNS and left in angles:
-                text = f"{_TURNS[Operation(code)]}[{left - angles[0]}]"
+            if code in _ANGLE_ARRAYS and left in angles:
+                text = f"{_ANGLE_ARRAYS[Operation(code)]}[{left - angles[0]}]"
             else:
                 text = _EXPRESSIONS[Operation(code)].format(
                     names[left], names.get(right), f=self.suffix, package=self.package
@@ -138,13 +153,15 @@ class CPrinter:
             lines.append(f"    const {self.precision} t{value} = {text};")
         lines += self._stores(tape, names)
         body = "\n".join([*lines, "}", ""])
-        idle = [f"    (void){e.name};\n" for e in tape.inputs if not re.search(rf"\b{e.name}\[", body)]
-        return f"{self.declaration(tape, symbol, linkage)}\n{{\n{''.join(idle)}{body}"
+        # compilers would warn of arguments without use
+        unused = [f"    (void){e.name};\n" for e in tape.inputs if not re.search(rf"\b{e.name}\[", body)]
+        return f"{self.declaration(tape, symbol, linkage)}\n{{\n{''.join(unused)}{body}"
 
     def _stores(self, tape: Tape, names: Mapping[int, str]) -> Iterable[str]:
-        wanted = {element for output in tape.outputs for element in output.elements.ravel().tolist()}
-        kept = {element: f"kept{element}" for element in sorted(wanted) if 0 <= element < tape.input_size}
-        yield from (f"    const {self.precision} {copy} = {names[element]};" for element, copy in kept.items())
+        """Lines that store the outputs; inputs among them are copied before, as outputs may overwrite them."""
+        stored = {element for output in tape.outputs for element in output.elements.ravel().tolist()}
+        copies = {element: f"kept{element}" for element in sorted(stored) if 0 <= element < tape.input_size}
+        yield from (f"    const {self.precision} {copy} = {names[element]};" for element, copy in copies.items())
         for output in tape.outputs:
             rows = output.elements.reshape(-1, output.shape[-1]).tolist()
             for r, row in enumerate(rows):
@@ -152,19 +169,22 @@ class CPrinter:
                 if len(rows) > 1:  # static analysers compare every element with all earlier ones: shorter arrays
                     array = f"{output.name}_row{r}"
                     yield f"    {self.precision} *const {array} = &{output.name}[{len(row) * r}];"
-                yield from (f"    {array}[{k}] = {kept.get(e, names[e])};" for k, e in enumerate(row))
+                yield from (f"    {array}[{k}] = {copies.get(e, names[e])};" for k, e in enumerate(row))
 
     def _angles(self, tape: Tape) -> range:
-        """Inputs, all of one array, whose sines and cosines are computed together: those in use and all between."""
+        """Numbers of the inputs whose sines and cosines are computed together: those in use and all between them.
+
+        There are none for floats, and none where the angles belong to several arrays.
+        """
         if self.precision == "float":
             return range(0)
         labels = tape.input_labels()
-        used = [left for _, code, left, _ in tape.steps() if code in _TURNS and 0 <= left < len(labels)]
+        used = [left for _, code, left, _ in tape.steps() if code in _ANGLE_ARRAYS and 0 <= left < len(labels)]
         is_one_array = len({labels[angle].partition("[")[0] for angle in used}) == 1
         return range(min(used), max(used) + 1) if is_one_array else range(0)
 
     def called(self, tapes: Iterable[Tape]) -> list[str]:
-        """The static functions that the functions of these tapes call, after the headers they need."""
+        """Write the static functions that the functions of these tapes call, after the headers they need."""
         counts = {len(self._angles(tape)) for tape in tapes} - {0}
         functions = [_SINCOS.format(name=self.package, n=n) for n in sorted(counts)]
         if any(code == Operation.SIGN for tape in tapes for _, code, _, _ in tape.steps()):
@@ -172,6 +192,6 @@ class CPrinter:
         return ["#include <float.h>\n#include <stdint.h>\n", *functions] if counts else functions
 
     def functions(self, tapes: Mapping[str, Tape], linkage: str = "") -> str:
-        """Tapes as functions of one file, by their symbols, after what they call."""
-        own = [self.function(tape, symbol, linkage) for symbol, tape in tapes.items()]
-        return "\n".join([*self.called(tapes.values()), *own])
+        """Write tapes, by their symbols, as functions of one file, after the static functions that they call."""
+        definitions = [self.function(tape, symbol, linkage) for symbol, tape in tapes.items()]
+        return "\n".join([*self.called(tapes.values()), *definitions])

@@ -47,15 +47,17 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
     """
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"threshold is {threshold}", remedy="Give a share between 0 and 1, such as 0.01.")
-    base, theta = regroup(robot), robot.parameter_vector
+    base = regroup(robot)
+    theta = robot.parameter_vector
     states = _samples(trajectories, robot.dof)
-    terms = regressor(robot, *states, columns=base.columns) * base.combine(theta)  # (N, n, b)
-    contribution, largest_torque = np.abs(terms).max(axis=0), np.abs(terms.sum(axis=2)).max(axis=0)
+    terms = regressor(robot, *states, columns=base.columns) * base.combine(theta)  # (N, n, b) contributions
+    contribution = np.abs(terms).max(axis=0)  # (n, b)
+    largest_torque = np.abs(terms.sum(axis=2)).max(axis=0)  # (n,)
     reaches = (contribution >= threshold * largest_torque[:, None]) & (contribution > 0.0)
     kept = reaches.any(axis=0)
     return PrunedRobot.of(
         robot.with_parameters(base.select(np.flatnonzero(kept)).standard(theta)),
-        states[:1],
+        states[:1],  # positions alone
         criterion=f"at least {100 * threshold:g} % of the largest torque of a joint",
         kept=tuple(compress(base.names, kept)),
         dropped=tuple(compress(base.names, ~kept)),
@@ -65,7 +67,7 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
 
 
 def _samples(trajectories: Motions, joints: int) -> list[Floats]:
-    """Positions, velocities, accelerations (N, n) of all trajectories, one after another."""
+    """Join all trajectories, one after another: positions, velocities, accelerations, each (N, n)."""
     remedy = f"Give one or more motions (q, dq, ddq), each (N, {joints}) with the same N."
     try:
         states = np.hstack([np.asarray(motion, dtype=float) for motion in trajectories])
@@ -77,7 +79,7 @@ def _samples(trajectories: Motions, joints: int) -> list[Floats]:
 
 
 def count_code(source: Source) -> Mapping[str, OperationCount]:
-    """Operations per call of the generated inverse dynamics and of the tasks of the two-rate structure.
+    """Count the operations of one call of the generated inverse dynamics and of the tasks of the two-rate structure.
 
     Args:
         source: As for `generate_c`.

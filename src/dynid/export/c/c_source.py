@@ -16,37 +16,39 @@ from dynid.tables import Table
 from dynid.tape import Tape, count
 
 TOLERANCE = {"double": 1e-12, "float": 2e-4}
-"""Largest error against Python, relative to the size of the terms of the sum; some thousand times the rounding of each
-type, held on random robots by tests/campaigns/c_robots.py."""
+"""Type of numbers -> largest error against Python, relative to the largest term of the sum that makes up a result; some
+thousand times the rounding of the type, held on random robots by tests/campaigns/c_robots.py."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CodeText:
-    """Everything that the files of a package are made from."""
+    """The contents of a package, from which all its files are written."""
 
     name: str
     """Identifier that every symbol begins with."""
     precision: Precision
+    """Type of all numbers."""
     model: CodeModel
+    """The robot, and the frames and parameters that the code computes with."""
     tapes: Mapping[str, Tape]
-    """The functions by name, without the prefix of the package."""
+    """Functions of `FUNCTIONS`, by name without the prefix of the package."""
     setters: Mapping[str, Tape]
-    """What prepares the parameters that are read at run time; empty without such."""
+    """Functions of `SETTERS`, which prepare the parameters that are read at run time; empty where all are constants."""
     tasks: Mapping[str, Tape]
-    """The two background tasks and the synchronous one; empty without the two-rate structure."""
+    """Functions of `TWO_RATE`: two background tasks and the synchronous one; empty without the two-rate structure."""
     parts: tuple[StateCode, ...] = ()
-    """Functions that keep a state, in files of their own."""
+    """Functions that keep a state, each part in files of its own."""
     notes: tuple[str, ...] = ()
     """Further lines for the header: pruned parameters and missing terms."""
 
     @property
     def printer(self) -> CPrinter:
-        """Writes the functions."""
+        """The writer of the functions."""
         return CPrinter(self.name, self.precision)
 
     @property
     def header(self) -> str:
-        """Name of the header that declares everything in `answered`."""
+        """Name of the header file that declares everything in `answered`."""
         return f"{self.name}_two_rate.h" if self.tasks else f"{self.name}.h"
 
     @property
@@ -55,22 +57,23 @@ class CodeText:
         return (*self.tapes, "two_rate") if self.tasks else tuple(self.tapes)
 
     def declaration(self, function: str, tape: Tape) -> str:
-        """Declaration of a function with its comment; run-time parameters are passed as a struct."""
+        """Write the declaration of a function with its comment; run-time parameters are passed as a struct."""
         declared = self._with_struct(self.printer.declaration(tape, f"{self.name}_{function}"))
         return "\n".join([*_function_comment(self, function, tape), f"{declared};", ""])
 
     def definitions(self, tapes: Mapping[str, Tape]) -> str:
-        """Definitions of functions, after the static functions that they call."""
+        """Write the definitions of functions, after the static functions that they call."""
         return self._with_struct(self.printer.functions({f"{self.name}_{key}": tape for key, tape in tapes.items()}))
 
     def _with_struct(self, code: str) -> str:
-        own = f"{self.precision} {PARAMETERS}[{len(self.model.runtime.columns)}]"
-        return code.replace(own, f"{self.name}_parameters *{PARAMETERS}").replace(
+        """Pass the array of run-time parameters, which the printer writes as any other, as a struct that holds it."""
+        array = f"{self.precision} {PARAMETERS}[{len(self.model.runtime.columns)}]"
+        return code.replace(array, f"{self.name}_parameters *{PARAMETERS}").replace(
             f"{PARAMETERS}[", f"{PARAMETERS}->value["
         )
 
     def declarations(self) -> list[str]:
-        """The variables that `calls` needs, ready for use."""
+        """Write the variables that `loop` needs, ready for use."""
         lines = [f"{self.name}_parameters {PARAMETERS};"] if self.setters else []
         if self.tasks:
             lines += [f"static {self.name}_exchange exchange;", f"{self.name}_coefficients coefficients;"]
@@ -78,33 +81,35 @@ class CodeText:
         return lines
 
     def loop(self, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> list[str]:
-        """Statements that compute everything in `answered` from an array ``in`` into an array ``out``.
+        """Write statements that compute everything in `answered` from an array ``in`` into an array ``out``.
 
         Args:
             inputs: Numbers of q, dq, ddq, torque, and of the values and the load that are set at run time, in the order
                 in which they stand in the array.
             outputs: Numbers of the result of each function.
         """
-        known, found = {**_places("in", inputs), PARAMETERS: f"&{PARAMETERS}"}, _places("out", outputs)
-        known |= {part: f"coefficients.{part}" for part in ("inertia", "gravity", "velocity")}
+        argument_of = {**_pointers("in", inputs), PARAMETERS: f"&{PARAMETERS}"}
+        argument_of |= {part: f"coefficients.{part}" for part in ("inertia", "gravity", "velocity")}
+        result_of = _pointers("out", outputs)
 
-        def call(function: str, tape: Tape, *answer: str) -> str:
-            return f"{self.name}_{function}({', '.join([*(known[e.name] for e in tape.inputs), *answer])});"
+        def call(function: str, tape: Tape, *results: str) -> str:
+            return f"{self.name}_{function}({', '.join([*(argument_of[e.name] for e in tape.inputs), *results])});"
 
-        lines = [call(setter, tape, known[PARAMETERS]) for setter, tape in [*self.setters.items()][-1:]]
-        lines += [call(function, tape, found[function]) for function, tape in self.tapes.items()]
+        # the last setter alone: it sets all that the others do
+        lines = [call(setter, tape, argument_of[PARAMETERS]) for setter, tape in [*self.setters.items()][-1:]]
+        lines += [call(function, tape, result_of[function]) for function, tape in self.tapes.items()]
         if self.tasks:
             for task, parts in (("inertia", ("inertia", "gravity")), ("velocity", ("velocity",))):
-                place = [known[part] for part in parts]
-                lines.append(call(f"background_{task}", self.tasks[f"background_{task}"], *place))
-                lines.append(f"{self.name}_publish_{task}(&exchange, {', '.join(place)});")
+                arrays = [argument_of[part] for part in parts]
+                lines.append(call(f"background_{task}", self.tasks[f"background_{task}"], *arrays))
+                lines.append(f"{self.name}_publish_{task}(&exchange, {', '.join(arrays)});")
             lines += [f"if ({self.name}_collect(&exchange, &coefficients) != 0) {{", "    return 1;", "}"]
-            lines.append(call("synchronous", self.tasks["synchronous"], found["two_rate"]))
+            lines.append(call("synchronous", self.tasks["synchronous"], result_of["two_rate"]))
         return lines
 
 
-def _places(array: str, widths: Mapping[str, int]) -> dict[str, str]:
-    """Pointers to the parts of an array that stand one after another."""
+def _pointers(array: str, widths: Mapping[str, int]) -> dict[str, str]:
+    """Name -> C pointer to the part of an array, for parts of these widths that stand one after another."""
     return {
         name: f"&{array}[{end - width}]"
         for (name, width), end in zip(widths.items(), accumulate(widths.values()), strict=True)
@@ -112,7 +117,7 @@ def _places(array: str, widths: Mapping[str, int]) -> dict[str, str]:
 
 
 def header_text(text: CodeText) -> str:
-    """Write the header: the model, the functions and their cost."""
+    """Write the header file: the model, the functions and their cost."""
     guard = f"{text.name.upper()}_H"
     lines = ["/*", *(f" * {line}".rstrip() for line in _about(text)), " */", f"#ifndef {guard}", f"#define {guard}", ""]
     lines += [f"#define {text.name.upper()}_DOF {text.model.robot.dof}", "", *_joint_numbers(text)]
@@ -128,6 +133,7 @@ def source_text(text: CodeText) -> str:
 
 
 def _about(text: CodeText) -> Iterable[str]:
+    """Lines of the comment at the head of the header file."""
     robot = text.model.robot
     yield f"Dynamics of robot '{c_comment(robot.name)}', generated by dynid. Do not edit."
     yield ""
@@ -153,7 +159,7 @@ def _about(text: CodeText) -> Iterable[str]:
 
 
 def operation_table(text: CodeText) -> Table:
-    """Table of the operations of each function."""
+    """Make a table of the operations of one call of each function."""
     rows = []
     for function, tape in [*text.tapes.items(), *text.setters.items()]:
         cost = count(tape)
@@ -163,6 +169,7 @@ def operation_table(text: CodeText) -> Table:
 
 
 def _joint_numbers(text: CodeText) -> list[str]:
+    """Lines of an enumeration of the joints."""
     names = unique_identifiers(text.model.robot.joint_names, "joint")
     entries = [f"    {text.name.upper()}_JOINT_{name.upper()} = {j}," for j, name in enumerate(names)]
     entries[-1] = entries[-1].rstrip(",")
@@ -170,7 +177,9 @@ def _joint_numbers(text: CodeText) -> list[str]:
 
 
 def _parameter_struct(text: CodeText) -> list[str]:
-    values, upper = text.model.runtime, text.name.upper()
+    """Lines of an enumeration of the run-time parameters, and of the struct that holds them."""
+    values = text.model.runtime
+    upper = text.name.upper()
     names = unique_identifiers(values.names, "parameter")
     entries = [
         f"    {upper}_{name.upper()} = {k}, /* [{c_comment(unit)}] */"
@@ -183,6 +192,7 @@ def _parameter_struct(text: CodeText) -> list[str]:
 
 
 def _function_comment(text: CodeText, function: str, tape: Tape) -> Iterable[str]:
+    """Lines of the comment above a function's declaration."""
     entry = (FUNCTIONS | SETTERS | TWO_RATE)[function]
     link = c_comment(text.model.robot.bodies[-1].joint.child)
     yield f"/* {entry.description.format(link=link)} {count(tape)}."
@@ -194,5 +204,5 @@ def _function_comment(text: CodeText, function: str, tape: Tape) -> Iterable[str
     if function == "regressor":
         base = text.model.base
         names = parameter_layout(text.model.robot).names if base is None else base.names
-        yield f" * Columns: {c_comment(' '.join(names), 4000)}."
+        yield f" * Columns: {c_comment(' '.join(names), 4000)}."  # some compilers read no longer lines
     yield " */"
