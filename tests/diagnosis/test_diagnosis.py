@@ -17,10 +17,8 @@ from dynid.arrays import Ints
 from dynid.diagnosis import find_delay, refine_geometry
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.refinement import resolve_delay
-from dynid.diagnosis.runs import diagnose_runs
 from dynid.diagnosis.signals import check_signals
 from dynid.errors import ArgumentError
-from dynid.estimation import build_equations
 from dynid.information.displacements import displace
 from dynid.logs.recording import Commands
 from dynid.processing.process import Processing
@@ -97,26 +95,6 @@ def test_lengths_and_tilts_are_found_and_the_robot_has_them() -> None:
     np.testing.assert_allclose(level.robot.gravity[:2], 0.0, atol=9.81 * 0.01)
     with pytest.raises(ArgumentError, match="there is no 'colours'"):
         refine_geometry(wrong, [], ["colours"])
-
-
-def test_a_run_with_a_load_differs_and_runs_that_agree_do_not() -> None:
-    truth, robot = campaign.arm("ur10", 7)
-    noise = dynid.Noise(position=2e-5, effort=0.2)
-    logs = [
-        dynid.simulate_experiment(truth, campaign.motion(truth, k), rate_hz=250, duration_s=20, noise=noise, seed=k)
-        for k in (1, 2)
-    ]
-    runs = [dynid.process(log) for log in logs]
-    agree = [f for f in diagnose_runs(build_equations(truth, runs)) if f.severity != "note"]
-    assert not agree
-    load = dynid.Inertia.from_com(3.0, (0.0, 0.0, 0.1), 0.03 * np.eye(3))
-    heavy = robot.with_body("load", parent=robot.moving_joints[-1].child, inertia=load)
-    states = [runs[1].q, runs[1].dq, runs[1].ddq]
-    extra = dynid.inverse_dynamics(heavy, *states) - dynid.inverse_dynamics(robot, *states)
-    loaded = replace(runs[1], effort=runs[1].effort + extra)
-    found = diagnose_runs(build_equations(truth, [runs[0], loaded]))
-    assert found[0].code == "load"
-    assert abs(found[0].evidence["load [kg]"]) == pytest.approx(3.0, abs=0.5)
 
 
 @pytest.mark.parametrize(

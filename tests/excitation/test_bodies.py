@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.design import design_excitation
-from dynid.excitation.hulls import Hull, all_distances, hull_distances, segment_distances, skeleton_hulls, split_pairs
+from dynid.excitation.hulls import Hull, all_distances, hull_distances, skeleton_hulls, split_pairs
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.trajectory import Motion
@@ -29,24 +27,6 @@ SPANS = {
 }
 """Boxes about the bodies of the Panda, as ranges of x, y and z [m]."""
 BOXES = tuple(Hull(link=k, corners=np.array(np.meshgrid(*span)).reshape(3, -1).T) for k, span in SPANS.items())
-
-
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
-def test_closest_points_of_segments(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    a, b = rng.normal(size=(2, 1, 2, 3))
-    if seed % 4 == 0:
-        b[:, 1] = b[:, 0] + (a[:, 1] - a[:, 0]) * rng.normal()  # parallel
-    if seed % 5 == 0:
-        a[:, 1] = a[:, 0]  # a point
-    near = segment_distances(a, b)
-    s, t = (share[..., None] for share in np.meshgrid(np.linspace(0, 1, 101), np.linspace(0, 1, 101)))
-    gaps = (a[0, 0] + s * (a[0, 1] - a[0, 0])) - (b[0, 0] + t * (b[0, 1] - b[0, 0]))
-    sampled = np.linalg.norm(gaps, axis=-1).min()
-    assert near.distance[0] <= sampled + 1e-12
-    assert near.distance[0] >= sampled - 0.03 * (1 + np.ptp(a, axis=1).sum() + np.ptp(b, axis=1).sum())
-    assert near.first - near.second == pytest.approx(near.distance[:, None] * near.direction)
 
 
 def random_poses(rng: np.random.Generator, count: int, bodies: int) -> np.ndarray:

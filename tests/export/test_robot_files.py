@@ -81,8 +81,9 @@ def test_forces_of_slides_and_torques_are_compared_apart(fit, runs, tmp_path):
     for file in write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1])):
         assert set(file.by_kind) == {"torques [N m]", "forces [N]"}
         assert "forces [N]" in file.sentence
-    near = RobotFile(format="URDF", path=tmp_path, error=1.0, judged=1.0, lacks=())
+    near = RobotFile(format="URDF", path=tmp_path, error=4.39, judged=4.0, lacks=())
     assert near.is_near
+    assert not replace(near, error=4.41).is_near
     assert not replace(near, by_kind={"torques [N m]": (9.0, 1.0), "forces [N]": (1.0, 1.0)}).is_near
 
 

@@ -6,14 +6,25 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import dynid
-from dynid.export.servo_robot import ServoFile, notes_text, write_servo_mjcf, write_servo_urdf
+from dynid.export.mjcf_actuators import put_actuators, servo_attributes
+from dynid.export.servo_robot import (
+    ServoFile,
+    drive_gains,
+    limits_of,
+    notes_text,
+    write_servo_mjcf,
+    write_servo_urdf,
+)
 from dynid.robot.parts import JointLimits
 from dynid.servos import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
+from dynid.servos.drive_laws import Seen
 from dynid.servos.servo_identification import ActuatorEstimate, fit_servos
 from support.planted_servos import chirp, planted
 from support.servo_logs import DATASETS, double_pendulum, go2_motion
@@ -106,28 +117,36 @@ def test_the_written_quadruped_keeps_its_file(hung_up: tuple[Path, ActuatorEstim
     np.testing.assert_array_equal(after.actuator_gear, before.actuator_gear)
 
 
-def test_actuators_that_go_take_their_sensors_along(tmp_path: Path) -> None:
-    mujoco = pytest.importorskip("mujoco")
-    dynid.write_mjcf(double_pendulum(), tmp_path / "arm.xml")
-    more = (
-        '<default><motor gear="7" ctrlrange="-1 1"/></default><actuator><motor name="a" joint="first"/>'
-        '<motor name="b" joint="first"/></actuator><sensor><actuatorfrc name="s" actuator="b"/>'
-        '<actuatorfrc name="t" actuator="a"/></sensor></mujoco>'
+@pytest.mark.parametrize("tag", ["position", "motor"])
+def test_every_joint_has_one_servo_and_other_actuators_stay(tag: str) -> None:
+    root = ElementTree.fromstring(
+        f'<mujoco><actuator><{tag} joint="b" kp="3"/><motor name="w" joint="wheel"/><motor name="rope" tendon="t"/>'
+        '<general name="b_servo" site="s"/></actuator><sensor><actuatorpos name="e" actuator="w"/></sensor>'
+        '<keyframe><key name="home" ctrl="1 2 3 4"/></keyframe></mujoco>'
     )
-    text = (tmp_path / "arm.xml").read_text().replace("</mujoco>", more)
-    (tmp_path / "arm.xml").write_text(text)
-    robot = dynid.read_mjcf(tmp_path / "arm.xml")
-    model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.0, ki=2.0), KINDS)
-    motion = planted(model, model.start, chirp(robot, duration_s=2.0), 1e-4, seed=0)
-    found = fit_servos(model, [motion])
-    written = write_servo_mjcf(found, tmp_path / "servos.xml")
-    assert {text.split(":")[0] for text in written.missing} == {"ki", "b", "s"}
-    loaded = mujoco.MjModel.from_xml_path(str(written.path))
-    assert [loaded.actuator(k).name for k in range(loaded.nu)] == ["a", "second_servo"]
-    assert loaded.nsensor == 1
-    np.testing.assert_array_equal(loaded.actuator_gear[:, 0], 1.0)
-    assert not loaded.actuator_ctrllimited.any()
-    assert any(text.startswith("ki") for text in dynid.export.isaac_actuators(found)["missing"])
+    told = put_actuators(root, {"b": servo_attributes(20.0, 1.5, None)})
+    assert [(one.tag, one.get("name")) for one in root[0]] == [
+        ("general", "b_servo_"), ("motor", "w"), ("motor", "rope"), ("general", "b_servo"),
+    ]  # fmt: skip
+    assert root[0][0].attrib["biasprm"] == "0 -20.0 -1.5"
+    assert len(root[1]) == 1
+    assert ("ctrl" in root[2][0].attrib, len(told)) == ((True, 0) if tag == "position" else (False, 1))
+    assert len(put_actuators(root, {"c": servo_attributes(1.0, 0.0, 2.0)})) == (tag == "position")
+    assert root[0][-1].attrib["name"] == "c_servo"
+    assert root[0][-1].attrib["forcerange"] == "-2.0 2.0"
+
+
+def test_a_motor_is_a_position_servo_with_a_back_emf() -> None:
+    """Torque kt (V g kp e - kt dq) / R, at most what the full voltage or the largest current gives."""
+    law = MotorLaw(kp=5.0, voltage=12.0)
+    table = {"kt": np.array([0.5, 0.2]), "resistance": np.array([4.0, 8.0]), "gain_scale": np.array([1.1, 1.0])}
+    found = SimpleNamespace(table=table, model=SimpleNamespace(law=law, dof=2))
+    kp, kd = drive_gains(found)  # type: ignore[arg-type]
+    unsaturated = law.torque({k: v[0] for k, v in table.items()}, Seen(0.01, 0.0, 0.2, 0.0, 5.0, 0.0, 0.0, 12.0))[0]
+    assert kp[0] * 0.01 - kd[0] * 0.2 == pytest.approx(unsaturated)
+    np.testing.assert_allclose(limits_of(found), [1.5, 0.3])  # type: ignore[arg-type]
+    table["current_limit"] = np.array([2.0, 2.0])
+    np.testing.assert_allclose(limits_of(found), [1.0, 0.3])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("source", ["none", "degrees"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.kernels import inverse_dynamics
 from dynid.payload.load import Load
 from dynid.payload.load_motions import wrist_test_motion
 from dynid.payload.load_study import LoadStudy, check_load_log
-from dynid.payload.payload import identify_payload
 from dynid.payload.recognition import KnownObject
 from dynid.payload.wrist import identify_load
 from dynid.processing.process import Processing
@@ -44,19 +41,6 @@ def test_an_uncertain_inertia_is_left_out() -> None:
     assert study.load.has_inertia
     assert study.verdict == "mass and centre of mass"
     assert "the inertia is not determined" in str(dynid.export.payload_dialogs(study.load)[0])
-
-
-def test_an_arm_taken_as_known_is_named_and_questioned() -> None:
-    heavy = ROBOT.with_body("box", parent=LINK, inertia=TRUTH)
-    run = run_of()
-    run = replace(run, effort=inverse_dynamics(heavy, run.q, run.dq, run.ddq))
-    fine = LoadStudy(robot=ROBOT, load=identify_payload(ROBOT, loaded=run))
-    assert "arm-model" in {finding.code for finding in fine.load.findings}
-    assert fine.verdict == "all ten parameters"
-    sticky = replace(run, effort=run.effort + 6.0 * np.sign(run.dq))
-    rough = LoadStudy(robot=ROBOT, load=identify_payload(ROBOT, loaded=sticky))
-    assert rough.verdict == "doubtful"
-    assert "arm-model" in {finding.code for finding in rough.problems}
 
 
 def test_wrist_motion_turns_one_joint_at_a_time() -> None:

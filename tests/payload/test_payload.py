@@ -52,6 +52,18 @@ def run_of(robot: Robot, *, noise: float = 0.0, seed: int = 0, extra: Any = 0.0)
     return exact_run(time, (q, dq, ddq), effort=effort + extra)
 
 
+@pytest.mark.parametrize("share", [0.15, 0.25])
+def test_the_torque_that_no_load_explains_is_counted(share: float) -> None:
+    """A fast torque that neither arm nor load can make, as a share of the load's torque at its joint."""
+    run, empty = run_of(heavy()), run_of(arm())
+    carried = run.effort - empty.effort
+    fast = np.sin(40.0 * run.time)[:, None] * (np.arange(7) == 1)
+    extra = share * fast * np.linalg.norm(carried) / np.linalg.norm(fast)
+    load = identify_payload(arm(), loaded=replace(run, effort=run.effort + extra))
+    told = [f.evidence["unexplained share"] for f in load.findings if f.severity == "warning"]
+    assert told == ([pytest.approx(share, rel=0.05)] if share > 0.2 else [])
+
+
 def test_a_pair_of_runs_gives_all_ten_parameters() -> None:
     load = identify_payload(arm(), loaded=run_of(heavy()), unloaded=run_of(arm()))
     np.testing.assert_allclose(load.vector, TRUTH.vector, atol=1e-6)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from scipy.stats import norm
 
 from dynid.errors import ArgumentError
 from dynid.payload.load import Load
@@ -39,33 +42,59 @@ def test_objects_are_recognised_however_they_are_held(name: str) -> None:
     assert name in found[0].__str__()
 
 
-def test_without_inertia_only_the_mass_speaks() -> None:
-    known = measured(BAR)
-    open_inertia = np.array([True] * 6 + [False] * 4)
-    load = Load(frame="tool", vector=known.vector, covariance=known.covariance, undetermined=open_inertia)
-    result = recognise(load, LIBRARY)
-    chance = dict(zip(result.names, result.probabilities, strict=True))
-    assert chance["brick"] == pytest.approx(chance["bar"])
-    assert chance["can"] < 1e-6
-
-
-def test_grasp_as_expected_and_not() -> None:
+def test_a_ball_has_no_orientation_and_an_unknown_load_no_grasp() -> None:
     spread = 1e-6 * np.ones(10)
-    expected = Inertia.from_com(1.0, [0.0, 0.0, 0.06], np.diag([0.001, 0.003, 0.004]))
-    good = verify_grasp(Load.of(expected, "tool", stderr=spread), expected)
-    assert good.is_good
-    assert good.tilt_deg == pytest.approx(0.0, abs=1e-6)
-    turn = Rotation.from_euler("z", 25, degrees=True).as_matrix()
-    wrong = Inertia.from_com(1.3, [0.0, 0.02, 0.06], turn @ expected.about_com @ turn.T)
-    check = verify_grasp(Load.of(wrong, "tool", stderr=spread), expected)
-    assert not check.is_good
-    assert check.tilt_deg == pytest.approx(25.0, abs=1e-3)
-    assert [problem.where for problem in check.problems] == ["centre of mass along y", "orientation", "mass"]
     ball = Inertia.from_com(1.0, [0.0, 0.0, 0.06], 0.003 * np.eye(3))
     check = verify_grasp(Load.of(ball, "tool", stderr=spread), ball)
     assert np.isnan(check.tilt_deg)
     assert "uncertain" in check.problems[0].message
     assert verify_grasp(Load.of(ball, "tool", stderr=spread), ball, tilt_tolerance_deg=180.0).is_good
+    nothing = Load(
+        frame="tool", vector=ball.vector, covariance=np.zeros((10, 10)), undetermined=np.ones(10, dtype=bool)
+    )
+    assert not verify_grasp(nothing, ball).is_good
+
+
+BOX = np.diag([0.01, 0.03, 0.035])
+
+
+@pytest.mark.parametrize(
+    ("mass", "mass_std", "com", "com_std", "deg", "where"),
+    [
+        (4.19, 0.001, 4e-3, 1e-6, 9.0, ""),
+        (3.79, 0.001, 0.0, 1e-6, 0.0, "mass"),
+        (4.35, 0.1, 0.0, 1e-6, 0.0, ""),  # 8.75 %, within 5 % and two standard deviations of 2.5 %
+        (4.0, 0.19, 0.0, 1e-6, 0.0, ""),
+        (4.0, 0.21, 0.0, 1e-6, 0.0, "mass"),  # 5.25 % is too uncertain
+        (4.0, 0.001, -6e-3, 1e-6, 0.0, "centre of mass along z"),
+        (4.0, 0.001, 0.0, 4e-3, 0.0, ""),
+        (4.0, 0.001, 0.0, 6e-3, 0.0, "centre of mass along z"),
+        (4.0, 0.001, 0.0, 1e-6, -11.0, "orientation"),
+    ],
+)
+def test_a_grasp_is_judged_at_its_tolerances(
+    mass: float, mass_std: float, com: float, com_std: float, deg: float, where: str
+) -> None:
+    turn = Rotation.from_euler("y", deg, degrees=True).as_matrix()
+    held = Inertia.from_com(mass, [0.0, 0.0, com], turn @ BOX @ turn.T)
+    spread = np.array([1e-7] * 6 + [1e-7, 1e-7, mass * com_std, mass_std])
+    check = verify_grasp(Load.of(held, "tool", stderr=spread), Inertia.from_com(4.0, [0.0, 0.0, 0.0], BOX))
+    assert "; ".join(problem.where for problem in check.problems) == where
+    assert check.tilt_deg == pytest.approx(abs(deg), abs=1e-6)
+
+
+def test_chances_are_those_of_normal_masses() -> None:
+    """Three standard deviations of the larger mass, two of the smaller; something else is as broad as it is heavy."""
+    library = [KnownObject(name=str(mass), mass=mass, mass_tolerance=0.04) for mass in (0.8, 1.3)]
+    load = Load.of(Inertia.from_com(1.0, [0.0, 0.0, 0.1], 1e-3 * np.eye(3)), "tool", stderr=np.full(10, 0.03))
+    masses = replace(load, undetermined=np.arange(10) < 6)
+    found = recognise(masses, library, unknown=0.2)
+    spread = np.hypot(0.03, [0.032, 0.052, 1.0])
+    density = [0.4, 0.4, 0.2] * norm.pdf([0.2, -0.3, 0.0] / spread) / spread
+    chance = dict(zip(found.names, found.probabilities, strict=True))
+    expected = dict(zip(["0.8", "1.3", "something else"], density / density.sum(), strict=True))
+    assert chance == pytest.approx(expected)
+    assert found.fit[found.names.index("0.8")] == pytest.approx(2.0 * norm.sf(0.2 / spread[0]))
 
 
 def test_an_axis_of_symmetry_is_checked() -> None:
@@ -76,15 +105,6 @@ def test_an_axis_of_symmetry_is_checked() -> None:
     check = verify_grasp(Load.of(turned, "tool", stderr=spread), CAN)
     assert check.tilt_deg == pytest.approx(60.0, abs=1.0)
     assert [problem.where for problem in check.problems] == ["orientation"]
-
-
-def test_what_cannot_be_told_is_no_good_grasp() -> None:
-    vague = Load.of(BRICK, "tool", stderr=np.array([1.0] * 6 + [0.2] * 3 + [5.0]))
-    uncertain = [problem.where for problem in verify_grasp(vague, BRICK).problems if "uncertain" in problem.message]
-    assert {"centre of mass along x", "orientation", "mass"} <= set(uncertain)
-    known = np.zeros(10, dtype=bool)
-    nothing = Load(frame="tool", vector=BRICK.vector, covariance=np.zeros((10, 10)), undetermined=~known)
-    assert not verify_grasp(nothing, BRICK).is_good
 
 
 def test_settings_without_meaning_are_refused() -> None:
