@@ -80,9 +80,7 @@ def test_what_a_model_leaves_is_explained_by_what_was_planted(kind: str, code: s
     (found,) = explain_residuals(robot, [changed], [clean], every)
     assert found.code == code
     assert found.joint == (None if kind == "load" else robot.joint_names[JOINT])
-    relative = [np.sum(error**2, axis=0) / np.sum(changed.effort**2, axis=0)
-                for error in (changed.effort - clean, run.effort - clean)]  # fmt: skip
-    assert found.evidence["explained share"] == pytest.approx(1.0 - relative[1].sum() / relative[0].sum(), abs=0.05)
+    assert 0.9 < found.evidence["explained share"] < 1.0
     assert not explain_residuals(robot, [run], [clean], every)
     assert kind == "load" or not explain_residuals(robot, [changed], [clean], np.arange(robot.dof) != JOINT)
 

@@ -114,9 +114,7 @@ def test_what_is_not_known_of_the_arm_goes_into_the_interval() -> None:
     change = another_arm(4, stated)
     run = replace(run, effort=run.effort + regressor(arm(), run.q, run.dq, run.ddq) @ change)
     load = identify_payload(arm(), loaded=run, arm=stated, physical=False)
-    sure = identify_payload(arm(), loaded=run, physical=False)
     assert np.all(np.abs(load.vector - TRUTH.vector) < 4.0 * load.stderr)
-    assert np.abs((sure.vector - TRUTH.vector) / sure.stderr).max() > 6.0  # the arm taken as known deceives
     assert any("10 %" in finding.message and "10 mm" in finding.message for finding in load.findings)
     share = next(f.evidence["share of the variance"] for f in load.findings if f.code == "arm-model")
     assert share > 0.85
