@@ -80,7 +80,6 @@ CODES: Mapping[str, str] = MappingProxyType(
         "assumed-robot": "The robot file lacks limits or collision geometry, and usual ones are assumed.",
         "estimated-delay": "A delay was estimated; it is taken into account where it is sure.",
         "large-logs": "Long logs are read piece by piece with plain friction alone, or as a whole where it is needed.",
-        "unused-setting": "A setting has no effect together with the others.",
         # control laws, from estimation/closed_loop/
         "assumed-loop": "The control law, its rate or the commanded motion is unknown, and was assumed.",
         "controller": "The stated control law does not make the measured torques.",

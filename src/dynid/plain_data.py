@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -165,7 +164,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(type(value) is type(each) and value == each for each in inside)
     if hint is float or hint is int:
         return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
-    if hint is None or hint is NoneType:
+    if hint is NoneType:
         return value is None
     if origin is np.ndarray:
         entries = get_args(inside[1])[0] if len(inside) > 1 and get_args(inside[1]) else Any
@@ -173,10 +172,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, np.ndarray) and (not is_stated or value.dtype.kind == np.dtype(entries).kind)
     if origin is tuple and inside and inside[-1] is not Ellipsis:
         return isinstance(value, tuple) and len(value) == len(inside) and all(map(_fits, value, inside))
-    if origin in (tuple, list, Sequence, Iterable, frozenset, set):
+    if origin in (tuple, Sequence):
         return isinstance(value, tuple | list) and all(_fits(item, inside[0]) for item in value)
     if origin in (dict, Mapping):
         return isinstance(value, dict) and all(_fits(k, inside[0]) and _fits(v, inside[1]) for k, v in value.items())
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return any(value == each.value for each in hint)
     return not isinstance(hint, type) or isinstance(value, hint)

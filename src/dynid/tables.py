@@ -121,3 +121,8 @@ def html_card(title: str, lines: Sequence[str] = (), table: Table | None = None)
 def plain_number(value: float) -> str:
     """Three digits of a number, without an exponent below a million: 1998 is written 2000."""
     return f"{float(f'{value:.3g}'):g}"
+
+
+def count_words(number: int, what: str) -> str:
+    """How many there are, in words: no alarm, 1 alarm, 2 alarms."""
+    return f"{number or 'no'} {what}{'s' * (number > 1)}"

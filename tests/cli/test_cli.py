@@ -32,21 +32,16 @@ def test_base_prints_the_torques_as_formulas(language: str, start: str) -> None:
     result = run("base", "ddarm", "--torques", language)
     assert result.exit_code == 0
     assert result.output.startswith(start)
-    assert run("base", "ddarm", "--torques", language, "--static").exit_code == 2
+    assert run("base", "ddarm", "--torques", language, "--counts").exit_code == 2
 
 
 def test_base_in_distal_frames() -> None:
     shown = CliRunner().invoke(main, ["base", "puma260", "--frames", "distal"])
     assert shown.exit_code == 0, shown.output
     assert "52 base parameters from 78 standard ones (elimination in distal frames" in shown.output
-    refused = CliRunner().invoke(main, ["base", "puma260", "--frames", "distal", "--static"])
+    refused = CliRunner().invoke(main, ["base", "puma260", "--frames", "distal", "--method", "numeric"])
     assert refused.exit_code == 2
-    assert "--frames distal excludes --static" in refused.output
-
-
-def test_base_with_an_unmoved_joint_knows_less() -> None:
-    free, unmoved = (json.loads(run("base", "puma560", "--json", *o).output) for o in ([], ["--unmoved", "joint3"]))
-    assert len(unmoved["base_parameters"]) < len(free["base_parameters"])
+    assert "--frames distal excludes --method" in refused.output
 
 
 def test_check_of_a_sound_and_an_unsound_model(tmp_path: Path) -> None:

@@ -393,12 +393,6 @@ def test_names_in_files_stay_in_the_folder(bench: Path) -> None:
     assert (bench / "odd" / f"{'x' * 60}_identified.urdf").exists()
 
 
-def test_completion_knows_robots_and_verbs() -> None:
-    environment = {**os.environ, "_DYNID_COMPLETE": "bash_complete", "COMP_WORDS": "dynid base pu", "COMP_CWORD": "2"}
-    result = CliRunner(env=environment).invoke(main, [], prog_name="dynid")
-    assert "puma560" in result.output
-
-
 @pytest.mark.parametrize(
     "arguments", [["robots"], ["doctor"], ["base", "scara"], ["check", "panda"]], ids=lambda words: words[0]
 )

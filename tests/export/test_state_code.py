@@ -15,7 +15,6 @@ from dynid.export.c.observer_code import observer_code, observer_driver, wanderi
 from dynid.export.c.recursive_code import recursive_code
 from dynid.export.c.state_code import StateCode
 from dynid.export.c.tracker_code import tracker_code
-from dynid.identification.rich.models import Model
 from dynid.kernels import kernel
 from dynid.monitor.load_tracker import LoadTracker
 from dynid.monitor.observer import MomentumObserver, ObserverModel
@@ -137,7 +136,7 @@ def remembering() -> ObserverModel:
     """A UR10 with friction of two kinds of memory."""
     robot = dynid.robots.ur10().with_terms(dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.RotorInertia(0.3))
     terms = (Hysteresis(4.0, joint=1, scale=0.02), LaggedSign(2.0, joint=4, scale=0.05))
-    return ObserverModel(Model(robot, robot.parameter_vector, terms))
+    return ObserverModel(robot, robot.parameter_vector, terms)
 
 
 def observed(rows: np.ndarray, flags: Sequence[str] = FLAGS) -> np.ndarray:
@@ -177,9 +176,9 @@ def test_the_observer_refuses_a_broken_sample_and_stays(column: int, broken: flo
 
 def test_a_package_has_such_parts_on_request() -> None:
     parts = ["observer_step", "load_tracker", "least_squares"]
-    package = dynid.generate_c(arm(), ["external_torque", *parts], name="arm", two_rate=False)
+    package = dynid.generate_c(arm(), ["inverse_dynamics", *parts], name="arm", two_rate=False)
     errors = package.check(samples=50)  # compiles all of them
-    assert set(errors) == {"external_torque", "observer_step"}
+    assert set(errors) == {"inverse_dynamics", "observer_step"}
     assert max(errors.values()) <= 1e-12
     for part in ("observer", "tracker", "recursive"):
         for file in ("README.md", "CMakeLists.txt"):

@@ -48,7 +48,7 @@ def test_planted_differences_are_found_and_no_others(found: Fleet) -> None:
     (load,) = [d for d in found.arms[LOADED].differences if d.kind == "load"]
     assert "as if link3 held +0." in load.sentence
     assert {finding.code for finding in found.findings} == {"arm-differs", "arm-changed"}
-    assert found.outliers[0].differences[0].deviations >= found.outliers[-1].differences[0].deviations
+    assert found.outliers[0].differences[0].chance <= found.outliers[-1].differences[0].chance
     assert f"arm{WORN}: FC2 is" in found.summary()
 
 

@@ -14,7 +14,6 @@ from dynid.fleet import identify_fleet
 from dynid.fleet.fleet_logs import find_logs
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.formats.urdf import write_urdf
-from dynid.runs.fleet_run import fleet_content
 from fleet.small_fleet import MAP, RECIPE, ROBOT, arm, write_log
 
 ARMS = 6
@@ -78,7 +77,7 @@ def test_a_small_fleet_says_what_it_cannot_tell(folder: Path) -> None:
     one = identify_fleet(ROBOT, {"arm0": logs["arm0"]}, RECIPE, channel_map=MAP)
     assert "Fleet of 1 arm of ddarm: 1 log" in one.summary()
     assert "times better" not in one.summary()
-    json.dumps(fleet_content(fleet), allow_nan=False)
+    json.dumps(fleet.to_json(), allow_nan=False)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from campaigns.fleet_kills import go_on, kill, prepare
 from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.store import LeafStore
 from dynid.report.sections.fleet_sections import fleet_page
-from dynid.runs.fleet_run import fleet_content
 from fleet.small_fleet import MAP, RECIPE, ROBOT, arm, write_log
 
 
@@ -47,7 +46,7 @@ def test_bad_dates_and_lost_arms_are_listed_and_the_rest_is_done(folder: Path) -
     assert page.index("1 of 3 arms has no log that can be used: a2") < page.index("Every arm")
     assert "15 Hz, as set" in page
     assert "number in the plots" in page
-    assert fleet_content(found)["arms_without_logs"] == ["a2"]
+    assert found.to_json()["arms_without_logs"] == ["a2"]
 
 
 def test_only_refused_logs_are_read_again(folder: Path, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording, Temperatures
 from dynid.processing.process import process
 from dynid.report.sections.fleet_sections import fleet_page
-from dynid.runs.fleet_run import fleet_content
 from fleet.small_fleet import DAY_S, MAP, RECIPE, ROBOT, START_S, arm, friction_place, record
 
 PER_KELVIN, PER_MONTH, MONTHS = -0.01, 0.03, 8
@@ -64,7 +63,7 @@ def test_the_page_and_the_file_show_it(found: Fleet) -> None:
     page = fleet_page(found).to_markdown()
     assert "Friction and temperature" in page
     assert "FV1 of arm1 over time at" in page
-    content = fleet_content(found)
+    content = found.to_json()
     assert content["temperature"][0]["name"] == "FV1"
     assert content["arms"]["arm0"]["windows"][0]["temperature_degC"][1] == 20.0
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 import dynid
 from dynid.errors import ArgumentError, DataError
-from dynid.identification.rich.models import Model
 from dynid.kernels import kernel
 from dynid.monitor.observer import MomentumObserver, ObserverModel, observe
 from dynid.terms.memory import Hysteresis, LaggedSign
@@ -85,7 +84,7 @@ def test_the_observer_answers_a_push_as_a_first_order_lag_exact_in_the_limit() -
 def test_one_step_after_the_other_gives_the_batch_also_with_memory() -> None:
     fit, run = small_fit()
     terms = (Hysteresis(0.4, joint=0, scale=0.02), LaggedSign(0.3, joint=2, scale=0.05))
-    model = ObserverModel(Model(fit.robot, fit.rich.theta, terms))
+    model = ObserverModel(fit.robot, fit.rich.theta, terms)
     observer = MomentumObserver(model, gain=GAIN)
     steps = np.array([observer.step(run.q[k], run.dq[k], run.effort[k], 1.0 / run.rate_hz) for k in range(run.samples)])
     np.testing.assert_allclose(steps, observe(model, run, gain=GAIN), atol=1e-10)

@@ -61,7 +61,7 @@ class Named:
 @cache
 def calibration() -> Calibration:
     clean = [stretch(120.0, seed=1)]
-    return replace(calibrate_stretches(Named, clean, 100.0), joint_names=("joint1", "joint2"))
+    return replace(calibrate_stretches(Named, clean), joint_names=("joint1", "joint2"))
 
 
 OFFSETS = (20.0, -15.0, 2.0, -9.0, 8.0)
@@ -77,8 +77,8 @@ def offset_stretch(seconds: float, seed: int, offset: float) -> WatchedStretch:
 
 @cache
 def calibration_of_runs(offsets: tuple[float, ...] = OFFSETS, *, of_fit: bool = True) -> Calibration:
-    clean = [offset_stretch(40.0, seed, offset) for seed, offset in enumerate(offsets, start=10)]
-    known = calibrate_stretches(Named, clean, 100.0, range(len(clean)), of_fit=of_fit)
+    clean = [replace(offset_stretch(40.0, 10 + run, offset), run=run) for run, offset in enumerate(offsets)]
+    known = calibrate_stretches(Named, clean, of_fit=of_fit)
     return replace(known, joint_names=("joint1", "joint2"))
 
 
@@ -106,7 +106,7 @@ def test_runs_that_agree_have_no_offsets_of_their_own() -> None:
     """Then nothing is learnt, and a torque that is there from the beginning on stays a disturbance."""
     known = calibration_of_runs((0.0,) * 5)
     assert not known.offsets.differ.any()
-    assert not known.sight(1.0).findings
+    assert not list(known.sight(1.0).findings)
     found = known.statistics(offset_stretch(10.0, 3, 0.0))
     np.testing.assert_array_equal(found.external, follow(found.stretch.raw, np.exp(-100.0 / RATE)))
     (alarm,) = find_alarms(
@@ -186,7 +186,7 @@ def test_a_break_of_the_expected_torque_widens_the_news_of_every_joint_it_reache
     for k in turns:
         expected[k:, 0] = 1.0 - expected[k - 1, 0]
         seen.raw[k, 0] += 8.0 * rng.normal()
-    known = calibrate_stretches(Named, [replace(seen, expected=expected)], 100.0)
+    known = calibrate_stretches(Named, [replace(seen, expected=expected)])
     std = known.news_std(replace(seen, expected=expected))
     assert np.median(std[turns, 0]) > 4.0 * np.median(std[turns - 20, 0])
     assert np.median(std[turns, 1]) < 2.0 * np.median(std[turns - 20, 1])
@@ -248,7 +248,7 @@ def test_lost_samples_of_a_moving_arm_are_no_push() -> None:
 
 def test_a_watch_over_a_pushed_experiment_names_joint_time_and_kind() -> None:
     fit, run = small_fit()
-    known = calibrate(fit, folds=3)
+    known = calibrate(fit)
     assert watch_experiment(fit, run, known, per_hour=1.0).alarms == ()
     pushed = np.array(run.effort)
     pushed[300:, 1] -= 3.0  # the drive yields by what pushes: 3 N m from outside
@@ -292,7 +292,7 @@ def test_what_pushes_on_or_pushes_back_is_no_end() -> None:
 
 def test_a_verdict_says_what_was_not_watched() -> None:
     fit, run = small_fit()
-    known = calibrate(fit, folds=3)
+    known = calibrate(fit)
     lost = np.array(run.effort)
     lost[200:260, 0] = np.nan
     lost[300:, 1] -= 3.0
@@ -310,7 +310,7 @@ def test_a_watch_runs_at_the_rate_of_its_calibration() -> None:
     assert common_rate([run, quick]) == run.rate_hz
     assert common_rate([replace(run, rate_hz=1001.0)]) == 1001.0  # a clock that was read from stamps
     assert common_rate([replace(run, rate_hz=3000.0)]) == 1000.0
-    known = calibrate(fit, folds=3)
+    known = calibrate(fit)
     (own,), (halved,) = (list(watched_stretches(fit, one, known.rate_hz)) for one in (run, quick))
     assert own.rate_hz == halved.rate_hz == known.rate_hz
     assert len(halved.time) == len(own.time) // 2

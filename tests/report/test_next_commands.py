@@ -34,8 +34,8 @@ RUNS = NextCommands.of(settings_chapter(WORDS, {}, (), {}))
 
 def test_a_run_that_differs_is_identified_alone_and_all_others_without_it() -> None:
     alone, without = RUNS.after("runs-differ", "r02.csv").splitlines()
-    assert alone == "dynid identify --map map.toml arm.urdf logs/r02.csv --out r02-alone"
-    assert without == "dynid identify --map map.toml arm.urdf logs/r01.csv logs/r03.csv --out without-r02"
+    assert alone == "dynid identify arm.urdf logs/r02.csv --map map.toml --out r02-alone"
+    assert without == "dynid identify arm.urdf logs/r01.csv logs/r03.csv --map map.toml --out without-r02"
 
 
 def test_the_log_that_a_finding_names_is_checked() -> None:

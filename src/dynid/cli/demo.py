@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from dynid.export.c.c_package import generate_c
 from dynid.identification.recipe import Recipe
 from dynid.logs.recording import Recording
 from dynid.parameters.base import base_parameters
-from dynid.payload.load_study import LoadStudy
+from dynid.payload.load import Load
 from dynid.payload.payload import identify_payload
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment
@@ -44,42 +43,29 @@ OBJECT = Inertia.from_com(1.5, [0.02, -0.01, 0.08], np.diag([4e-3, 5e-3, 3e-3]))
 """The object in the gripper, in the frame of the last link."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DemoResult:
-    """Results of the demonstration."""
+ROWS = 12
+"""Base parameters in the table of the end (convention)."""
 
-    truth: Robot
-    run: IdentificationRun
-    study: LoadStudy
-    """The load study of the object in the gripper."""
-    code: str
-    """Result of compiling the C code, as text."""
-    report: Path
-    seconds: float
 
-    def text(self, rows: int = 12) -> str:
-        """True and identified values of the best known base parameters and of the load, and the verdicts."""
-        fit, load = self.run.fit, self.study.load
-        estimate, planted = fit.estimate, fit.base.project(self.truth.parameter_vector)
-        low, high = estimate.interval().T
-        covered = 100.0 * float(np.mean((low <= planted) & (planted <= high)))
-        columns = (estimate.names, planted.tolist(), estimate.values.tolist(), low.tolist(), high.tolist())
-        every = list(zip(*columns, estimate.units, strict=True))
-        cells = [every[k] for k in sorted(np.argsort(estimate.relative_stderr)[:rows])]
-        found = [("mass of the load", OBJECT.mass, load.mass, load.mass_stderr, "kg")]
-        com = zip("xyz", OBJECT.com.tolist(), load.com.tolist(), load.com_stderr.tolist(), strict=True)
-        found += [(f"centre of mass of the load, {axis}", *figures, "m") for axis, *figures in com]
-        cells += [(name, true, value, value - 1.96 * s, value + 1.96 * s, unit) for name, true, value, s, unit in found]
-        check = self.run.validation
-        return "\n".join([
-            f"Validation on another motion: {'none' if check is None else check.verdict}.", "",
-            Table.of(["parameter", "true", "identified", "95 % from", "to", "unit"], cells).to_text(), "",
-            f"The table shows the {rows} best known of {len(every)} base parameters, and the load. The 95 % intervals "
-            f"contain the true value for {covered:.0f} % of all base parameters.",
-            f"C code: {self.code}.",
-            f"Report to open in a browser: {self.report}",
-            f"The demonstration took {self.seconds:.1f} s.",
-        ])  # fmt: skip
+def list_results(truth: Robot, run: IdentificationRun, load: Load) -> str:
+    """Verdict, and true and identified values of the best known base parameters and of the load."""
+    fit, check = run.fit, run.validation
+    estimate, planted = fit.estimate, fit.base.project(truth.parameter_vector)
+    low, high = estimate.interval().T
+    covered = 100.0 * float(np.mean((low <= planted) & (planted <= high)))
+    columns = (estimate.names, planted.tolist(), estimate.values.tolist(), low.tolist(), high.tolist())
+    every = list(zip(*columns, estimate.units, strict=True))
+    cells = [every[k] for k in sorted(np.argsort(estimate.relative_stderr)[:ROWS])]
+    found = [("mass of the load", OBJECT.mass, load.mass, load.mass_stderr, "kg")]
+    com = zip("xyz", OBJECT.com.tolist(), load.com.tolist(), load.com_stderr.tolist(), strict=True)
+    found += [(f"centre of mass of the load, {axis}", *figures, "m") for axis, *figures in com]
+    cells += [(name, true, value, value - 1.96 * s, value + 1.96 * s, unit) for name, true, value, s, unit in found]
+    return "\n".join([
+        f"Validation on another motion: {'none' if check is None else check.verdict}.", "",
+        Table.of(["parameter", "true", "identified", "95 % from", "to", "unit"], cells).to_text(), "",
+        f"The table shows the {ROWS} best known of {len(every)} base parameters, and the load. The 95 % intervals "
+        f"contain the true value for {covered:.0f} % of all base parameters.",
+    ])  # fmt: skip
 
 
 def plant_truth() -> tuple[Robot, Robot]:
@@ -93,8 +79,8 @@ def plant_truth() -> tuple[Robot, Robot]:
     return sheet.with_parameters(theta), sheet
 
 
-def run_demo(folder: Path, tell: Tell, *, force: bool = False) -> DemoResult:
-    """Run the whole workflow.
+def run_demo(folder: Path, tell: Tell, *, force: bool = False) -> tuple[IdentificationRun, str]:
+    """Run the whole workflow; returns the identification, and the results as text.
 
     Args:
         folder: Output folder; the model comes to ``model``, the C code to ``code``.
@@ -123,8 +109,8 @@ def run_demo(folder: Path, tell: Tell, *, force: bool = False) -> DemoResult:
     loaded, unloaded = (
         process(one, effort_delay_s=TORQUE_DELAY_S) for one in (_simulate_log(holding, motions[0], 2), log)
     )
-    study = LoadStudy(robot=sheet, load=identify_payload(sheet, loaded=loaded, unloaded=unloaded))
-    tell(f"load identified from joint torques: {study.load.mass:.3f} kg (true value {OBJECT.mass} kg)")
+    load = identify_payload(sheet, loaded=loaded, unloaded=unloaded)
+    tell(f"load identified from joint torques: {load.mass:.3f} kg (true value {OBJECT.mass} kg)")
     package = generate_c(found.fit.identified, functions=("inverse_dynamics", "gravity"))
     package.write(folder / "code", force=force)
     try:
@@ -132,8 +118,10 @@ def run_demo(folder: Path, tell: Tell, *, force: bool = False) -> DemoResult:
         code = f"compiled, and equal to Python on 200 states within {package.tolerance:.0e} of the torques"
     except ExportError as error:
         code = f"written but not compiled: {error.reason}"
-    seconds, page = time.perf_counter() - start, folder / "model" / "report.html"
-    return DemoResult(truth=truth, run=found, study=study, code=code, report=page, seconds=seconds)
+    text = [list_results(truth, found, load), f"C code: {code}.",
+            f"Report to open in a browser: {folder / 'model' / 'report.html'}",
+            f"The demonstration took {time.perf_counter() - start:.1f} s."]  # fmt: skip
+    return found, "\n".join(text)
 
 
 TORQUE_DELAY_S = 10e-3

@@ -7,13 +7,10 @@ import contextlib
 import gc
 import os
 import shutil
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from types import FrameType
-from typing import Any, NoReturn, TextIO
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import click
 
@@ -59,7 +56,7 @@ class ErrorGroup(click.Group):
         extra.setdefault("terminal_width", max(24, min(80, shutil.get_terminal_size().columns) - 2))
         if os.environ.get("NO_COLOR"):
             extra.setdefault("color", False)
-        with _one_message(()):
+        with _one_message():
             return super().make_context(info_name, args, parent, **extra)
         raise AssertionError("a message ends the program")
 
@@ -82,61 +79,22 @@ class ErrorGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
-            _escape_letters(stream)
-        with _list_interrupts() as interrupts, _visible_warnings(), _one_message(interrupts):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")  # letters that the locale cannot show become escapes
+        with _one_message():
             try:
                 return super().invoke(ctx)
             finally:
                 sys.stdout.flush()  # reports a full disk or a closed pipe here
 
 
-def _escape_letters(stream: TextIO) -> None:
-    """Write letters that the locale cannot show as escapes."""
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="backslashreplace")
-
-
-@contextlib.contextmanager
-def _visible_warnings() -> Iterator[None]:
-    """Show warnings of Python without characters that would steer the terminal: they may quote files."""
-    usual = warnings.formatwarning
-
-    def form(
-        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
-    ) -> str:
-        return visible_text(usual(message, category, filename, lineno, line))
-
-    warnings.formatwarning = form
-    try:
-        yield
-    finally:
-        warnings.formatwarning = usual
-
-
+_usual_form = warnings.formatwarning
+warnings.formatwarning = lambda *parts, **more: visible_text(_usual_form(*parts, **more))  # they may quote files
 atexit.register(gc.freeze)  # the process gives up all objects as a whole: none need be searched for unused cycles
 
 
 @contextlib.contextmanager
-def _list_interrupts() -> Iterator[list[int]]:
-    """List the interrupts so far: one during the import of a library can raise any kind of error."""
-    seen: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield seen
-        return
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield seen
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextlib.contextmanager
-def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
+def _one_message() -> Iterator[None]:
     try:
         yield
     except errors.DynidError as error:
@@ -162,7 +120,7 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
     except (click.exceptions.Exit, click.Abort):
         raise
     except Exception as error:
-        if interrupts:
+        if _is_interrupt(error):
             _fail(INTERRUPTED, 130)
         if os.environ.get("DYNID_TRACEBACK"):
             raise
@@ -171,6 +129,11 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
             "see where it occurred.",
             70,
         )
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an error came from an interrupt: one during the import of a library can raise any kind of error."""
+    return isinstance(error, KeyboardInterrupt) or (error is not None and _is_interrupt(error.__context__))
 
 
 def _fail(message: str, code: int) -> NoReturn:

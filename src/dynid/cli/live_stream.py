@@ -6,12 +6,14 @@ import contextlib
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from statistics import median
 from typing import TYPE_CHECKING
 
 from dynid import errors
 from dynid.cli.screen import echo, print_json, show_finding, write_no_more
 from dynid.plain_data import pick
+from dynid.tables import count_words
 
 if TYPE_CHECKING:
     from dynid.identification.identify import Identification
@@ -23,15 +25,9 @@ if TYPE_CHECKING:
 
 SAID = 3
 """Broken lines that are said one by one (convention)."""
-BLIND = 1000
-"""Lines of which none was of use, most because of their times, after which a watch ends: it cannot do what it is for
-(convention)."""
 CHECKED = 1000
-"""Samples in which faults of the stream are looked for (convention: some seconds)."""
-USEFUL = 0.1
-"""Least part of the lines that must have been of use (convention)."""
-MANY = 3
-"""Alarms beyond which it is said what else than pushes may raise them (convention: so many are no chance)."""
+"""Samples in which faults of the stream are looked for, and whose steps of time are remembered (convention: some
+seconds)."""
 
 
 class _Stream:
@@ -40,19 +36,12 @@ class _Stream:
     def __init__(self, lines: Iterable[str], joint_names: tuple[str, ...]) -> None:
         from dynid.monitor.live_lines import read_samples
 
-        self._samples = self._in_order(read_samples(self._counted(lines), joint_names, refused=_refuser()))
-        self._steps: deque[float] = deque(maxlen=BLIND)
-        self.joints, self.lines, self.samples, self.useful, self._untimely = len(joint_names), 0, 0, 0, 0
+        self._samples = self._in_order(read_samples(lines, joint_names, refused=_refuser()))
+        self._steps: deque[float] = deque(maxlen=CHECKED)
+        self.joints, self.useful = len(joint_names), 0
 
     def __iter__(self) -> Iterator[Sample]:
         return self._samples
-
-    def _counted(self, lines: Iterable[str]) -> Iterator[str]:
-        for line in lines:
-            if self.lines >= BLIND and not self.useful and 2 * self._untimely > self.lines:
-                self.refuse_useless()
-            self.lines += 1
-            yield line
 
     def _in_order(self, samples: Iterator[Sample]) -> Iterator[Sample]:
         from dynid.monitor.live_lines import is_clock_set
@@ -60,35 +49,30 @@ class _Stream:
         last = before = None
         refuse, say = _refuser(), _refuser("warning")
         for sample in samples:
-            self.samples += 1
-            if before is not None:
-                self._steps.append(sample.time_s - before)
+            self._steps.append(0.0 if before is None else sample.time_s - before)
             before = sample.time_s
             if last is not None and is_clock_set(last, sample.time_s):
-                self._untimely += 1
                 way = "ahead" if sample.time_s > last else "back"
                 say(errors.DataError(f"the time jumps {way} from {last} s to {sample.time_s} s; the watch begins anew"))
             elif last is not None and sample.time_s <= last:
-                self._untimely += 1
                 refuse(errors.DataError(f"the time {sample.time_s} s does not follow {last} s", remedy="Let it grow."))
                 continue
             last = sample.time_s
             yield sample
 
     def refuse_useless(self) -> None:
-        """Refuse a stream of which nearly nothing was of use.
+        """Refuse a stream of which nothing was of use.
 
         Raises:
-            DataError: No sample came, or next to none could be judged.
+            DataError: No sample came, or none could be judged.
         """
         from dynid.monitor.live_lines import ask_for_lines
 
-        if not self.samples:
+        if not self._steps:
             raise errors.DataError("no sample came to watch", remedy=ask_for_lines(self.joints))
-        if self.useful < USEFUL * self.lines:
-            step = f", and their times are {median(self._steps):.3g} s apart" if self._steps else ""
+        if not self.useful:
             raise errors.DataError(
-                f"of {self.lines} lines only {self.useful} could be judged{step}",
+                f"no sample could be judged, and their times are {median(self._steps):.3g} s apart",
                 remedy="Send one sample a line, more than the 0.3 s that a watch needs to begin, with times in "
                 "seconds that grow at the rate of the calibration.",
             )
@@ -145,7 +129,7 @@ def watch_stream(
     if learn > 0.0:
         echo(f"learning from {learn:g} s, in which nothing may touch the robot", err=True)
         known = calibrate_samples(fit, list(stream.first_seconds(learn)))
-        stream.lines = stream.useful = 0
+        stream.useful = 0
     else:
         known = calibrated()
     guard = LiveWatch(fit, known, per_hour=per_hour)
@@ -165,7 +149,9 @@ def watch_stream(
     if not alarms:
         stream.refuse_useless()
     with contextlib.suppress(OSError):
-        echo(_summary(guard.judged_s, alarms, per_hour), err=True)
+        expected = per_hour * guard.judged_s / 3600.0
+        echo(f"{count_words(alarms, 'alarm')} in {guard.judged_s:.1f} s; {expected:.2g} false ones are expected at "
+             f"{per_hour:g} per hour", err=True)  # fmt: skip
     return 1 if alarms else 0
 
 
@@ -191,26 +177,13 @@ def _print_alarm(alarm: Alarm, as_json: bool) -> None:
         echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {what}{alarm.torque:.3g} N m or N so far")
 
 
-def _summary(seconds: float, alarms: int, per_hour: float) -> str:
-    count = "no alarm" if not alarms else "1 alarm" if alarms == 1 else f"{alarms} alarms"
-    expected = per_hour * seconds / 3600.0
-    text = f"{count} in {seconds:.1f} s; {expected:.2g} false ones are expected at {per_hour:g} per hour"
-    if alarms > MANY + 2.0 * expected:
-        text += (
-            "; if nothing pushed, the stream is noisier than the calibration, or the robot has changed: calibrate from "
-            "the stream itself (--learn 60), or identify anew"
-        )
-    return text
-
-
 def _refuser(word: str = "left out") -> Callable[[errors.DataError], None]:
     """What is called with broken lines or times: says the first ones, and then each power of ten."""
-    count = 0
+    counted = count(1)
 
     def refuse(error: errors.DataError) -> None:
-        nonlocal count
-        count += 1
-        if count <= SAID or count in (10, 100, 1000, 10_000, 100_000, 1_000_000):
-            echo(f"{word}: {error}" + (f" ({count} lines so far)" if count > SAID else ""), err=True)
+        number = next(counted)
+        if number <= SAID or not str(number)[1:].strip("0"):
+            echo(f"{word}: {error}" + (f" ({number} lines so far)" if number > SAID else ""), err=True)
 
     return refuse

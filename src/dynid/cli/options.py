@@ -17,8 +17,6 @@ from click import argument, option
 from dynid import errors
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from dynid.robot.model import Robot
 
 Function = Callable[..., Any]
@@ -122,16 +120,6 @@ def _list_runs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...
     return tuple(str(run) for log in given for run in runs_in(log, chart)) if known else given
 
 
-def _complete_robot(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete names of built-in robots, and files by the shell's own rules."""
-    from click.shell_completion import CompletionItem
-
-    from dynid.robot import zoo
-
-    names = [CompletionItem(name) for name in zoo.names() if name.startswith(incomplete)]
-    return [*names, CompletionItem(incomplete, type="file")]
-
-
 GATE = option("--check/--no-check", "gate", default=None,
               help="Check every log first, and refuse a log with an error (default: --check).")  # fmt: skip
 FORCE = option("--force", is_flag=True, help="Overwrite files in the output folder.")
@@ -153,7 +141,7 @@ MAP = option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME", is_eag
              help="Channel map of the logs: a TOML file, which dynid inspect LOG --robot ROBOT proposes, or a built-in "
              "one, such as ur_rtde, libfranka, joint_state, xl330 or lerobot_rad.")  # fmt: skip
 LOGS = argument("logs", nargs=-1, required=True, type=LogPath(), callback=_list_runs)
-ROBOT: tuple[Decorator, ...] = (argument("robot", shell_complete=_complete_robot), HOLD, GRAVITY)
+ROBOT: tuple[Decorator, ...] = (argument("robot"), HOLD, GRAVITY)
 
 
 def output_options(content: str, *, required: bool = False) -> tuple[Decorator, ...]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dynid.safe_text import visible_text
+from dynid.tables import count_words
 
 if TYPE_CHECKING:
     from dynid.findings import Finding
@@ -42,24 +43,21 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 
 @contextlib.contextmanager
 def progress(task: str) -> Iterator[Advance]:
-    """Show a progress bar with the elapsed and the remaining time; show nothing if the output is no terminal.
+    """Show a progress bar with the remaining time; show nothing if the output is no terminal.
 
     Args:
         task: Description of the task.
     """
-    if not (sys.stderr.isatty() or os.environ.get("FORCE_COLOR")):
-        yield lambda share, note: None  # without the packages that draw
+    if not sys.stderr.isatty():
+        yield lambda share, note: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    with click.progressbar(length=100, label=task, file=sys.stderr) as bar:
 
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        number = bar.add_task(task, total=1.0)
-        yield lambda share, note: bar.update(
-            number, completed=share, description=visible_text(f"{task}: {note}")[:WIDTH]
-        )
+        def advance(share: float, note: str) -> None:
+            bar.label = visible_text(f"{task}: {note}")[:WIDTH]
+            bar.update(round(100.0 * share) - bar.pos)
+
+        yield advance
 
 
 def show_finding(finding: Finding, *, brief: bool = False) -> None:
@@ -158,7 +156,7 @@ def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, v
     for finding in shown:
         show_finding(finding, brief=not verbose)
     if shown and not verbose:
-        echo(f"{len(findings)} finding{'s' * (len(findings) > 1)}, and what to do: {rest}.")
+        echo(f"{count_words(len(findings), 'finding')}, and what to do: {rest}.")
     if verbose and screen.details:
         echo(f"\n{wrap_lines(screen.details)}")
     page = "" if out is None or not (out / "report.html").exists() else f"; open {out / 'report.html'} in a browser"

@@ -14,12 +14,11 @@ from dynid.arrays import Floats
 from dynid.dynamics.christoffel import christoffel_coefficients
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix, gravity_torque
 from dynid.errors import ArgumentError
-from dynid.kernels import record_quantity, regressor
-from dynid.parameters.base import base_parameters
+from dynid.kernels import record_quantity
+from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot, require_robot
 from dynid.safe_text import c_comment
-from dynid.spatial import SAME
 from dynid.tape import record
 from dynid.tape.expansion import Atom, Expansion, expand_tape
 
@@ -243,36 +242,20 @@ def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> Torq
         base: Base parameters in which the torques are written; by default those of `dynid.base_parameters`.
 
     Raises:
-        ArgumentError: The expressions are too long to be of use, or the base parameters do not determine the torques.
+        ArgumentError: The expressions are too long to be of use, or the base parameters are not the robot's.
 
     Example:
         >>> type(dynid.export.torque_expressions(dynid.robots.ddarm())).__name__
         'TorqueExpressions'
     """
     require_robot(robot)
-    chosen = base_parameters(robot) if base is None else base
+    chosen = choose_base(robot, base, every_motion=True)
     columns = list(chosen.columns)
-    _check_base(robot, chosen)
     tape = record_quantity(robot, "regressor").select({"output": np.s_[..., columns]})
     expansion, mix = expand_tape(tape), np.linalg.inv(chosen.grouping[:, columns])
     if not np.array_equal(mix, np.eye(chosen.rank)):  # a set in which a parameter is no single column
         expansion = expansion.mix("output", np.asarray(mix, dtype=np.float64))
     return TorqueExpressions(robot=robot, base=chosen, expansion=expansion)
-
-
-def _check_base(robot: Robot, base: BaseParameters) -> None:
-    """Refuse base parameters of a smaller motion, such as rest, or of another robot."""
-    rng = np.random.default_rng(0)
-    columns = list(base.columns)
-    if base.grouping.shape[1] == robot.parameter_vector.size:
-        Y = regressor(robot, *rng.normal(size=(3, robot.dof)))
-        again = Y[:, columns] @ np.linalg.solve(base.grouping[:, columns], base.grouping)
-        if np.allclose(Y, again, atol=SAME * float(np.abs(Y).max())):
-            return
-    raise ArgumentError(
-        f"the base parameters do not determine all torques of robot '{robot.name}'",
-        remedy="Give base parameters of this robot with all joints in motion, or none.",
-    )
 
 
 def _latex_name(name: str) -> str:

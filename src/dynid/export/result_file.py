@@ -255,7 +255,6 @@ def result_json(
         "findings": [
             pick(finding, "code", "severity") | {"text": finding.sentence} for finding in estimate.findings
         ],
-        "held_by_constraint": estimate.at_bound,
         "training_error_percent": dict(zip([*fit.robot.joint_names, "all"], fit.training_error, strict=True)),
         "training_error_in_band_percent": training_error_in_band(fit)
         if check is None or check.band_hz != fit.equations.band_hz
@@ -277,8 +276,6 @@ def result_json(
         "plain": _model_part(fit.plain, types),
         "rich": _model_part(fit.rich, types),
         "files": files,
-        "prior_dominated": fit.prior_dominated,
-        "without_effect": base.unidentifiable,
         "significant": _significant_part(fit, cost),
         "selection": [] if fit.selection is None else fit.selection.to_json(),
         "data": [data_facts(run) for run in fit.equations.excerpts],
@@ -301,17 +298,9 @@ def _significant_part(fit: Identification, cost: PruningCost | None) -> dict[str
     found = fit.significance
     if found is None:
         return None
-    refitted = dict(zip(found.kept, found.estimate.values, strict=True))
     pruned = replace(found.pruned, cost=cost)
     return {
         "threshold": f"{100 * found.threshold:g}%",
-        "criterion": found.criterion,
-        "parameters": [
-            {"name": name, "contribution_percent": share, "significant": name in refitted, "value": refitted.get(name)}
-            for name, share in zip(found.every.names, found.contribution, strict=True)
-        ],
-        "training_error_percent": None if cost is None else cost.training_error,
-        "held_out_error_percent": None if cost is None else cost.held_out_error,
         "pruned": to_plain(replace(pruned, robot=replace(pruned.robot, source=None)), _types()),
     }
 

@@ -16,19 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import orth
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from dynid.arrays import Bools, Floats
 from dynid.diagnosis.evidence import BLOCKS, Evidence
-from dynid.diagnosis.verdicts import LEVEL, RESOLUTION, Fit, Tried, Verdict, test_suspects
+from dynid.diagnosis.verdicts import LEVEL, RESOLUTION, Fit, Tried, Verdict, judge_suspects
 from dynid.fleet.pooling import ArmEquations, Elimination, Pool
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 
 FEWEST_ARMS, FEWEST_SHARED = 5, 3
 """Smallest fleets in which own parameters and shared ones are compared (convention)."""
-EFFECT = 0.05
-"""Torque that a suspect may leave over its own, and still explain an arm (effect: friction that grows with a load)."""
 CLEAR = 3.0
 """Scatter of the arms that a mean must exceed to be a measure of changes in per cent (convention)."""
 
@@ -46,11 +44,6 @@ class Difference:
     """Probability of such a difference without a cause."""
     told: str
     """What differs, with values and units."""
-
-    @property
-    def deviations(self) -> float:
-        """Standard deviations of a normal distribution that are as unlikely."""
-        return float(norm.isf(0.5 * max(self.chance, 1e-300)))
 
     @property
     def sentence(self) -> str:
@@ -93,27 +86,24 @@ def find_differences(
     suspects, blocks = _list_suspects(robot, base, pool), list(_list_blocks(arms, pool))
     while len({block.arm for block in blocks}) >= FEWEST_SHARED:
         owner = np.array([block.arm for block in blocks])
+        ends = np.searchsorted(owner, owner, "right").tolist()
+        spans = [(a, b) for a, end in enumerate(ends) for b in range(a + 1, end + 1)]
+        groups = np.array([np.isin(np.arange(len(owner)), np.arange(*span)) for span in spans])
         fit = _fit_shared(blocks, len(pool.shared_places))
-        columns = [fit.evidence.columns @ suspect.directions for suspect in suspects]
-        whole = np.array([owner == arm for arm in np.unique(owner)])
-        groups = np.unique(np.vstack([whole, np.eye(len(owner), dtype=bool)]), axis=0)
-        tried = test_suspects(fit, [Tried(column, groups) for column in columns])
-        best = min(tried, key=lambda found: found.p)
-        chance = best.p * len(suspects)
-        if chance > LEVEL:
+        tried = [Tried(fit.evidence.columns @ one.directions, groups, general=one.kind == "links") for one in suspects]
+        found = next(judge_suspects(fit, tried), None)
+        if found is None:
             return
-        arm = int(owner[groups[best.group or 0]][0])
-        chosen, found, held = _narrow(fit, columns, owner == arm)
-        suspect, logs = suspects[chosen], [log for block, is_held in zip(blocks, held, strict=True) if is_held
-                                           for log in block.logs]  # fmt: skip
+        suspect, span = suspects[found.suspect], slice(*spans[found.group or 0])
+        arm, logs = blocks[span][0].arm, [log for block in blocks[span] for log in block.logs]
         change = suspect.directions @ found.value
         yield (
-            Difference(arm=arms[arm].name, what=suspect.name, kind=suspect.kind, chance=chance,
+            Difference(arm=arms[arm].name, what=suspect.name, kind=suspect.kind, chance=found.p * len(suspects),
                        told=_describe(suspect, found) + _where(arms[arm], logs)),
             arm,
             dict.fromkeys(logs, Repair(change[: -robot.dof], 1.0 + change[-robot.dof :])),
         )  # fmt: skip
-        blocks = [block for block, is_held in zip(blocks, held, strict=True) if not is_held]  # they say no more
+        del blocks[span]  # they say no more
 
 
 def _list_suspects(robot: Robot, base: BaseParameters, pool: Pool) -> list[_Suspect]:
@@ -144,7 +134,7 @@ def _list_blocks(arms: Sequence[ArmEquations], pool: Pool) -> Iterator[_Block]:
     size = len(own) + len(shared)
     kept = [*shared, *range(size, size + arms[0].logs[0].dof)]
     for number, arm in enumerate(arms):
-        for part in np.array_split(np.arange(len(arm.logs)), min(len(arm.logs), BLOCKS)):
+        for part in np.array_split(np.arange(len(arm.logs)), min(len(arm.logs), BLOCKS // 2)):
             rows = arm.rows(part.tolist(), pool.base_values(number))
             triangle = Elimination.of(rows, own, kept).triangle
             yield _Block(number, part.tolist(), triangle[:-1])  # the last row holds what nothing explains
@@ -162,37 +152,6 @@ def _fit_shared(blocks: Sequence[_Block], shared: int) -> Fit:
     basis = orth(X / np.maximum(np.linalg.norm(X, axis=0), 1e-300), rcond=RESOLUTION)
     along = basis.T @ evidence.torque
     return Fit(evidence, np.ones(1), basis, np.zeros(shared), evidence.torque - basis @ along)
-
-
-def _narrow(fit: Fit, columns: Sequence[Floats], blocks: Bools) -> tuple[int, Verdict, Bools]:
-    """The suspect of an arm, what was found, and the neighbouring logs that have it.
-
-    Where one suspect leaves something, the links differ; or its amount does from log to log, and one of them is named.
-    """
-    block, places = fit.evidence.block, np.flatnonzero(blocks)
-    spans = [(a, b) for a in range(len(places)) for b in range(a + 1, len(places) + 1)]
-    groups = np.array([np.isin(np.arange(len(blocks)), places[a:b]) for a, b in spans])
-    single = groups.sum(axis=1) == 1
-
-    def leaves(beside: Bools, column: Floats, tried: Bools, links: Floats = columns[-1]) -> bool:
-        (rest,) = test_suspects(fit.with_harmless(column * beside[block][:, None]), [Tried(links, tried)])
-        return rest.p < LEVEL and rest.gain > EFFECT**2 * found.gain
-
-    best, found = _strongest(fit, columns[:-1], groups)
-    held = groups[found.group or 0]
-    if not leaves(held, columns[best], held[None]):
-        return best, found, held
-    if len(places) > 1 and leaves(blocks, columns[-1], groups[single], columns[best]):
-        best, found = _strongest(fit, columns[:-1], groups[single])
-        return best, found, groups[single][found.group]
-    (found,) = test_suspects(fit, [Tried(columns[-1], blocks[None])])
-    return len(columns) - 1, found, blocks
-
-
-def _strongest(fit: Fit, columns: Sequence[Floats], groups: Bools) -> tuple[int, Verdict]:
-    tried = test_suspects(fit, [Tried(column, groups) for column in columns])
-    best = max(range(len(tried)), key=lambda k: tried[k].gain)
-    return best, tried[best]
 
 
 def _describe(suspect: _Suspect, found: Verdict) -> str:

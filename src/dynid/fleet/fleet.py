@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.decompositions import one_blas_thread
 from dynid.errors import DataError, DynidError
@@ -41,16 +44,13 @@ from dynid.parallel.base import Engine
 from dynid.parallel.engine_names import make_engine, read_engine
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
+from dynid.plain_data import json_values, pick
 from dynid.robot.model import Robot
+from dynid.tables import count_words
 from dynid.terms.base import Dependence
 
 FleetData = str | Sequence[str] | Mapping[str, Sequence[Log]]
 """Patterns with ``{arm}`` in them (see `find_logs`), or for each arm its logs."""
-
-CHOSEN_CUTOFF = f"chosen from up to {CUTOFF_LOGS} of the logs"
-"""Where a cutoff comes from that is chosen now."""
-KEPT_CUTOFF = "chosen by the first run with this store"
-"""Where the cutoff of a store comes from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,7 +108,7 @@ class Fleet:
     def outliers(self) -> tuple[Arm, ...]:
         """Arms that differ from the others or changed, the most conspicuous first."""
         odd = [arm for arm in self.arms if arm.differences]
-        return tuple(sorted(odd, key=lambda arm: -arm.differences[0].deviations))
+        return tuple(sorted(odd, key=lambda arm: arm.differences[0].chance))
 
     @property
     def arms_without_logs(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class Fleet:
         if not missing:
             return ""
         verb = "has" if len(missing) == 1 else "have"
-        total = _count(len(self.arms) + len(missing), "arm")
+        total = count_words(len(self.arms) + len(missing), "arm")
         return f"{len(missing)} of {total} {verb} no log that can be used: {', '.join(missing)}."
 
     @property
@@ -134,7 +134,7 @@ class Fleet:
     @property
     def title(self) -> str:
         """Size and type."""
-        return f"Fleet of {_count(len(self.arms), 'arm')} of {self.typical.robot.name}"
+        return f"Fleet of {count_words(len(self.arms), 'arm')} of {self.typical.robot.name}"
 
     @property
     def verdict(self) -> str:
@@ -142,12 +142,23 @@ class Fleet:
         arms, odd = len(self.arms), self.outliers
         if odd:
             names = ", ".join(arm.name for arm in odd)
-            return f"{len(odd)} of {_count(arms, 'arm')} {'is' if len(odd) == 1 else 'are'} conspicuous: {names}."
+            return f"{len(odd)} of {count_words(arms, 'arm')} {'is' if len(odd) == 1 else 'are'} conspicuous: {names}."
         if arms >= FEWEST_ARMS:
             return "No arm differs from the others."
         rest = "" if arms < FEWEST_SHARED else f" The links of the {arms} arms do not differ."
         few = f"friction is compared from {FEWEST_ARMS} arms on, links from {FEWEST_SHARED}"
-        return f"{_count(arms, 'arm')} cannot tell what is unusual: {few}.{rest}"
+        return f"{count_words(arms, 'arm')} cannot tell what is unusual: {few}.{rest}"
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sure effects of temperature, and the logs that were left out."""
+        return [*(f"{effect.sentence}." for effect in self.warmth if effect.is_sure),
+                *(f"Left out: {log.name} ({log.arm}): {log.problem}" for log in self.failed)]  # fmt: skip
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command: 1 where an arm is conspicuous or a log was left out, otherwise 0."""
+        return int(bool(self.outliers or self.failed))
 
     def robot(self, name: str) -> Robot:
         """The robot of one arm: the typical one with the arm's own friction and offsets.
@@ -166,20 +177,48 @@ class Fleet:
     def summary(self) -> str:
         """A few lines for a terminal."""
         used, lost = sum(arm.logs for arm in self.arms), len(self.failed)
-        logs = f"{_count(used + lost, 'log')}, {lost} of them left out" if lost else _count(used, "log")
+        logs = f"{count_words(used + lost, 'log')}, {lost} of them left out" if lost else count_words(used, "log")
         lines = [
             f"{self.title}: {logs}, {sum(arm.samples for arm in self.arms)} samples, "
-            f"{_count(self.read, 'log')} read now.",
+            f"{count_words(self.read, 'log')} read now.",
             *([self.gaps] if self.gaps else []),
             f"Cutoff: {self.cutoff_words}.",
             f"{len(self.shared_names)} shared parameters, {len(self.own_names)} of every arm's own.",
         ]
         lines += [f"{arm.name}: {difference.sentence}" for arm in self.outliers for difference in arm.differences]
         lines += [] if self.outliers else [self.verdict]
-        lines += [f"{effect.sentence}." for effect in self.warmth if effect.is_sure]
-        lines += [f"Left out: {log.name} ({log.arm}): {log.problem}" for log in self.failed]
+        lines += self.remarks
         lines += [f"Not kept: {f.where}: {f.message}" for f in self.findings if f.code == "store-not-written"]
         return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Contents of ``fleet.json``: None stands for a standard deviation that is not known."""
+        own = partial(_entries, self.own_names, self.own_units)
+        return {
+            "schema": 1,
+            "robot": self.typical.robot.name,
+            "shared": _entries(self.shared_names, self.shared_units, self.pool.shared, self.pool.std),
+            "arms": {
+                arm.name: {
+                    **pick(arm, "logs", "samples"),
+                    "own": own(arm.own.values, arm.own.std),
+                    "differences": [pick(one, "what", "kind", "sentence", "chance") for one in arm.differences],
+                    "windows": [
+                        pick(window, "time_s", "logs")
+                        | ({} if window.temperature is None else {"temperature_degC": json_values(window.temperature)})
+                        | pick(window.own, "values", "std")
+                        for window in arm.history.windows
+                    ],
+                }
+                for arm in self.arms
+            },
+            "temperature": [
+                pick(e, "name", "per_kelvin", "std", "value", "arms") | {"unit": f"{e.unit}/K"} for e in self.warmth
+            ],
+            **pick(self, "arms_without_logs", "cutoff_hz", "cutoff_origin"),
+            "left_out": [{"arm": log.arm, "path": log.name, "reason": log.problem} for log in self.failed],
+            "logs_read": self.read,
+        }
 
     def __repr__(self) -> str:
         """Size in one line."""
@@ -235,9 +274,13 @@ def identify_fleet(
         logs = find_logs(data, channel_map)
     model = prepare_robot(robot, chosen, channel_map)
     base = require_kept_columns(base_parameters(model))
-    reading = _Reading(model, base, chosen, channel_map, None if store is None else LeafStore(Path(store)))
+    kept_leaves = None if store is None else LeafStore(Path(store))
+    task = leaf_tasks(model, [""], chosen, channel_map, base)[0]
+    hz, origin = _choose_cutoff(task, [log.path for log in logs if not log.problem], kept_leaves)
+    if chosen.cutoff_hz == "auto" and hz is not None:
+        task = replace(task, recipe=replace(chosen, cutoff_hz=hz))
     with make_engine(engine) as made:
-        leaves, failed, read = reading.leaves(logs, made, progress)
+        leaves, failed, read, notes = _reduce_logs(task, logs, kept_leaves, made, progress)
     if not leaves:
         first = {log.problem: log for log in reversed(failed)}  # each problem once, with the first log that has it
         reasons = "; ".join(f"{log.name}: {log.problem}" for log in reversed(first.values()))
@@ -250,99 +293,71 @@ def identify_fleet(
         )
     fleet = _assemble(model, base, leaves, window_days * DAY_S, chosen)
     left_out = (_warning("log-left-out", log.name, log.problem) for log in failed)
-    findings = (*fleet.findings, *left_out, *reading.notes)
-    hz, origin = reading.cutoff
+    findings = (*fleet.findings, *left_out, *notes)
     return replace(fleet, failed=tuple(failed), read=read, findings=findings, cutoff_hz=hz, cutoff_origin=origin)
 
 
-@dataclass(slots=True, eq=False)
-class _Reading:
-    """How the logs of a fleet become leaves."""
+def _reduce_logs(
+    task: LeafTask, logs: Sequence[FleetLog], store: LeafStore | None, engine: Engine, progress: Progress | None
+) -> tuple[dict[str, list[Leaf]], list[FleetLog], int, list[Finding]]:
+    """The leaves of every arm in the order of its logs, the logs that failed, how many were read, and warnings.
 
-    robot: Robot
-    base: BaseParameters
-    recipe: Recipe
-    channel_map: ChannelMapSource | None
-    store: LeafStore | None
-    notes: list[Finding] = field(default_factory=list)
-    """That leaves could not be kept, or that the cutoff of the store is an odd one for new logs."""
-    cutoff: tuple[float | None, str] = (None, "")
-    """The cutoff in use [Hz], and where it comes from."""
+    A store that cannot be written, as on a full disk, costs the next run only time.
+    """
+    bad = {number: log.problem for number, log in enumerate(logs) if log.problem}
+    settings, notes, found = settings_digest(task), list[Finding](), dict[int, Leaf]()
+    kept = {number: log for number, log in enumerate(logs) if store is not None and log.identity}
+    for number, log in kept.items():
+        if store is not None and number not in bad and (leaf := store.get(log, settings)) is not None:
+            found[number] = leaf
+    missing = [number for number in range(len(logs)) if number not in found and number not in bad]
+    tasks = [replace(task, log=logs[number].path) for number in missing]
+    for done, outcome in enumerate(engine.run(make_leaf, tasks), start=1):
+        number = missing[outcome.number]
+        if outcome.error is not None:
+            place, reason = outcome.error.place, outcome.error.reason
+            bad[number] = f"{place}: {reason}" if place else reason
+        else:
+            found[number] = outcome.result()
+            if store is not None and number in kept and not notes:
+                try:
+                    store.put(kept[number], settings, found[number])
+                except DynidError as error:
+                    remedy = "This run goes on without it. Make room, or choose another folder: --store FOLDER."
+                    notes.append(_warning("store-not-written", str(error.path or "store"), error.reason, remedy))
+        if progress is not None:
+            progress(done / len(missing), f"{done} of {len(missing)} logs reduced")
+    by_arm: dict[str, list[Leaf]] = {}
+    first: dict[str, FleetLog] = {}
+    for number, leaf in sorted(found.items()):
+        log = logs[number]
+        content = b"".join(matrix.tobytes() for part in leaf.information.parts for matrix in part.matrices)
+        if (same := first.setdefault(hashlib.sha256(content).hexdigest(), log)) is not log:  # to the last bit
+            bad[number] = f"it is the same log as {same.name} ({same.arm}); only one of them counts"
+        else:
+            by_arm.setdefault(log.arm, []).append(leaf if log.start_s is None else replace(leaf, start_s=log.start_s))
+    return by_arm, [replace(logs[number], problem=bad[number]) for number in sorted(bad)], len(missing), notes
 
-    def leaves(
-        self, logs: Sequence[FleetLog], engine: Engine, progress: Progress | None
-    ) -> tuple[dict[str, list[Leaf]], list[FleetLog], int]:
-        """The leaves of every arm in the order of its logs, the logs that failed, and how many were read."""
-        bad = {number: log.problem for number, log in enumerate(logs) if log.problem}
-        usable = [log for log in logs if not log.problem]
-        recipe = self._with_cutoff(usable)
-        tasks = leaf_tasks(self.robot, [log.path for log in logs], recipe, self.channel_map, self.base)
-        settings = settings_digest(tasks[0])
-        found: dict[int, Leaf] = {}
-        if self.store is not None:
-            known = {number: log for number, log in enumerate(logs) if log.identity and not log.problem}
-            kept = {number: self.store.get(log, settings) for number, log in known.items()}
-            found = {number: leaf for number, leaf in kept.items() if leaf is not None}
-        missing = [number for number in range(len(logs)) if number not in found and number not in bad]
-        for done, outcome in enumerate(engine.run(make_leaf, [tasks[number] for number in missing]), start=1):
-            number = missing[outcome.number]
-            if outcome.error is not None:
-                place, reason = outcome.error.place, outcome.error.reason
-                bad[number] = f"{place}: {reason}" if place else reason
-            else:
-                found[number] = outcome.result()
-                self._keep(logs[number], settings, found[number])
-            if progress is not None:
-                progress(done / len(missing), f"{done} of {len(missing)} logs reduced")
-        by_arm: dict[str, list[Leaf]] = {}
-        copies = _copies(found)
-        for number in sorted(found.keys() - copies.keys()):
-            start = logs[number].start_s
-            leaf = found[number] if start is None else replace(found[number], start_s=start)
-            by_arm.setdefault(logs[number].arm, []).append(leaf)
-        bad |= {number: f"it is the same log as {logs[first].name} ({logs[first].arm}); only one of them counts"
-                for number, first in copies.items()}  # fmt: skip
-        return by_arm, [replace(logs[number], problem=bad[number]) for number in sorted(bad)], len(missing)
 
-    def _keep(self, log: FleetLog, settings: str, leaf: Leaf) -> None:
-        """Keep a leaf; a store that cannot be written, as on a full disk, costs the next run only time."""
-        if self.store is None or not log.identity or self.notes:
-            return
-        try:
-            self.store.put(log, settings, leaf)
-        except DynidError as error:
-            remedy = "This run goes on without it. Make room, or choose another folder: --store FOLDER."
-            self.notes.append(_warning("store-not-written", str(error.path or "store"), error.reason, remedy))
-
-    def _with_cutoff(self, logs: Sequence[FleetLog]) -> Recipe:
-        """The recipe with one cutoff for all logs; an earlier choice of the store holds."""
-        if self.recipe.cutoff_hz != "auto":
-            hz = self.recipe.cutoff_hz
-            self.cutoff = (hz, "as set") if isinstance(hz, float) else (None, "none")
-            return self.recipe
-        task = LeafTask(log="", robot=self.robot, columns=self.base.columns, recipe=self.recipe)
-        settings = settings_digest(task)
-        hz = None if self.store is None else self.store.cutoff_hz(settings)
-        self.cutoff = (hz, KEPT_CUTOFF)
-        if hz is None:
-            hz = self._choose_cutoff([log.path for log in logs])
-            self.cutoff = (hz, "chosen for every log by itself" if hz is None else CHOSEN_CUTOFF)
-            if self.store is not None and hz is not None:
-                self.store.keep_cutoff(settings, hz)
-        return self.recipe if hz is None else replace(self.recipe, cutoff_hz=hz)
-
-    def _choose_cutoff(self, logs: Sequence[Log]) -> float | None:
-        """A common cutoff of logs [Hz]; None where those that were looked at do not tell."""
-        reader = LogReader(robot=self.robot, recipe=self.recipe, channel_map=self.channel_map)
-        some = [logs[k] for k in np.unique(np.linspace(0, len(logs) - 1, 3 * CUTOFF_LOGS).round().astype(int))]
-        good: list[Log] = []
-        for log in some:  # those that cannot be used say so later, by their leaves
-            if len(good) < CUTOFF_LOGS:
-                with suppress(DynidError):
-                    fix_cutoff(reader, [log])
-                    good.append(log)
-        hz = fix_cutoff(reader, good).recipe.cutoff_hz if good else None
-        return hz if isinstance(hz, float) else None
+def _choose_cutoff(task: LeafTask, logs: Sequence[Log], store: LeafStore | None) -> tuple[float | None, str]:
+    """The cutoff of all logs [Hz] and where it comes from; None where those that were looked at do not tell."""
+    hz, settings = task.recipe.cutoff_hz, settings_digest(task)
+    if hz != "auto":
+        return hz, "none" if hz is None else "as set"
+    if store is not None and (kept := store.cutoff_hz(settings)) is not None:
+        return kept, "chosen by the first run with this store"
+    reader, good = LogReader(robot=task.robot, recipe=task.recipe, channel_map=task.channel_map), list[Log]()
+    for place in np.unique(np.linspace(0, len(logs) - 1, 3 * CUTOFF_LOGS).round().astype(int)):
+        with suppress(DynidError):  # those that cannot be used say so later, by their leaves
+            if len(good) < CUTOFF_LOGS and fix_cutoff(reader, [logs[place]]):
+                good.append(logs[place])
+    if not good:
+        return None, "chosen for every log by itself"
+    hz = fix_cutoff(reader, good).recipe.cutoff_hz
+    assert isinstance(hz, float)
+    if store is not None:
+        store.keep_cutoff(settings, hz)
+    return hz, f"chosen from up to {CUTOFF_LOGS} of the logs"
 
 
 def _assemble(
@@ -430,20 +445,12 @@ def _typical(base: BaseParameters, equations: Sequence[Factors], pool: Pool, est
     return identify_equations(merged, estimator)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def _warning(code: str, where: str, message: str, remedy: str = "") -> Finding:
     return Finding(code=code, severity="warning", where=where, message=message, remedy=remedy)
 
 
-def _copies(leaves: Mapping[int, Leaf]) -> dict[int, int]:
-    """Number of each log that says to the last bit what an earlier one says -> number of that one."""
-    first: dict[str, int] = {}
-    found: dict[int, int] = {}
-    for number in sorted(leaves):
-        content = b"".join(matrix.tobytes() for part in leaves[number].information.parts for matrix in part.matrices)
-        if (earlier := first.setdefault(hashlib.sha256(content).hexdigest(), number)) != number:
-            found[number] = earlier
-    return found
+def _entries(names: Sequence[str], units: Sequence[str], values: Floats, std: Floats) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "unit": unit, "value": value, "std": json_values(deviation)}
+        for name, unit, value, deviation in zip(names, units, values, std, strict=True)
+    ]

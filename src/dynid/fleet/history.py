@@ -9,7 +9,7 @@ own uncertainty (other motions, warmth that was not logged) sets the scale by wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -148,7 +148,7 @@ def changed_values(
         histories: Those of all arms.
     """
     found = []
-    trends = [_trends(histories, k, joint) for k, joint in enumerate(joints)]
+    trends = _trends(histories, joints)
     tests = max(sum(map(len, trends)), 1)
     for k, of_arms in enumerate(trends):
         scatter = excess_scatter(list(of_arms.values()))
@@ -169,8 +169,7 @@ def temperature_effects(
 ) -> tuple[TemperatureEffect, ...]:
     """How own parameters depend on temperature; arguments as for `changed_values`. Empty where no log tells."""
     found = []
-    for k, joint in enumerate(joints):
-        of_arms = _trends(histories, k, joint)
+    for k, of_arms in enumerate(_trends(histories, joints)):
         told = [trend for trend in of_arms.values() if np.isfinite(trend.per_kelvin)]
         if not told:
             continue
@@ -185,10 +184,12 @@ def temperature_effects(
     return tuple(found)
 
 
-def _trends(histories: Sequence[History], parameter: int, joint: int) -> Mapping[str, Trend]:
-    """Arm -> trend of a parameter, for arms with windows enough."""
-    found = {history.arm: history.trend(parameter, joint) for history in histories}
-    return {arm: trend for arm, trend in found.items() if trend is not None}
+def _trends(histories: Sequence[History], joints: Sequence[int]) -> list[dict[str, Trend]]:
+    """For every parameter: arm -> its trend, for arms with windows enough."""
+    return [
+        {history.arm: trend for history in histories if (trend := history.trend(k, joint)) is not None}
+        for k, joint in enumerate(joints)
+    ]
 
 
 def _describe_change(history: History, parameter: int, trend: Trend, name: str, unit: str, clear: bool) -> str:

@@ -31,6 +31,7 @@ from dynid.findings import CODES, Finding
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.identification.leaves import FIRST_BLOCK, MOST_BLOCKS, Leaf, LeafTask
 from dynid.information import Information
+from dynid.plain_data import json_values
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
@@ -81,11 +82,13 @@ class LeafStore:
 
     def put(self, log: FleetLog, settings: str, leaf: Leaf) -> None:
         """Keep a leaf."""
-        key, warmth = self._key(log, settings), leaf.temperature
+        key = self._key(log, settings)
         leaf.information.save(self._folder / f"{key}.information", force=True)
         warnings = [(finding.code, finding.where, finding.message) for finding in leaf.findings]
-        known = None if warmth is None else [value if np.isfinite(value) else None for value in warmth.tolist()]
-        self._write(f"{key}.json", Facts(leaf.log, leaf.start_s, leaf.samples, dict(leaf.dropped), warnings, known))
+        self._write(
+            f"{key}.json",
+            Facts(leaf.log, leaf.start_s, leaf.samples, dict(leaf.dropped), warnings, json_values(leaf.temperature)),
+        )
 
     def cutoff_hz(self, settings: str) -> float | None:
         """The cutoff that an earlier run of these settings chose [Hz]: logs of all days must be processed alike."""

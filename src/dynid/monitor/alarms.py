@@ -16,7 +16,7 @@ from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.calibration import Calibration, Kind, Levels, Statistics, calibrate, largest_motion
 from dynid.monitor.watched_signals import true_runs, watched_stretches
 from dynid.processing.experiment import Experiment
-from dynid.tables import Table, html_card
+from dynid.tables import Table, count_words, html_card
 
 NAMED = 5
 """Gaps of a watch that its verdict names (convention)."""
@@ -81,13 +81,12 @@ class Watch:
     def verdict(self) -> str:
         """What was found, as one sentence."""
         expected = self.per_hour * self.seconds / 3600.0
-        count = "no alarm" if not self.alarms else "1 alarm" if len(self.alarms) == 1 else f"{len(self.alarms)} alarms"
         if not self.time.size:
             return "nothing was watched: no stretch is long enough and has the torques of all joints"
         rate = f"no rate of false alarms can be stated: {self.unlike}" if self.unlike else (
             f"{expected:.2g} false ones are expected at {self.per_hour:g} per hour (tails fitted to "
             f"{self.calibrated_s:.0f} s of clean motion)")  # fmt: skip
-        return f"{count} in {self.seconds:.1f} s, {self._watched()}; {rate}"
+        return f"{count_words(len(self.alarms), 'alarm')} in {self.seconds:.1f} s, {self._watched()}; {rate}"
 
     @property
     def gaps(self) -> tuple[tuple[float, float], ...]:

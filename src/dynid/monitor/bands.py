@@ -207,28 +207,25 @@ def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -
     return Band(np.column_stack(columns), speed, torque, jerk, _dry_friction(stretches, speed))
 
 
-def fit_offsets(
-    stretches: Sequence[WatchedStretch], runs: Sequence[int], band: Band, *, of_fit: bool
-) -> tuple[RunOffsets, Floats]:
+def fit_offsets(stretches: Sequence[WatchedStretch], band: Band, *, of_fit: bool) -> tuple[RunOffsets, Floats]:
     """Find the joints whose offsets surely differ from run to run, by an analysis of variance of mean residuals.
 
     Args:
         stretches: Residuals and motion.
-        runs: Number of the run that each stretch is of.
         band: A band of these stretches, which tells where joints stand still.
         of_fit: Whether the model's offset is the mean of these runs; otherwise they are runs that it has not seen.
 
     Returns:
         The offsets, and the mean residuals (runs, n) of those joints whose offsets differ; zero for the others.
     """
-    n, count = stretches[0].raw.shape[1], max(runs) + 1
+    n, count = stretches[0].raw.shape[1], max(stretch.run for stretch in stretches) + 1
     freedom = count - 1 if of_fit else count
     moves = [~band.still(stretch) for stretch in stretches]
     variance, noise, means = np.zeros(n), np.ones(n), np.zeros((count, n))
     for j in range(n if freedom else 0):
         moved: list[list[Floats]] = [[] for _ in range(count)]
-        for stretch, run, rows in zip(stretches, runs, moves, strict=True):
-            moved[run].append(stretch.raw[rows[:, j], j])
+        for stretch, rows in zip(stretches, moves, strict=True):
+            moved[stretch.run].append(stretch.raw[rows[:, j], j])
         residuals = [np.concatenate(parts) if parts else np.zeros(0) for parts in moved]
         if min(residual.size for residual in residuals) < PARTS:
             continue  # a joint that hardly moves in a run tells no offset: friction may be anything

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
 from dynid.arrays import Floats
-from dynid.checks import as_number, as_whole
+from dynid.checks import as_number
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors, build_equations
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
 from dynid.identification.identify import Identification, identify_equations
@@ -99,36 +99,28 @@ class Sight:
         }
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> Iterator[Finding]:
         """Warnings where pushes in the calibration, or the spread of the offsets between runs, limit a watch."""
-        return (*self._doubt_clean(), *self._tell_offsets())
-
-    def _doubt_clean(self) -> Iterator[Finding]:
         if self.hourly_jump > UNCLEAN:
             yield Finding(
-                code="watch-calibration",
-                severity="warning",
-                where="calibration",
+                code="watch-calibration", severity="warning", where="calibration",
                 message="the logs that calibrate the watch hold sudden torques as of pushes "
                 f"({self.hourly_jump:.0f} standard deviations; noise has 6): pushes of this size raise no alarm",
                 evidence={"standard deviations": self.hourly_jump},
                 remedy="Calibrate with logs in which nothing touched the robot.",
-            )
-
-    def _tell_offsets(self) -> Iterator[Finding]:
-        limited = np.flatnonzero(self.settling_s > 0.0)
-        if limited.size:
-            named = ", ".join(f"{self.at_first[j]:.3g} on {self.joint_names[j]}" for j in limited)
+            )  # fmt: skip
+        unsettled = np.flatnonzero(self.settling_s > 0.0)
+        if unsettled.size:
+            sizes = {self.joint_names[j]: float(self.at_first[j]) for j in unsettled}
             yield Finding(
-                code="watch-offsets",
-                severity="warning",
-                where="calibration",
-                message=f"the offsets of the runs differ, so that of a new run is unknown: in its first "
-                f"{self.settling_s.max():.2g} s of motion a watch sees slow pushes only of at least {named} N m or N, "
+                code="watch-offsets", severity="warning", where="calibration",
+                message="the offsets of the runs differ, so that of a new run is unknown: in its first "
+                f"{self.settling_s.max():.2g} s of motion a watch sees slow pushes only of at least "
+                f"{', '.join(f'{size:.3g} on {name}' for name, size in sizes.items())} N m or N, "
                 "and what pushes from the beginning on is taken as its offset",
-                evidence={self.joint_names[j]: float(self.at_first[j]) for j in limited},
+                evidence=sizes,
                 remedy="Set the zeros of the torque sensors before each run, or let nothing touch the robot at first.",
-            )
+            )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,8 +181,6 @@ class Calibration:
     typical_step: Floats
     """(2, n) step of torque on a joint that moves that a level of one finds, and one that a standard deviation of noise
     hides, in the median of the instants [N m or N]."""
-    gain: float = GAIN
-    """Gain of the observer [1/s]."""
     is_smooth: bool = False
     """Whether it was learnt from motion that was smoothed, and not from samples as the robot recorded them."""
     reach: Floats | None = None
@@ -248,7 +238,7 @@ class Calibration:
         learnt, known = self.offsets.learn_along(stretch, self.band, before), self.offsets.beside(stretch)
         doubt = np.where(self.offsets.differ, self.offsets.doubt(learnt.seconds), 0.0)
         std = self.band.std(replace(known, spread=known.spread + doubt))
-        external = follow(stretch.raw - learnt.offset, float(np.exp(-self.gain / stretch.rate_hz)))
+        external = follow(stretch.raw - learnt.offset, float(np.exp(-GAIN / stretch.rate_hz)))
         projected, sharp = self.project(stretch)
         jumps = np.abs(projected) / self.scale[:, None]
         best = jumps.argmax(axis=0)[None]
@@ -272,8 +262,6 @@ def calibrate(
     *,
     training: Sequence[Experiment] | None = None,
     seen: Sequence[Experiment] | None = None,
-    folds: int = FOLDS,
-    gain: float = GAIN,
 ) -> Calibration:
     """Learn how far the torque from outside strays while nothing pushes.
 
@@ -283,60 +271,43 @@ def calibrate(
             turn, and the parameters fitted again without them.
         training: The data of the identification, where it was read from a file and does not hold them.
         seen: The training data as a watch sees them, run by run, where it does not see them smoothed.
-        folds: Number of these parts.
-        gain: Gain of the observer [1/s].
 
     Raises:
         ArgumentError: The identification was read from a file, which does not hold its samples.
         DataError: The data are too short for a rate of false alarms, or recorded at rates that do not go together.
 
     Example:
-        >>> dynid.monitor.calibrate(fit, [other], gain=50.0).joint_names
+        >>> dynid.monitor.calibrate(fit, [other]).joint_names
         ('joint1', 'joint2', 'joint3')
     """
-    own = fit.equations.excerpts if training is None else tuple(training)
-    if runs is None and not any(run.samples for run in own):
+    if runs is not None:
+        rate = common_rate(runs)
+        found = [one for number, run in enumerate(runs) for one in watched_stretches(fit, run, rate, number)]
+        return calibrate_stretches(fit, found, of_fit=False)
+    own = fit.equations.excerpts if training is None else training
+    if not any(run.samples for run in own):
         raise ArgumentError(
             "the result holds no samples to calibrate from",
             remedy="Give the runs it was identified from, or other clean ones.",
         )
-    found = list(_left_out(fit, own, as_whole("folds", folds, least=2), seen=seen)) if runs is None else [
-        (number, stretch)
-        for number, run in enumerate(runs)
-        for stretch in watched_stretches(fit, run, common_rate(runs))
-    ]  # fmt: skip
-    if runs is None and (differ := _find_offsets(found).differ).any():
-        found = list(_left_out(fit, own, folds, without_offsets=differ, seen=seen))
-    numbers, clean = [number for number, _ in found], [stretch for _, stretch in found]
-    return calibrate_stretches(fit, clean, gain, numbers, of_fit=runs is None)
+    found = list(_left_out(fit, own, seen))
+    differ = fit_offsets(found, fit_band(found), of_fit=True)[0].differ
+    return calibrate_stretches(fit, list(_left_out(fit, own, seen, differ)) if differ.any() else found)
 
 
-def calibrate_stretches(
-    fit: Identification,
-    clean: Sequence[WatchedStretch],
-    gain: float,
-    runs: Sequence[int] | None = None,
-    *,
-    of_fit: bool = True,
-) -> Calibration:
+def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], *, of_fit: bool = True) -> Calibration:
     """Calibrate from stretches that the model has not seen.
 
     Args:
         fit: The identification.
         clean: The stretches.
-        gain: Gain of the observer [1/s].
-        runs: Number of the run that each of them is of; all are of one run if None.
         of_fit: Whether the model was fitted to other parts of these runs, so that its offset is the mean of theirs.
     """
     if not clean:
         raise ArgumentError("no stretch has all torques", remedy="Calibrate from logs with the torque of every joint.")
     clean = [stretch.cut(slice(None, -ENDS)) for stretch in clean]
-    numbers = [0] * len(clean) if runs is None else list(runs)
-    offsets, own = fit_offsets(clean, numbers, fit_band(clean), of_fit=of_fit)
-    settled = [
-        replace(offsets.beside(stretch), raw=stretch.raw - own[run])
-        for stretch, run in zip(clean, numbers, strict=True)
-    ]
+    offsets, own = fit_offsets(clean, fit_band(clean), of_fit=of_fit)
+    settled = [replace(offsets.beside(stretch), raw=stretch.raw - own[stretch.run]) for stretch in clean]
     band = fit_band(settled)
     rate = float(np.median([stretch.rate_hz for stretch in clean]))
     sudden = [stretch.sudden for stretch in clean]
@@ -350,11 +321,10 @@ def calibrate_stretches(
     none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1))
     spread = np.median(np.concatenate([stretch.spread for stretch in settled]), axis=0)
     std = np.median(np.concatenate([band.std(stretch) for stretch in settled]), axis=0)
-    positive = as_number("gain", gain, above=0.0)
     even = np.ones((len(whitening.windows), band.high_speed.size))
     draft = Calibration(
         fit.robot.joint_names, band, whitening, news, even, none, none, 0.0, spread, offsets, std,
-        std, np.ones(std.size), np.ones((2, std.size)), positive,
+        std, np.ones(std.size), np.ones((2, std.size)),
     )  # fmt: skip
     draft = _fit_jumps(draft, clean)
     levels = [draft.statistics(stretch).level for stretch in clean]
@@ -374,12 +344,6 @@ def calibrate_stretches(
 def largest_motion(stretch: WatchedStretch) -> Floats:
     """(2, n) largest speed and expected torque of each joint along a stretch; spikes do not count."""
     return np.asarray(np.quantile(np.abs([stretch.dq, stretch.expected]), NEARLY, axis=1))
-
-
-def _find_offsets(found: Sequence[tuple[int, WatchedStretch]]) -> RunOffsets:
-    """The offsets of the runs of an identification, from stretches with the numbers of their runs."""
-    clean = [stretch for _, stretch in found]
-    return fit_offsets(clean, [number for number, _ in found], fit_band(clean), of_fit=True)[0]
 
 
 def _usual_steps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
@@ -414,40 +378,38 @@ def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
     return replace(rest, raw=new, spread=np.zeros_like(new))
 
 
-def fit_again(equations: Factors, like: Identification) -> Identification:
-    """Identify as another identification did: with links that are physically possible only where its own are."""
-    links = slice(10 * like.robot.dof)
-    is_physical = np.array_equal(like.plain.theta[links], like.rich.theta[links])
-    return identify_equations(equations, None if is_physical else WLS())
+def _equations_like(fit: Identification, runs: Sequence[Experiment]) -> Samples:
+    """The equations of runs, of the unknowns of an identification."""
+    known = fit.equations
+    return build_equations(fit.robot, runs, base=known.base, terms=fit.terms, band_hz=known.band_hz)
 
 
 def _left_out(
     fit: Identification,
     data: Sequence[Experiment],
-    folds: int,
-    without_offsets: NDArray[np.bool_] | None = None,
     seen: Sequence[Experiment] | None = None,
-) -> Iterator[tuple[int, WatchedStretch]]:
-    """Stretches of the identification's own data with the numbers of their runs, each by a model that has not seen it.
+    without_offsets: NDArray[np.bool_] | None = None,
+) -> Iterator[WatchedStretch]:
+    """Stretches of the identification's own data, each by a model that has not seen it.
+
+    The refitted links are physically possible only where those of the identification are.
 
     Args:
         fit: The identification.
         data: Its data.
-        folds: Number of parts that are left out in turn.
+        seen: The same runs as a watch sees them.
         without_offsets: (n,) joints on which the models are fitted without the offsets of the single runs, as the
             identification was; the residuals keep them.
-        seen: The same runs as a watch sees them.
     """
+    links = slice(10 * fit.robot.dof)
+    estimator = None if np.array_equal(fit.plain.theta[links], fit.rich.theta[links]) else WLS()
     runs = [run for run in data if run.samples]
     shown = runs if seen is None else [one for one, run in zip(seen, data, strict=True) if run.samples]
     fitted = runs if without_offsets is None else _without_offsets(fit, runs, without_offsets)
-    for fold in range(folds):
-        masks = [np.arange(run.samples) * folds // run.samples == fold for run in runs]
+    for fold in range(FOLDS):
+        masks = [np.arange(run.samples) * FOLDS // run.samples == fold for run in runs]
         rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(fitted, masks, strict=True)]
-        refit = fit_again(
-            build_equations(fit.robot, rest, base=fit.equations.base, terms=fit.terms, band_hz=fit.equations.band_hz),
-            fit,
-        )
+        refit = identify_equations(_equations_like(fit, rest), estimator)
         for number, (run, mask, one) in enumerate(zip(runs, masks, shown, strict=True)):
             if not mask.any():
                 continue  # fewer samples than folds
@@ -456,15 +418,12 @@ def _left_out(
             if not np.isfinite(part.effort).any(axis=0).all():
                 continue  # its torques are held out
             # a watch computes the spread of the model from all data: the band must hold with this one
-            for stretch in watched_stretches(refit, part, common_rate(shown), spread_of=fit):
-                yield number, stretch
+            yield from watched_stretches(refit, part, common_rate(shown), number, spread_of=fit)
 
 
 def _without_offsets(fit: Identification, runs: Sequence[Experiment], joints: NDArray[np.bool_]) -> list[Experiment]:
     """The runs without their own offsets on some joints; the mean stays."""
-    equations = build_equations(
-        fit.robot, runs, base=fit.equations.base, terms=fit.terms, band_hz=fit.equations.band_hz
-    )
+    equations = _equations_like(fit, runs)
     settled = settle_runs(equations, ("offset",))
     assert settled is not None  # runs that differ are several
     return [

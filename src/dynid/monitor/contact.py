@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.arrays import Floats
-from dynid.checks import as_number, as_row
+from dynid.checks import as_row
 from dynid.errors import ArgumentError
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.kernels import link_jacobian, link_pose
@@ -142,14 +142,13 @@ def _jacobian_at(robot: Robot, link: str, q: Floats, point: Floats) -> Floats:
     return J
 
 
-def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike, *, sure: float = SURE) -> TouchedLink:
+def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike) -> TouchedLink:
     """Find the link that was touched: the last one whose joint is surely reached, on the branch of the largest torque.
 
     Args:
         robot: Geometry.
         external: (n,) torques from outside [N m or N].
         std: (n,) their standard deviations, or one for all.
-        sure: Size in standard deviations from which on a joint is reached.
 
     Raises:
         ArgumentError: The robot has no moving joint.
@@ -160,9 +159,8 @@ def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike, *, sure
     """
     if robot.dof == 0:
         raise ArgumentError("the robot has no moving joint", remedy="Give it a joint that is not fixed.")
-    level = as_number("sure", sure, above=0.0)
     size = np.abs(as_row("external", external, robot.dof) / as_row("std", std, robot.dof, same=True, above=0.0))
-    reached = np.flatnonzero(size > level)
+    reached = np.flatnonzero(size > SURE)
     if not reached.size:
         return TouchedLink(None, -1, float(size.max()))
     depth = [len(_ancestors(robot, int(j))) for j in reached]

@@ -1,7 +1,7 @@
 """Samples as lines of text, one a sample: CSV with a header, or JSON objects, as a robot's own program can write them.
 
 The columns are ``time`` [s], then ``q1 ... qn`` [rad or m], ``dq1 ... dqn`` and ``tau1 ... taun`` [N m or N]; JSON has
-lists under ``q``, ``dq`` and ``tau``, and may have their order under ``names``; without it that of the robot.
+lists under ``q``, ``dq`` and ``tau``, in the order of the robot.
 """
 
 from __future__ import annotations
@@ -41,15 +41,12 @@ class _Line(msgspec.Struct):
     q: list[_Number]
     dq: list[_Number]
     tau: list[_Number]
-    names: list[str] | None = None
 
     def sample(self, joint_names: Sequence[str]) -> Sample:
-        """The sample with its joints in the order of the robot."""
-        names = list(joint_names) if self.names is None else self.names
-        if sorted(names) != sorted(joint_names) or not len(self.q) == len(self.dq) == len(self.tau) == len(names):
+        """The sample, of all joints of the robot."""
+        if not len(self.q) == len(self.dq) == len(self.tau) == len(joint_names):
             raise ValueError(f"the joints are not those of the robot: {', '.join(joint_names)}")
-        order = [names.index(name) for name in joint_names]
-        return Sample(self.time, *(np.array(channel)[order] for channel in (self.q, self.dq, self.tau)))
+        return Sample(self.time, *map(np.array, (self.q, self.dq, self.tau)))
 
 
 def is_clock_set(before_s: float, now_s: float) -> bool:

@@ -18,7 +18,7 @@ from dynid.monitor.bands import Learnt
 from dynid.monitor.calibration import Calibration, Kind, Statistics
 from dynid.monitor.jumps import WINDOW_S
 from dynid.monitor.live_lines import is_clock_set
-from dynid.monitor.observer import MomentumObserver, as_model
+from dynid.monitor.observer import GAIN, MomentumObserver, as_model
 from dynid.monitor.watched_signals import WatchedStretch, find_stale
 
 WHOLE, GAP = 0.75, 4.0
@@ -46,7 +46,7 @@ class LiveWatch:
         """
         self.calibration, self.levels = calibration, calibration.levels(per_hour)
         self.sight = calibration.sight(per_hour)
-        self._observer = MomentumObserver(as_model(fit), gain=calibration.gain)
+        self._observer = MomentumObserver(as_model(fit))
         self._rate = calibration.rate_hz
         self._every = max(1, round(0.5 * WINDOW_S * self._rate))
         self._most = 2 * calibration.whitening.settling + self._every  # averages have forgotten what is older
@@ -110,7 +110,7 @@ class LiveWatch:
         self._time, self._external = float(time_s), after
         if begins:
             return []
-        keep = float(np.exp(-self.calibration.gain * period))
+        keep = float(np.exp(-GAIN * period))
         self._torque_sum = self._torque_sum + period * (after - keep * before) / (1.0 - keep)
         self._elapsed += period
         if self._elapsed < WHOLE / self._rate:  # the robot is quicker than the watch

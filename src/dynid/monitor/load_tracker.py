@@ -84,7 +84,6 @@ class LoadTracker:
         rate_hz: float,
         load_memory_s: float = np.inf,
         friction_memory_s: float = np.inf,
-        correlation_s: float = 0.0,
     ) -> None:
         """Start without a load.
 
@@ -94,13 +93,10 @@ class LoadTracker:
             rate_hz: Samples per second.
             load_memory_s: Time after which the variance of the load has grown by e; infinite for no forgetting.
             friction_memory_s: The same of the friction.
-            correlation_s: Time over which the errors of the torques are alike [s]: a sample counts that much less.
         """
         n = model.dof
         self.model, self.rate_hz = model, as_number("rate_hz", rate_hz, above=0.0)
-        inflation = np.sqrt(1.0 + 2.0 * as_number("correlation_s", correlation_s, least=0.0) * self.rate_hz)
-        self._white = 1.0 / as_row("noise_std", noise_std, n, same=True, above=0.0)[:, None]
-        self._scale = self._white / inflation
+        self._scale = 1.0 / as_row("noise_std", noise_std, n, same=True, above=0.0)[:, None]
         decay = _decay("load_memory_s", load_memory_s, rate_hz), _decay("friction_memory_s", friction_memory_s, rate_hz)
         self._shrink = np.repeat(decay, (LOAD, 2 * n))
         self._prior = np.concatenate([PRIOR, np.full(2 * n, FRICTION)])
@@ -137,10 +133,11 @@ class LoadTracker:
         rows = np.zeros((joints.size, self._prior.size + 1))
         rows[:, :LOAD], rows[:, -1] = self._load_rows(*motion), measured - self._torque(*motion)
         rows[joints, LOAD + 2 * joints], rows[joints, LOAD + 2 * joints + 1] = motion[1], np.sign(motion[1])
-        self._watch(rows * self._white)
+        rows *= self._scale
+        self._watch(rows)
         if np.any(self._shrink < 1.0):
             self._triangle.forget(self._shrink)
-        self._triangle.update(rows * self._scale)
+        self._triangle.update(rows)
         self.samples += 1
 
     def _watch(self, rows: Floats) -> None:

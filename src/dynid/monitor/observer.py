@@ -36,46 +36,28 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record
 from dynid.tape.kernel import Kernel
-from dynid.terms.base import RecordableTerm, Term
+from dynid.terms.base import RecordableTerm
 from dynid.terms.memory import lag_exponentially
 
 
 @dataclass(frozen=True, eq=False)
-class ObserverModel:
-    """The model of an observer: a robot, its further terms, and the parameters of both.
+class ObserverModel(Model):
+    """The model of an observer, whose tapes need no accelerations.
 
     Terms that depend on the torques of the links see these without the part of the accelerations, which an observer
     does not know.
     """
 
-    whole: Model
-
     @classmethod
     def of(cls, source: Robot | Identification) -> ObserverModel:
         """The observer of a robot with its parameter values, or of an identification with all its terms."""
-        if isinstance(source, Identification):
-            return cls(source.rich)
-        return cls(Model(source, source.parameter_vector))
-
-    @property
-    def robot(self) -> Robot:
-        """Geometry and kinds of terms."""
-        return self.whole.robot
-
-    @property
-    def theta(self) -> Floats:
-        """(p,) parameters of the robot."""
-        return self.whole.theta
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """Further terms, each with its parameter."""
-        return self.whole.terms
+        model = source.rich if isinstance(source, Identification) else Model(source, source.parameter_vector)
+        return cls(model.robot, model.theta, model.terms)
 
     @property
     def state_size(self) -> int:
         """Count of numbers in the state: momentum, balance and external torque (n,) each, then the memory (k,)."""
-        return 3 * self.robot.dof + self.whole.memory_size
+        return 3 * self.robot.dof + self.memory_size
 
     @cached_property
     def term_inertia(self) -> Floats:
@@ -86,12 +68,6 @@ class ObserverModel:
                 for (j, k), factor in term.inertia(term.acts_on(self.robot.joint_names)).items():
                     M[j, k] += term.value * factor
         return M
-
-    def momentum_and_force(self, q: Any, dq: Any) -> tuple[Any, Any]:
-        """Momentum (n,), and ``C^T dq - g`` less the robot's own friction (n,); scalar-agnostic."""
-        balance = momentum_balance(self.robot, self.theta, q, dq)
-        own = term_torque(self.robot, self.theta, q, dq, np.zeros(self.robot.dof))
-        return balance["momentum"] + self.term_inertia @ dq, balance["force"] - own
 
     @cached_property
     def start(self) -> Tape:
@@ -122,16 +98,17 @@ class ObserverModel:
 
     def _advance(self, q: Any, dq: Any, torque: Any, period: Any, memory: list[Any]) -> tuple[Any, Any, list[Any]]:
         """Momentum (n,), balance (n,) and the next memory of one sample."""
-        momentum, force = self.momentum_and_force(q, dq)
-        balance = list(torque + force)
-        state = PresentState(self.robot, q, dq, np.zeros(self.robot.dof), period)
+        rest = np.zeros(self.robot.dof)
+        links = momentum_balance(self.robot, self.theta, q, dq)
+        balance = list(torque + (links["force"] - term_torque(self.robot, self.theta, q, dq, rest)))
+        state = PresentState(self.robot, q, dq, rest, period)
         remembered: list[Any] = []
-        for term, (first, last) in zip(self.terms, pairwise(self.whole.places), strict=True):
+        for term, (first, last) in zip(self.terms, pairwise(self.places), strict=True):
             columns, numbers = term.advance(state, memory[first:last])
             remembered += numbers
             for joint, column in columns.items():
                 balance[joint] = balance[joint] - term.value * column
-        return momentum, np.array(balance), remembered or memory[:1]
+        return links["momentum"] + self.term_inertia @ dq, np.array(balance), remembered or memory[:1]
 
 
 Source = Robot | Identification | ObserverModel

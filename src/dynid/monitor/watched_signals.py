@@ -64,6 +64,8 @@ class WatchedStretch:
     each period [N m or N]."""
     stale: NDArray[np.bool_]
     """(N,) whether a period holds samples that the log repeats or interpolates, or comes shortly after such samples."""
+    run: int = 0
+    """Number of the run that it is of."""
 
     @property
     def sudden(self) -> Floats:
@@ -72,7 +74,7 @@ class WatchedStretch:
 
     def cut(self, rows: slice) -> WatchedStretch:
         """Make a stretch of some of the periods."""
-        names = [field.name for field in fields(self) if field.name != "rate_hz"]
+        names = [field.name for field in fields(self) if field.name not in ("rate_hz", "run")]
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
@@ -82,7 +84,7 @@ def common_rate(runs: Sequence[Experiment]) -> float:
 
 
 def watched_stretches(
-    fit: Identification, run: Experiment, rate_hz: float, *, spread_of: Identification | None = None
+    fit: Identification, run: Experiment, rate_hz: float, number: int = 0, *, spread_of: Identification | None = None
 ) -> Iterator[WatchedStretch]:
     """Iterate over the stretches of an experiment in which every joint has a torque; columns as its joints.
 
@@ -90,6 +92,7 @@ def watched_stretches(
         fit: The identified model.
         run: The experiment.
         rate_hz: Rate of the watch [Hz].
+        number: Number of the run.
         spread_of: Identification whose uncertainty counts; that of the model if None.
 
     Raises:
@@ -119,6 +122,7 @@ def watched_stretches(
                 friction=friction[ends],
                 expected=expected[ends],
                 stale=stale[ends],
+                run=number,
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -94,19 +94,15 @@ def _judgements(
     held_out: Sequence[Experiment],
     files: Sequence[RobotFile],
     noise: Floats,
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Findings that follow from the validation and the written files."""
-
-    def tell(code: str, severity: str, where: str, message: str, remedy: str = "") -> None:
-        found.append(Finding(code=code, severity=severity, where=where, message=message, remedy=remedy))  # type: ignore[arg-type]
-
-    found: list[Finding] = []
     if check is None:
-        tell("not-validated", "warning", "data", "no data were held out, so nothing shows how well the model predicts",
-             "Hold out a part of the logs, or validate on another log.")  # fmt: skip
-        return found
-    found += check.causes or explain_failure(fit, check, held_out)
-    is_noise = noise >= NOISE_SHARE
+        message = "no data were held out, so nothing shows how well the model predicts"
+        yield Finding(code="not-validated", severity="warning", where="data", message=message,
+                      remedy="Hold out a part of the logs, or validate on another log.")  # fmt: skip
+        return
+    yield from check.causes or explain_failure(fit, check, held_out)
+    is_noise, where = noise >= NOISE_SHARE, "held-out residuals"
     for mask, reason, remedy in (
         (is_noise, "noise of the measured torques",
          "Compare in the band of the motion (--set band_hz=...), or move the joint with larger torques."),
@@ -117,19 +113,18 @@ def _judgements(
         names = ", ".join(f"{name} ({error:.3g} %)" for name, error, beyond in errors if beyond)
         if names and held_out:
             message = f"the held-out error of {names} exceeds the limit of {check.limit:g} %; the reason is {reason}"
-            tell("joint-error", "warning", "held-out residuals", message, remedy)
-    slow = [
-        f"{name} ({share:.0f} %)" for name, share in zip(check.joint_names, noise, strict=True) if share < NOISE_SHARE
-    ]
+            yield Finding(code="joint-error", severity="warning", where=where, message=message, remedy=remedy)
+    slow = [f"{name} ({share:.0f} %)" for name, share in zip(check.joint_names, noise, strict=True)
+            if share < NOISE_SHARE]  # fmt: skip
     if slow and held_out:
         message = "residuals are correlated with the motion, so that the model and not noise limits the accuracy of "
         message += f"these joints (share of noise in the residual): {', '.join(slow)}"
-        tell("correlated-residuals", "note", "held-out residuals", message)
+        yield Finding(code="correlated-residuals", severity="note", where=where, message=message)
     for file in files:
         if not file.is_near:
             remedy = "Use result.json where these terms matter: dynid codegen and dynid.read_result read it."
-            tell("file-error", "warning", file.path.name, file.sentence, remedy)
-    return found
+            yield Finding(code="file-error", severity="warning", where=file.path.name, message=file.sentence,
+                          remedy=remedy)  # fmt: skip
 
 
 def _figures(fit: Identification, check: Validation | None) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ def plan_page(plan: Excitation, settings: Sequence[Chapter], robot: Robot) -> Pa
     """Key figures, curves, accuracy, margins, torques and a player of a designed motion."""
     samples = plan.sample(MOST_POINTS / plan.trajectory.duration)
     overview = Chapter("Motion to record", (*_figures(plan), *_curves(plan, robot, samples), *_tables(plan)))
-    chapters = [overview, play_motion(robot, samples.time, samples.q), _search(plan), *settings]
+    chapters = [overview, play_motion(robot, samples.time, samples.q), *settings]
     return Page.of(f"{plan.robot}: exciting motion", [*chapters, methods_chapter("GautierKhalil1992")])
 
 
@@ -103,20 +103,3 @@ def _tables(plan: Excitation) -> list[Block]:
             folded="All parameters",
         ),
     ]
-
-
-def _search(plan: Excitation) -> Chapter:
-    """How the criterion of every start decreased during the search."""
-    steps = sorted(plan.history, key=lambda step: step.elapsed_s)
-    if len(steps) < 2:
-        return Chapter("Search", ())
-    curves = []
-    for start in sorted({step.start for step in steps}):
-        best = np.minimum.accumulate([step.value if step.start == start else np.inf for step in steps])
-        best = np.where(np.isfinite(best), best, np.nan)
-        curves.append((f"start {start + 1}", np.log10(best) if plan.criterion.positive else best))
-    ended = " The search was interrupted by the user." if plan.interrupted else ""
-    note = f"Criterion {plan.criterion} of the best motion so far that respects all limits; lower is better.{ended}"
-    what = "log10 of the criterion" if plan.criterion.positive else "criterion"
-    time = [step.elapsed_s for step in steps]
-    return Chapter("Search", (Text(note, "hint"), Plot.of("criterion over time", "time [s]", what, time, curves)))

@@ -52,100 +52,42 @@ SHORTEST = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ActuatorRun:
-    """Identified servos with their report."""
+class ServoCheck:
+    """Servos, judged by the motions that they predict."""
 
-    found: ActuatorEstimate
-    findings: tuple[Finding, ...]
-    """What is to be known before the values are used: of the logs, then of the estimate."""
-    motions: tuple[CommandedMotion, ...]
-    """The motions of the fit."""
+    model: ServoModel
+    error: MotionError
+    """The root mean square over the motions that the model is judged by."""
+    is_usable: bool
     judged: str
-    """The motions that the model was judged by, in words."""
+    """These motions, in words."""
     tried: Sequence[CommandedMotion]
-    """The motions that the model was judged by."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Contents of ``servos.json``: None for what is not known."""
-        found, names = self.found, self.found.model.robot.joint_names
-        return {
-            "robot": found.model.robot.name,
-            "verdict": self.verdict,
-            "usable": found.is_usable,
-            "law": type(found.model.law).__name__,
-            "model": to_plain(replace(found.model, robot=replace(found.model.robot.with_terms(), source=None)), SAVED),
-            "followers": to_plain(found.followers, ()),
-            "parameters": [
-                pick(e, "name", "kind", "unit", "lower", "upper")
-                | {"joints": [names[j] for j in e.joints], "value": value, "std": json_values(std),
-                   "at_bound": e.name in found.at_bound}
-                for e, value, std in zip(found.model.entries, found.values, found.std, strict=True)
-            ],
-            "open": [pick(d, "names", "at_least") | {"says": str(d)} for d in found.open_directions],
-            **pick(found, "at_bound", "converged"),
-            "findings": [finding.to_dict() for finding in self.findings],
-            "motions": [
-                pick(error, "name", "trained", "unit", "mean_absolute", "rms", "command_rms", "noise")
-                for error in found.errors
-            ],
-        }  # fmt: skip
+    errors: tuple[MotionError, ...]
+    """Of every motion."""
+    findings: tuple[Finding, ...]
+    """What is to be known before the values are used."""
 
     @property
     def verdict(self) -> str:
         """Whether the model is usable, as one sentence."""
-        return _verdict(self.found.is_usable, self.judged, self.found.error)
+        error, unit = self.error, milli(self.error.unit)
+        word = "NOT USABLE" if not self.is_usable else "usable" if error.is_good else "usable with care"
+        told = f"{word}: {self.judged} are predicted to {1e3 * error.rms:.3g} {unit} rms"
+        return f"{told}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
 
     @property
     def scope(self) -> str:
-        """Of which motions the error is told."""
-        return scope_of(self.tried, self.found.model.unit)
+        """Of which motions the error is told, as a sentence: drives that are asked for more may saturate."""
+        parts, unit = stretches_of(self.tried), self.model.unit
+        step = max(float(np.abs(np.diff(part.command, axis=0)).max(initial=0.0)) for part in parts)
+        behind = max(float(np.abs(part.command - part.position).max()) for part in parts)
+        return (f"These errors hold for commands that change by at most {step:.3g} {unit} at once and are at most "
+                f"{behind:.3g} {unit} ahead of the joints; larger steps may be predicted worse.")  # fmt: skip
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 where the values are of no use."""
-        return int(not self.found.is_usable)
-
-
-def _verdict(usable: bool, judged: str, error: MotionError) -> str:
-    word = "NOT USABLE" if not usable else "usable" if error.is_good else "usable with care"
-    unit = milli(error.unit)
-    told = f"{judged} are predicted to {1e3 * error.rms:.3g} {unit} rms"
-    told += f"; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
-    return f"{word}: {told}"
-
-
-def scope_of(motions: Sequence[CommandedMotion], unit: str) -> str:
-    """Of which motions an error is told, as a sentence: drives that are asked for more may saturate."""
-    parts = stretches_of(motions)
-    step = max(float(np.abs(np.diff(part.command, axis=0)).max(initial=0.0)) for part in parts)
-    behind = max(float(np.abs(part.command - part.position).max()) for part in parts)
-    return (f"These errors hold for commands that change by at most {step:.3g} {unit} at once and are at most "
-            f"{behind:.3g} {unit} ahead of the joints; larger steps may be predicted worse.")  # fmt: skip
-
-
-SAVED = (Robot, Link, Joint, JointLimits, Inertia, Coupling, ServoModel, ServoParameter, PositionLaw, MotorLaw)
-"""Types that ``servos.json`` may hold."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ServoCheck:
-    """Saved servos, judged on logs that they were not fitted to."""
-
-    model: ServoModel
-    errors: tuple[MotionError, ...]
-    findings: tuple[Finding, ...]
-    scope: str
-    """Of which motions the error is told."""
-
-    @property
-    def error(self) -> MotionError:
-        """The root mean square over the motions."""
-        return MotionError.mean(self.errors)
-
-    @property
-    def verdict(self) -> str:
-        """Whether the model is usable, as one sentence."""
-        return _verdict(self.error.is_usable, "these logs", self.error)
+        """0, or 1 where the model is of no use."""
+        return int(not self.is_usable)
 
     def table(self) -> Table:
         """The rms errors of every joint: of the model, of the commands themselves, of commands scaled and delayed."""
@@ -156,14 +98,47 @@ class ServoCheck:
     def to_json(self) -> dict[str, Any]:
         """Contents of ``validation.json``."""
         motions = [pick(e, "name", "unit", "rms", "command_rms", "follower_rms") for e in self.errors]
-        findings = [finding.to_dict() for finding in self.findings]
-        usable = {"verdict": self.verdict, "usable": self.error.is_usable}
-        return {**usable, "joints": self.table().to_columns(), "motions": motions, "findings": findings}
+        return {**self._judgement(), "joints": self.table().to_columns(), "motions": motions}
 
-    @property
-    def exit_code(self) -> int:
-        """0, or 1 where the model is of no use for these motions."""
-        return int(not self.error.is_usable)
+    def _judgement(self) -> dict[str, Any]:
+        findings = [finding.to_dict() for finding in self.findings]
+        return {"verdict": self.verdict, "usable": self.is_usable, "findings": findings}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ActuatorRun(ServoCheck):
+    """Identified servos with their report."""
+
+    found: ActuatorEstimate
+    motions: tuple[CommandedMotion, ...]
+    """The motions of the fit."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Contents of ``servos.json``: None for what is not known."""
+        found, names = self.found, self.model.robot.joint_names
+        return {
+            "robot": self.model.robot.name,
+            **self._judgement(),
+            "law": type(self.model.law).__name__,
+            "model": to_plain(replace(self.model, robot=replace(self.model.robot.with_terms(), source=None)), SAVED),
+            "followers": to_plain(found.followers, ()),
+            "parameters": [
+                pick(e, "name", "kind", "unit", "lower", "upper")
+                | {"joints": [names[j] for j in e.joints], "value": value, "std": json_values(std),
+                   "at_bound": e.name in found.at_bound}
+                for e, value, std in zip(self.model.entries, found.values, found.std, strict=True)
+            ],
+            "open": [pick(d, "names", "at_least") | {"says": str(d)} for d in found.open_directions],
+            **pick(found, "at_bound", "converged"),
+            "motions": [
+                pick(error, "name", "trained", "unit", "mean_absolute", "rms", "command_rms", "noise")
+                for error in self.errors
+            ],
+        }  # fmt: skip
+
+
+SAVED = (Robot, Link, Joint, JointLimits, Inertia, Coupling, ServoModel, ServoParameter, PositionLaw, MotorLaw)
+"""Types that ``servos.json`` may hold."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,10 +165,10 @@ class ValidateServos(Task[ServoCheck]):
         model, followers = _read_servos(Path(self.result))
         motions, told = _motions(self.logs, model.robot, self.channel_map)
         errors = tuple(motion_error(model, model.start, m, followers, trained=False) for m in stretches_of(motions))
-        misfit = MotionError.mean(errors).finding
-        findings = (*told, *([] if misfit is None else [misfit]))
-        desk.findings.extend(findings)
-        return ServoCheck(model=model, errors=errors, findings=findings, scope=scope_of(motions, model.unit))
+        error = MotionError.mean(errors)
+        desk.findings.extend([*told, *filter(None, [error.finding])])
+        return ServoCheck(model=model, error=error, is_usable=error.is_usable, judged="these logs", tried=motions,
+                          errors=errors, findings=tuple(desk.findings))  # fmt: skip
 
     def page(self, result: ServoCheck, settings: Sequence[Chapter]) -> Page:
         remarks = Bullets(list_remarks(result.findings))
@@ -260,15 +235,11 @@ class IdentifyServos(Task[ActuatorRun]):
         if not others and (len(motions) > 1 or len(motions[0].time) >= SHORTEST):
             judged = "parts of the logs that the fit did not see"
             found = replace(found, errors=(*found.errors, *predict_parts(model, motions)))
-        findings = (
-            *told,
-            *more,
-            *_massless(self.robot),
-            *_saturated(self.robot, model, (*motions, *others)),
-            *found.findings,
-        )
-        desk.findings.extend(findings)
-        return ActuatorRun(found=found, findings=findings, motions=motions, judged=judged, tried=others or motions)
+        asked = _saturated(self.robot, model, (*motions, *others))
+        desk.findings.extend([*told, *more, *_massless(self.robot), *asked, *found.findings])
+        return ActuatorRun(found=found, model=found.model, error=found.error, is_usable=found.is_usable, judged=judged,
+                           tried=others or motions, errors=found.errors, findings=tuple(desk.findings),
+                           motions=motions)  # fmt: skip
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
         written, stated = [], _with_gains(result.found, result.motions)
@@ -278,12 +249,12 @@ class IdentifyServos(Task[ActuatorRun]):
                 written.append(write(stated, path, force=True))
             except ExportError as error:  # the format cannot hold the law
                 written.append(ServoFile(path, refused=f"{error.reason}. {error.remedy}"))
-        notes = notes_text(written, [] if result.found.is_usable else [result.verdict])
+        notes = notes_text(written, [] if result.is_usable else [result.verdict])
         folder.write("not_in_the_files.txt", notes)
         return result
 
     def page(self, result: ActuatorRun, settings: Sequence[Chapter]) -> Page:
-        return servo_page(result.found, stretches_of(result.tried)[:3], settings, result.findings)
+        return servo_page(result.found, stretches_of(result.tried)[:3], settings, result.findings, result.table())
 
 
 def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Path]]:
@@ -305,36 +276,31 @@ def _motions(
     logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
 ) -> tuple[tuple[CommandedMotion, ...], tuple[Finding, ...]]:
     """The logs as motions, and what they lack; a log whose commands do not fit its positions is refused."""
-    motions: list[CommandedMotion] = []
-    told, lost = dict[tuple[str | None, ...], tuple[Finding, list[str]]](), list[Finding]()
+    motions, told, lost = list[CommandedMotion](), list[tuple[str, Finding]](), list[Finding]()
     for log, name, recording in _recordings(logs, robot, channel_map):
-        checks = (check_clock(recording), _check_reach(recording, robot), check_commands(recording))
-        found = [finding for check in checks for finding in check]
-        doubts = [finding for finding in found if finding.severity == "warning" and finding.code != "gap"]
-        wrong = _by_message(finding for finding in found if finding.severity == "error")
-        if wrong:
+        found = [*check_clock(recording), *_check_reach(recording, robot), *check_commands(recording)]
+        if wrong := _gather(("", finding) for finding in found if finding.severity == "error"):
             reason = "; ".join(finding.sentence.removesuffix(".") for finding in wrong)
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
         motions.append(commanded_motion(recording, robot, name))
-        mine = [*recording.findings, *_by_message(doubts)]
-        for one in mine:
-            told.setdefault((one.code, one.where, one.joint, one.message), (one, []))[1].append(name)
+        doubts = [finding for finding in found if finding.severity == "warning" and finding.code != "gap"]
+        told += [(name, finding) for finding in (*recording.findings, *doubts)]
         lost += lost_samples(motions[-1])
-    return tuple(motions), (
-        *(replace(finding, where=f"{', '.join(names)}, {finding.where}") for finding, names in told.values()), *lost
-    )  # fmt: skip
+    return tuple(motions), (*_gather(told), *lost)
 
 
-def _by_message(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings of one code and place as one that names their joints, with the message of the first."""
-    groups: dict[tuple[str, str, str], list[Finding]] = {}
-    for one in findings:
-        groups.setdefault((one.code, one.where, one.remedy), []).append(one)
-    return [
-        one if not more else
-        replace(one, joint=None, message=f"{', '.join(str(f.joint) for f in (one, *more))}: {one.message}")
-        for one, *more in groups.values()
-    ]  # fmt: skip
+def _gather(found: Iterable[tuple[str, Finding]]) -> list[Finding]:
+    """Findings of one code and place as one that names their logs and joints, with the message of the first."""
+    groups: dict[tuple[str, str, str], list[tuple[str, Finding]]] = {}
+    for log, one in found:
+        groups.setdefault((one.code, one.where, one.remedy), []).append((log, one))
+    gathered = []
+    for group in groups.values():
+        (_, first), joints = group[0], dict.fromkeys(str(one.joint) for _, one in group)
+        if len(joints) > 1:
+            first = replace(first, joint=None, message=f"{', '.join(joints)}: {first.message}")
+        gathered.append(replace(first, where=f"{', '.join(dict.fromkeys(log for log, _ in group))}, {first.where}"))
+    return gathered
 
 
 def _recordings(

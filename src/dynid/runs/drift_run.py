@@ -30,8 +30,8 @@ from dynid.plain_data import pick
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
 from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
-from dynid.runs.protocol import Desk, Task
-from dynid.runs.validation_run import Contest, common_cutoff, is_run, judge_alike
+from dynid.runs.protocol import Desk, Task, refuse_used
+from dynid.runs.validation_run import Contest, common_cutoff, is_run, judge_alike, logs_of
 from dynid.runs.watch_checks import NOTHING_EXPLAINED, unexplained_share
 
 WITHOUT_GATE = "--no-check, or gate=False in Python"
@@ -133,17 +133,15 @@ class CompareRuns(Task[Drift]):
         if not all(isinstance(item, str | Path) for item in (self.stored, *self.later)):
             remedy = "Save each: dynid.write_result(fit, path)."
             raise ArgumentError("results are compared by their files", remedy=remedy)
-        used = [facts["sha256"] for facts in read_result(self.stored).content["data"]]
-        stored = Path(self.stored)
-        seen = {stored.resolve()}
-        for path in map(Path, self.later):
-            what = "the stored result" if path.resolve() == stored.resolve() else "given twice"
-            if not _is_result(path) and log_digest(path) in used:
-                what = f"a log that {stored} was identified from"
-            elif path.resolve() not in seen:
-                seen.add(path.resolve())
-                continue
-            raise ArgumentError(f"{path} is {what}", remedy="Give later logs, or results of later logs, each once.")
+        used = logs_of(read_result(self.stored))
+        stored, later = Path(self.stored).resolve(), [Path(path) for path in self.later]
+        places = [path.resolve() for path in later]
+        for path, place in zip(later, places, strict=True):
+            if place == stored or places.count(place) > 1:
+                what = "the stored result" if place == stored else "given twice"
+                raise ArgumentError(f"{path} is {what}", remedy="Give later logs, or results of later logs, each once.")
+            if not _is_result(path):
+                refuse_used(path, log_digest(path), used)
 
     def compute(self, desk: Desk) -> Drift:
         saved = read_result(self.stored)

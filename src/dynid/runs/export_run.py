@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from dynid.errors import ArgumentError, DynidError, ExportError
+from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
 from dynid.export.data_tables import parameter_table, result_tables, write_tables
 from dynid.export.result_file import read_result
@@ -65,29 +64,22 @@ def run_export(
     is_load = kind in LOAD_FILES or (load.name == "load.json" and load.exists())
     if logs and is_load:
         raise ArgumentError(f"an export of a load to {kind} has no use for logs", remedy="Leave them out.")
-    is_new, folder = not Path(out).exists(), make_folder(out)
-    try:
-        if kind in LOAD_FILES:
-            return (_write_load(load, kind, folder, notice, force=force),)
-        if is_load:
-            return write_tables({"load": parameter_table(Load.read(load))}, folder, kind=kind, force=force)
-        saved = read_result(run)
-        fit = saved.identification()
-        reader = LogReader(robot=fit.robot, recipe=Recipe(gate=False), channel_map=channel_map, notice=notice)
-        runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved)) if logs else []
-        return write_tables(result_tables(fit, runs), folder, kind=kind, force=force)
-    except DynidError:
-        if is_new:
-            with suppress(OSError):  # not empty: what was written stays
-                folder.rmdir()
-        raise
+    if kind in LOAD_FILES:
+        return (_write_load(load, kind, out, notice, force=force),)
+    if is_load:
+        return write_tables({"load": parameter_table(Load.read(load))}, out, kind=kind, force=force)
+    saved = read_result(run)
+    fit = saved.identification()
+    reader = LogReader(robot=fit.robot, recipe=Recipe(gate=False), channel_map=channel_map, notice=notice)
+    runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved)) if logs else []
+    return write_tables(result_tables(fit, runs), out, kind=kind, force=force)
 
 
-def _write_load(path: Path, kind: str, folder: Path, notice: Notice, *, force: bool) -> Path:
+def _write_load(path: Path, kind: str, folder: str | Path, notice: Notice, *, force: bool) -> Path:
     name, make = LOAD_FILES[kind]
     file = make(Load.read(path))
     if json.loads(path.read_text(encoding="utf-8")).get("verdict") == "doubtful":
         raise ExportError("the load is doubtful", path=path, remedy="Read its report, and identify the load again.")
     for finding in file.findings:
         notice(finding)
-    return file.write(folder / f"{name}{file.ending}", force=force)
+    return file.write(make_folder(folder) / f"{name}{file.ending}", force=force)

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
@@ -62,24 +62,41 @@ def calibrate_live(
         notice: Called with a warning where samples of logs hold no velocities, so that smoothed motion stands for them.
         smooth: Whether smoothed motion is watched, because the watched logs hold no velocities.
     """
-    if clean:
-        recipe = replace(Recipe(), gate=False, dead_band=0.0, friction="plain")
-        reader, logs = LogReader(robot=fit.robot, recipe=recipe, channel_map=channel_map), list(clean)
-    else:
-        reader, paths = open_training(folder, fit)
-        logs = list(paths)
+    reader, logs = (open_reader(folder, fit, channel_map), clean) if clean else _open_training(folder, fit)
     seen = None if smooth else recorded_runs(reader, logs)
     if seen is None and not smooth:
         notice(SMOOTH)
     if not clean:
-        training = reader.training_and_proof(logs)[0]
-        known = calibrate(fit, training=training, seen=seen)
-    elif seen is not None:
-        known = calibrate(fit, seen)
+        known = calibrate(fit, training=reader.training_and_proof(logs)[0], seen=seen)
     else:
         cutoff = common_cutoff(read_result(folder))
-        known = calibrate(fit, reader.experiments(logs, for_validation=True, cutoff_hz=cutoff))
+        known = calibrate(fit, seen or reader.experiments(logs, for_validation=True, cutoff_hz=cutoff))
     return replace(known, is_smooth=seen is None)
+
+
+def open_reader(folder: Path, fit: Identification, channel_map: ChannelMapSource | None, **options: Any) -> LogReader:
+    """What reads logs for a watch: gaps and delays as in those of the result; a robot at rest counts, too."""
+    file = folder / "recipe.toml"
+    own = Recipe.read(file) if file.exists() else Recipe()
+    recipe = Recipe(gate=False, dead_band=0.0, friction="plain", max_gap_s=own.max_gap_s, delay_s=own.delay_s)
+    return LogReader(robot=fit.robot, recipe=recipe, channel_map=channel_map, **options)
+
+
+def _open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[str]]:
+    """What reads the logs of a run folder as they were fitted, and these logs.
+
+    Raises:
+        ArgumentError: The folder does not say which logs it was made from, or they or their map are gone or changed.
+    """
+    remedy = "Give clean logs for the calibration (clean=, --clean)."
+    past = PastRun.read(folder) if is_run(folder) else None
+    if past is None or not (logs := past.options.get("logs")):
+        raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
+    recipe, cutoff = replace(past.recipe, gate=False), common_cutoff(past.saved)
+    try:
+        return past.reader(fit.robot, recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff), logs), logs
+    except DataError as error:
+        raise ArgumentError(error.reason, path=error.path, remedy=remedy) from error
 
 
 def recorded_runs(reader: LogReader, logs: Sequence[Log]) -> list[Experiment] | None:
@@ -99,23 +116,25 @@ def calibrate_samples(fit: Identification, samples: Sequence[Sample]) -> Calibra
     Raises:
         DataError: They are too few.
     """
-    if len(samples) < FEWEST_SAMPLES:
-        raise DataError(f"{len(samples)} samples are too few to calibrate from", remedy="Learn from some seconds more.")
-    steps = np.diff([sample.time_s for sample in samples])
+    seen = _live_recording(fit, samples)
+    steps = np.diff(seen.time)
     steps = np.where(np.abs(steps) > SET_CLOCK_S, SET_CLOCK_S, steps)  # where the clock was set, there is a gap
-    time = np.concatenate([[0.0], np.cumsum(steps)])
-    q, dq, torque = (np.array([getattr(sample, name) for sample in samples]) for name in ("q", "dq", "torque"))
-    return calibrate(fit, [_unsmoothed(time, q, dq, torque, fit.robot.joint_names, "live")])
+    run = _as_seen(replace(seen, time=np.concatenate([[0.0], np.cumsum(steps)])))
+    if run is None:
+        raise DataError(f"{len(samples)} samples are too few to calibrate from", remedy="Learn from some seconds more.")
+    return calibrate(fit, [run])
 
 
 def check_samples(fit: Identification, samples: Sequence[Sample], cutoff_hz: float | None) -> list[Finding]:
     """Look for faults of a stream in its first samples, as `dynid.runs.watch_checks.check_log` does in logs."""
-    time, q, dq, torque = (np.array(part) for part in zip(*samples, strict=True))
-    names = fit.robot.joint_names
     with suppress(DynidError):  # the clock was set, or the robot stands
-        seen = Recording(time=time, q=q, dq=dq, effort=torque, joint_names=names, source="live")
-        return list(check_log(fit, process(seen, cutoff_hz=cutoff_hz or "auto")))
+        return list(check_log(fit, process(_live_recording(fit, samples), cutoff_hz=cutoff_hz or "auto")))
     return []
+
+
+def _live_recording(fit: Identification, samples: Sequence[Sample]) -> Recording:
+    time, q, dq, torque = (np.array([sample[k] for sample in samples]) for k in range(4))
+    return Recording(time=time, q=q, dq=dq, effort=torque, joint_names=fit.robot.joint_names, source="live")
 
 
 def _as_seen(recording: Recording) -> Experiment | None:
@@ -128,37 +147,11 @@ def _as_seen(recording: Recording) -> Experiment | None:
     if np.count_nonzero(kept) < FEWEST_SAMPLES:
         return None
     time, q, dq, torque = (signal[kept] for signal in signals)
-    return _unsmoothed(time, q, dq, torque, recording.joint_names, recording.source)
-
-
-def _unsmoothed(
-    time: Floats, q: Floats, dq: Floats, torque: Floats, joint_names: tuple[str, ...], source: str
-) -> Experiment:
-    """Samples as an experiment, as they are."""
     steps = np.diff(time)
     period = float(np.median(steps))
     gaps = np.concatenate([[0], np.cumsum(np.abs(steps - period) > 0.5 * period)])
     return Experiment(
         time=time, q=q, dq=dq, ddq=np.zeros_like(q), effort=torque, valid=np.ones(q.shape, dtype=bool),
-        segment=gaps.astype(np.int64), rate_hz=1.0 / period, joint_names=joint_names, source=source,
+        segment=gaps.astype(np.int64), rate_hz=1.0 / period, joint_names=recording.joint_names,
+        source=recording.source,
     )  # fmt: skip
-
-
-def open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[str]]:
-    """The logs of a run folder, and what reads them as they were fitted; parts are left out in turn.
-
-    Raises:
-        ArgumentError: The folder does not say which logs it was made from, or they or their map are gone or changed.
-    """
-    remedy = "Give clean logs for the calibration (clean=, --clean)."
-    if not is_run(folder):
-        raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
-    past = PastRun.read(folder)
-    logs, recipe = past.options.get("logs") or [], replace(past.recipe, gate=False)
-    if not logs:
-        raise ArgumentError("the logs of the result are not there", path=folder, remedy=remedy)
-    cutoff = common_cutoff(past.saved)
-    try:
-        return past.reader(fit.robot, recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff), logs), logs
-    except DataError as error:
-        raise ArgumentError(error.reason, path=error.path, remedy=remedy) from error

@@ -111,30 +111,21 @@ class PlanRecipe(TomlSettings):
         if self.floor is not None:
             spaces.append(Workspace.floor(self.floor))
         limits = limits.with_workspace(*spaces)
-        if self.clearance is not None:
-            return limits.with_hulls(*self._hulls(robot), clearance=self.clearance)
-        return limits.with_hulls(*self._floor_bodies(robot, notice)) if self.floor is not None else limits
+        if self.clearance is None and self.floor is None:
+            return limits
+        return limits.with_hulls(*self._hulls(robot, notice), clearance=self.clearance)
 
-    def _hulls(self, robot: Robot) -> tuple[Hull, ...]:
-        try:
-            hulls = urdf_hulls(robot, self.meshes)
-        except ArgumentError as error:
-            remedy = "Give the folder with the packages: --set meshes=FOLDER." if self.meshes is None else error.remedy
-            raise ArgumentError(f"clearance: {error.reason}", remedy=remedy) from error
-        if not hulls:
-            raise ArgumentError(
-                "clearance: the file has no <collision> geometry", remedy="Add it, or leave clearance out."
-            )
-        return hulls
-
-    def _floor_bodies(self, robot: Robot, notice: Notice) -> tuple[Hull, ...]:
-        """The bodies where they are known; otherwise joint origins stand for them, with a notice."""
+    def _hulls(self, robot: Robot, notice: Notice) -> tuple[Hull, ...]:
+        """The bodies; where they are unknown, and nothing keeps them apart, joint origins stand for them."""
         try:
             hulls, reason = urdf_hulls(robot, self.meshes), "the file has no <collision> geometry"
         except (ArgumentError, DescriptionError) as error:
             if self.meshes is not None:
                 raise
             hulls, reason = (), error.reason
+        if not hulls and self.clearance is not None:
+            remedy = "Give <collision> geometry, and the folder of its packages: --set meshes=FOLDER."
+            raise ArgumentError(f"clearance: {reason}", remedy=remedy)
         if not hulls:
             message = f"floor: joint origins stand for the bodies: {reason}"
             notice(Finding(code="assumed-robot", severity="note", where="recipe", message=message))

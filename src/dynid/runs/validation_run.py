@@ -27,11 +27,6 @@ from dynid.runs.actuator_run import ValidateServos, is_servo_run
 from dynid.runs.protocol import Desk, Task, refuse_used
 from dynid.runs.run_folder import read_run
 
-USED_SETTINGS = (
-    "gate", "cutoff_hz", "band_hz", "delay_s", "dead_band", "max_gap_s", "limit_percent", "per_run",
-)  # fmt: skip
-"""Settings of a recipe that a validation uses; the others belong to the identification."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidationRun:
@@ -85,7 +80,7 @@ class Validate(Task[ValidationRun]):
 
     def check(self) -> None:
         check_copies(self.logs)
-        used = _logs_of(read_result(self.result))
+        used = logs_of(read_result(self.result))
         for log in self.logs:
             refuse_used(log, log_digest(log), used)
         check_part(self.rows, self.time)
@@ -93,12 +88,6 @@ class Validate(Task[ValidationRun]):
     def compute(self, desk: Desk) -> ValidationRun:
         saved = read_result(self.result)
         fit, data, given = saved.identification(), saved.content["data"], self.recipe
-        usual, names = Recipe(), given.__dataclass_fields__
-        changed = [name for name in names if getattr(given, name) != getattr(usual, name) and name not in USED_SETTINGS]
-        if changed:
-            verb = "has" if len(changed) == 1 else "have"
-            message = f"{', '.join(changed)} of the recipe {verb} no effect: the result is finished"
-            desk.tell(Finding(code="unused-setting", severity="note", where="recipe", message=message))
         recipe = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
         fitted = [(facts["source"], facts.get("stretch_keys", ())) for facts in data]
         reader = LogReader(robot=fit.robot, recipe=recipe, channel_map=self.channel_map, rows=self.rows, time=self.time,
@@ -106,7 +95,7 @@ class Validate(Task[ValidationRun]):
         runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved))
         for log, experiment in zip(self.logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
-            refuse_used(log, experiment.sha256, _logs_of(saved))
+            refuse_used(log, experiment.sha256, logs_of(saved))
         verdict = judge(fit, runs, desk, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=self.trim_s)
         if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:  # a result holds no samples
             verdict = replace(verdict, training_error=saved.training_error_in_band)
@@ -134,8 +123,6 @@ class Contest:
     """None where the runs have no common proof."""
     reason: str = ""
     """Why they have none."""
-    options: tuple[tuple[str, str, str], ...] = ()
-    """Name and both values of every setting that differs."""
 
     @property
     def sentence(self) -> str:
@@ -187,7 +174,7 @@ class PastRun:
     def proof(self, other: PastRun) -> list[str]:
         """Logs that judged the result and that the other run has not seen, or of which both hold out the same part."""
         same = self.recipe.hold_out == other.recipe.hold_out and self.judged.keys() == other.judged.keys()
-        seen = _logs_of(other.saved)
+        seen = logs_of(other.saved)
         return [path for digest, path in self.judged.items() if same or digest not in seen]
 
 
@@ -204,8 +191,6 @@ def judge_alike(first: Path, second: Path) -> Contest:
     """
     sides = PastRun.read(first), PastRun.read(second)
     names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    a, b = (side.options for side in sides)
-    differ = tuple((key, str(a.get(key)), str(b.get(key))) for key in {**a, **b} if a.get(key) != b.get(key))
     fits = [side.saved.identification() for side in sides]
     recipe, runs, used = _common_recipe(*sides), list[Experiment](), set[str]()
     try:
@@ -219,11 +204,11 @@ def judge_alike(first: Path, second: Path) -> Contest:
             elif logs:
                 runs += reader.experiments(logs, for_validation=True)
     except DynidError as error:
-        return Contest(names, None, str(error), differ)
+        return Contest(names, None, str(error))
     if not runs:
-        return Contest(names, None, "neither was judged on a log that the other has not seen", differ)
-    one, two = (validate(f, runs, band_hz=recipe.band_hz) for f in fits)
-    return Contest(names, (one, two), "", differ)
+        return Contest(names, None, "neither was judged on a log that the other has not seen")
+    one, two = (validate(fit, runs, band_hz=recipe.band_hz) for fit in fits)
+    return Contest(names, (one, two))
 
 
 def _common_recipe(first: PastRun, second: PastRun) -> Recipe:
@@ -242,7 +227,7 @@ def _common_recipe(first: PastRun, second: PastRun) -> Recipe:
     )
 
 
-def _logs_of(saved: SavedResult) -> dict[str, str]:
+def logs_of(saved: SavedResult) -> dict[str, str]:
     """Digest -> name of every log that a result was identified from."""
     return {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
 

@@ -1,26 +1,21 @@
-"""Doubts about logs before their alarms: wrong signs, units or orders of joints, and logs that were fitted."""
+"""Doubts about logs before their alarms: wrong signs, units or orders of joints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from dynid.diagnosis.log_changes import OTHER_UNIT
 from dynid.diagnosis.naming import diagnose
-from dynid.errors import ArgumentError
 from dynid.findings import Finding
-from dynid.identification.given_data import SeenSamples
 from dynid.identification.identify import Identification
-from dynid.identification.log_reader import Log, Notice
 from dynid.processing.experiment import Experiment
 
 NOTHING_EXPLAINED = 1.0 - 1.0 / OTHER_UNIT
 """Error of a model's torques in a log, over the torques, from which on it explains nothing (derivation: of right
 torques in another unit at least so much remains)."""
-OTHER_LOGS = "Calibrate with other logs than those that are watched: a push in the log would set its own threshold."
 _WORTHLESS = "the alarms say nothing about pushes"
 
 
@@ -60,59 +55,3 @@ def unexplained_share(fit: Identification, run: Experiment) -> float:
     left = np.where(run.valid, run.effort - fit.torque(run), 0.0)
     size = float(np.linalg.norm(np.where(run.valid, run.effort, 0.0)))
     return float(np.linalg.norm(left)) / max(size, 1e-300)
-
-
-def watched_samples(fit: Identification, clean: Sequence[Log | Experiment], notice: Notice) -> SeenSamples:
-    """The samples of logs that are read for a watch; those that the result was identified from are told.
-
-    Args:
-        fit: The identification.
-        clean: Logs that calibrate the watch.
-        notice: Called with every finding.
-    """
-    calibrating = {id(log) for log in clean}
-    fitted = [(run.source, run.stretch_keys) for run in fit.equations.excerpts]
-
-    def tell(log: Log, what: str) -> None:
-        source = log if isinstance(log, str | Path) else log.source
-        notice(_seen(Path(source).name, what, is_clean=id(log) in calibrating))
-
-    return SeenSamples(fitted, tell)
-
-
-def tell_fitted(fit: Identification, runs: Sequence[Experiment], notice: Notice, *, is_clean: bool = False) -> None:
-    """Tell which experiments an identification in memory was made from."""
-    for run in runs:
-        if any(run is other for other in fit.equations.excerpts):
-            notice(_seen(run.source, "the result was identified from it", is_clean=is_clean))
-
-
-def _seen(source: str, what: str, *, is_clean: bool) -> Finding:
-    """A warning about a log that was fitted."""
-    effect = (
-        "that its residuals are too small, and false alarms come more often than is stated"
-        if is_clean
-        else "that what pushed in it is partly in the model, and no alarm in it proves little"
-    )
-    remedy = "Omit it: parts of the logs of the result are left out in turn." if is_clean else "Watch another log."
-    return Finding(
-        code="watch-seen",
-        severity="warning",
-        where=source,
-        message=f"{what}, so {effect}",
-        remedy=remedy,
-    )
-
-
-def refuse_watched(clean: Sequence[Experiment], watched: Sequence[Experiment]) -> None:
-    """Refuse experiments that calibrate a watch and are watched by it.
-
-    Raises:
-        ArgumentError: One of them is both.
-    """
-    for run in clean:
-        if any(run is other or np.array_equal(run.effort, other.effort, equal_nan=True) for other in watched):
-            raise ArgumentError(
-                f"{run.source} is watched, and is a log in which nothing touched the robot (clean)",
-                remedy=OTHER_LOGS,
-            )

@@ -57,9 +57,6 @@ def robots(as_json: bool) -> None:
     option("--method", type=click.Choice(["closed-form", "minimal-combinations", "numeric", "structural"]),
            help="Method that finds the base parameters; by default the first one that fits the robot."),
     JSON,
-    option("--unmoved", multiple=True, metavar="JOINT",
-           help="Joint that does not move in the logs; its link stays a body of its own (unlike --hold); repeatable."),
-    option("--static", is_flag=True, help="Assume that the robot stands still, in any number of poses."),
     option("--usual-terms", is_flag=True,
            help="Add rotor inertia, viscous and dry friction and offset to every joint."),
     option("--frames", type=click.Choice(["body", "distal"]), default="body", show_default=True,
@@ -85,14 +82,10 @@ def base(robot: str, hold: tuple[str, ...], gravity: str | None, **given: Any) -
     known, as_json = model, given["as_json"]
     torques, is_distal = given["torques"], given["frames"] == "distal"
     _exclude("--counts", given["counts"], {"--json": as_json})
-    of_data = {"--unmoved": given["unmoved"], "--static": given["static"]}
-    _exclude("--torques", torques, {**of_data, "--counts": given["counts"], "--json": as_json})
-    _exclude("--frames distal", is_distal, {**of_data, "--method": given["method"], "--torques": torques})
+    _exclude("--torques", torques, {"--counts": given["counts"], "--json": as_json})
+    _exclude("--frames distal", is_distal, {"--method": given["method"], "--torques": torques})
     model = add_terms(model) if given["usual_terms"] else model
-    if is_distal:
-        result = distal_base_parameters(model).base
-    else:
-        result = base_parameters(model, method=given["method"], unmoved=given["unmoved"], static=given["static"])
+    result = distal_base_parameters(model).base if is_distal else base_parameters(model, method=given["method"])
     if torques is not None:
         echo(getattr(torque_expressions(model, result), torques)().rstrip("\n"))
         return
@@ -114,8 +107,6 @@ def _exclude(name: str, is_used: Any, others: dict[str, Any]) -> None:
 
 @command(
     argument("what", metavar="ROBOT|LOG"), HOLD, OF_LOG, MAP,
-    option("--delay", default="0", show_default=True, metavar="SECONDS|auto",
-           help="Delay of the torques relative to the positions [s]; auto estimates it from the log."),
     GRAVITY, ROWS, TIME, JSON,
     examples=["dynid check arm.urdf", "dynid check run1.csv --map map.toml --robot arm.urdf",
               "dynid check run1.csv --map map.toml --robot arm.urdf --time 2:30 --hold 'finger*'"],
@@ -132,7 +123,7 @@ def check(what: str, hold: tuple[str, ...], gravity: str | None, as_json: bool, 
     from dynid.robot.zoo import names
 
     check_part(given["rows"], given["time"])
-    notes: tuple[str, ...] = ()
+    notes = tuple[str, ...]()
     if is_robot_file(what) or what in names():
         options = {"--robot": "recorded", "--map": "channel_map", "--rows": "rows", "--time": "time"}
         _exclude("the check of a robot", True, {name: given[key] for name, key in options.items()})
@@ -157,23 +148,19 @@ def _shorten(finding: Finding) -> Finding:
 def _check_log(what: str, robot: Robot | None, given: dict[str, Any]) -> tuple[QualityReport, tuple[str, ...]]:
     """Check a log; return the findings and the notes of its reader."""
     from dynid.diagnosis.log_check import check_and_process
-    from dynid.diagnosis.refinement import resolve_delay
     from dynid.identification.log_part import cut_recording
-    from dynid.identification.recipe import Recipe
     from dynid.logs.reading import read_recording
     from dynid.processing.process import Processing
 
     path = LogPath().convert(what, None, None)
-    delay = Recipe().with_words((), delay_s=given["delay"]).delay_s
     with progress(Path(path).name) as advance:
         recording = read_recording(path, robot, channel_map=given["channel_map"],
                                    progress=lambda share, note: advance(0.5 * share, "reading"))  # fmt: skip
         recording = cut_recording(recording, rows=given["rows"], time=given["time"])
-        options, delay_note = resolve_delay(recording, Processing(effort_delay_s=delay), robot)
         result, _ = check_and_process(
-            recording, options, robot, progress=lambda share, note: advance(0.5 + 0.5 * share, "checking")
+            recording, Processing(), robot, progress=lambda share, note: advance(0.5 + 0.5 * share, "checking")
         )
-    return result, (*recording.notes, *filter(None, [delay_note]))
+    return result, recording.notes
 
 
 @command(
@@ -238,8 +225,8 @@ def drives(robot: str, hold: tuple[str, ...], gravity: str | None, as_json: bool
     option("--functions", default="inverse_dynamics,inertia_matrix,gravity,velocity_torque,friction",
            metavar="NAME[,NAME...]",
            help="Functions to write: inverse_dynamics, inertia_matrix, gravity, velocity_torque, friction (these by "
-           "default); also available: christoffel_coefficients, forward_dynamics, energy, regressor, external_torque, "
-           "observer_step, load_tracker, least_squares."),
+           "default); also available: christoffel_coefficients, forward_dynamics, energy, regressor, observer_step, "
+           "load_tracker, least_squares."),
     option("--precision", type=click.Choice(["double", "float"]), default="double", show_default=True,
            help="Type of the numbers in the code."),
     option("--parameters", type=click.Choice(["folded", "struct"]), default="folded", show_default=True,
@@ -294,9 +281,7 @@ def codegen(
         print_json(said | {"warnings": [" ".join(code.warnings)] if code.warnings else []})
         return
     echo(summary)
-    state = "compiled and compared with the model" if compiled else "not compiled"
-    if verify and not compiled:
-        state += ": there is no C compiler; install gcc or clang, or set CC"
-    echo(f"written: {out} ({state})")
+    missing = "not compiled: there is no C compiler; install gcc or clang, or set CC" if verify else "not compiled"
+    echo(f"written: {out} ({'compiled and compared with the model' if compiled else missing})")
     if code.warnings:
         echo(f"{code.warnings[0]} Read the summary above before you use the code.", err=True)

@@ -36,10 +36,10 @@ from dynid.errors import ArgumentError
 from dynid.tables import Table
 
 if TYPE_CHECKING:
+    from dynid.fleet.fleet import Fleet
     from dynid.identification.validation import Validation
     from dynid.runs.actuator_run import ActuatorRun, ServoCheck
     from dynid.runs.drift_run import Drift
-    from dynid.runs.fleet_run import FleetRun
     from dynid.runs.identification_run import IdentificationRun
     from dynid.runs.load_run import LoadRun
     from dynid.runs.plan_run import DesignRun
@@ -134,10 +134,8 @@ def validate(run: ValidationRun | ServoCheck) -> Screen:
 
     (result, chart), (log, *_) = _given("result", "channel_map"), _given("logs")[0]
     if isinstance(run, ServoCheck):
-        good = run.error.is_usable
-        commands = [] if good else [f"dynid inspect {log}"]
-        return Screen(verdict=run.verdict, good=good, tables=[run.table()], findings=run.findings, files=[run.scope],
-                      commands=commands)  # fmt: skip
+        return Screen(verdict=run.verdict, good=run.is_usable, tables=[run.table()], findings=run.findings,
+                      files=[run.scope], commands=[] if run.is_usable else [f"dynid inspect {log}"])  # fmt: skip
     verdict = run.verdict
     by_log = [verdict.log_table()] if len(verdict.by_log) > 1 else []
     return Screen(
@@ -214,17 +212,16 @@ def actuate(run: ActuatorRun) -> Screen:
     from dynid.report.sections.servo_sections import servo_table
 
     (robot, logs, law, chart, out), rows = _given("robot", "logs", "law", "channel_map", "out"), servo_table(run.found)
-    is_open, good = run.found.open_directions, run.found.is_usable
     better = f"dynid excite {robot} --method commands --out commands"
     keep = f"dynid actuate {robot} {' '.join(logs)} --law {law}{chart} --out servos"
     return Screen(
         verdict=run.verdict,
-        good=good,
+        good=run.is_usable,
         tables=[rows],
         findings=run.findings,
         files=[run.scope],
-        commands=[better] if not good else [f"dynid validate {out} NEW_LOG{chart}" if out else keep,
-                                            *([better] if is_open else [])],
+        commands=[better] if not run.is_usable else [f"dynid validate {out} NEW_LOG{chart}" if out else keep,
+                                                     *([better] if run.found.open_directions else [])],
     )  # fmt: skip
 
 
@@ -301,7 +298,7 @@ def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str
         "dynid fleet arm.urdf 's3://b/{arm}/*.mcap' --engine tcp://h:8786 --out f",
     ],
 )  # fmt: skip
-def fleet(run: FleetRun) -> Screen:
+def fleet(fleet: Fleet) -> Screen:
     """Identify many arms of one type from all their logs.
 
     A PATTERN is a path or URL in which {arm} stands for the arm's name and {date}, if it is there, for a date such as
@@ -309,16 +306,15 @@ def fleet(run: FleetRun) -> Screen:
     offsets are every arm's own. The exit code is 1 if an arm differs from the others, changed, or has a log that could
     not be used.
     """
-    fleet, (robot, chart) = run.fleet, _given("robot", "channel_map")
+    robot, chart = _given("robot", "channel_map")
     rows = [(arm.name, arm.logs, difference.sentence) for arm in fleet.outliers for difference in arm.differences]
     alone = "\nThere is one arm: nothing to compare it with. Does {arm} stand for the right part of the path?"
     return Screen(
         verdict=f"{fleet.title}: {fleet.verdict}{alone if len(fleet.arms) == 1 else ''}",
-        good=run.exit_code == 0,
+        good=fleet.exit_code == 0,
         tables=[Table.of(("arm", "logs", "what differs"), rows)] if rows else [],
         findings=[finding for finding in fleet.findings if finding.code not in ("arm-differs", "arm-changed")],
-        files=[*(f"{effect.sentence}." for effect in fleet.warmth if effect.is_sure),
-               *(f"Left out: {log.name} ({log.arm}): {log.problem}" for log in fleet.failed)],
+        files=fleet.remarks,
         commands=[f"dynid identify {robot} LOGS_OF_{arm.name}{chart} --hold-out 30% --out {arm.name}"
                   for arm in fleet.outliers],
         details=fleet.summary(),

@@ -27,12 +27,12 @@ def demo(out: Path, force: bool, as_json: bool) -> None:
     """
     from dynid.cli.demo import run_demo
 
-    result = run_demo(out, lambda line: echo(f"- {line}", err=as_json), force=force)
+    run, text = run_demo(out, lambda line: echo(f"- {line}", err=as_json), force=force)
     if as_json:
-        print_json({**result.run.to_json(), "seconds": result.seconds, "report": str(result.report)})
+        print_json(run.to_json())
     else:
-        echo(f"\n{result.text()}")
-    sys.exit(result.run.exit_code)
+        echo(f"\n{text}")
+    sys.exit(run.exit_code)
 
 
 @command(JSON, examples=["dynid doctor --json"])

@@ -138,12 +138,6 @@ FUNCTIONS: dict[str, CFunction] = {
         {"torque": "[N m or N]"},
         _inverse_dynamics,
     ),
-    "external_torque": CFunction(
-        "Torques from outside by the accelerations: the torques of the motion less those of the drives.",
-        ("q", "dq", "ddq", "torque"),
-        {"external": "[N m or N]"},
-        lambda model, theta, q, dq, ddq, torque: _inverse_dynamics(model, theta, q, dq, ddq) - torque,
-    ),
     "inertia_matrix": CFunction(
         "Inertia matrix, rotors included.",
         ("q",),
@@ -190,7 +184,7 @@ FUNCTIONS: dict[str, CFunction] = {
 }
 """The functions of a state that `generate_c` offers, by name."""
 
-TORQUES = ("inverse_dynamics", "external_torque", "two_rate", "velocity_torque", "gravity", "friction")
+TORQUES = ("inverse_dynamics", "two_rate", "velocity_torque", "gravity", "friction")
 """Functions whose result is a part of the joint torques."""
 
 TWO_RATE: dict[str, CFunction] = {

@@ -155,8 +155,8 @@ def generate_c(
         source: A robot with its parameter values, an identification, a result from `read_result`, significant
             parameters from `significant_parameters`, or a model from `prune`.
         functions: Names of functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
-            ``christoffel_coefficients``, ``friction``, ``forward_dynamics``, ``energy``, ``regressor``,
-            ``external_torque``; beside them ``observer_step`` for the momentum observer with all terms,
+            ``christoffel_coefficients``, ``friction``, ``forward_dynamics``, ``energy``, ``regressor``;
+            beside them ``observer_step`` for the momentum observer with all terms,
             ``load_tracker`` for `dynid.monitor.LoadTracker` and ``least_squares`` for
             `dynid.estimation.OnlineLeastSquares`, each in files of its own.
         name: Prefix of files and symbols; by default made from the name of the robot.
@@ -188,7 +188,7 @@ def generate_c(
     model = build_model(robot, parameters=parameters, base=base, load=load)
     setters = ("default_values", "set_parameters", *["set_load"] * model.load) if model.runtime.columns else ()
     with_tasks = not doubt if two_rate is None else two_rate
-    warnings = (*_negative_warning(given), *_indefinite_warning(doubt, left_out=two_rate is None))
+    warnings = tuple(_list_warnings(given, doubt, left_out=two_rate is None))
     text = CodeText(
         name=c_identifier(robot.name if name is None else name),
         precision=precision,
@@ -234,11 +234,17 @@ def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str
     )
 
 
-def _negative_warning(source: Source) -> tuple[str, ...]:
-    """Say where a robot has masses that no body has; an estimate of base parameters alone may have them."""
+def _list_warnings(source: Source, doubt: str, *, left_out: bool) -> Iterator[str]:
+    """Say where a robot has masses that no body has, as an estimate may, and that a pruned inertia matrix is none."""
     negative = [link.name for link in source.links if link.inertia.mass < 0.0] if isinstance(source, Robot) else []
-    text = f"WARNING: the mass of {', '.join(negative[:3])} is negative: no body has such a mass."
-    return (text,) if negative else ()
+    if negative:
+        yield f"WARNING: the mass of {', '.join(negative[:3])} is negative: no body has such a mass."
+    if doubt:
+        yield f"WARNING: {doubt}."
+        yield "Use only the whole torque of inverse dynamics, at planned accelerations: this matrix times accelerations"
+        yield "from feedback may drive a joint the wrong way, and forward dynamics is not defined."
+        if left_out:
+            yield "The two-rate files are left out for this reason. Prune less (a smaller threshold) to get them."
 
 
 def _indefinite_samples(source: Source) -> str:
@@ -246,17 +252,6 @@ def _indefinite_samples(source: Source) -> str:
     if isinstance(source, PrunedRobot) and source.indefinite:
         return f"the pruned inertia matrix is not positive definite on {source.indefinite} of {source.samples} samples"
     return ""
-
-
-def _indefinite_warning(doubt: str, left_out: bool) -> tuple[str, ...]:
-    if not doubt:
-        return ()
-    return (
-        f"WARNING: {doubt}.",
-        "Use only the whole torque of inverse dynamics, at planned accelerations: this matrix times accelerations",
-        "from feedback may drive a joint the wrong way, and forward dynamics is not defined.",
-        *["The two-rate files are left out for this reason. Prune less (a smaller threshold) to get them."] * left_out,
-    )
 
 
 def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:

@@ -40,7 +40,7 @@ def _moved(drift: Any) -> Chapter:
 
 
 def _contests(drift: Any) -> Chapter:
-    """Which run predicts better on identical samples, joint by joint, and how their settings differ."""
+    """Which run predicts better on identical samples, joint by joint."""
     blocks: list[Block] = []
     for contest in drift.contests:
         blocks.append(Text(contest.sentence, "verdict open" if contest.checks is None else "verdict good"))
@@ -48,7 +48,6 @@ def _contests(drift: Any) -> Chapter:
             columns = [[*check.per_joint.tolist(), check.relative_error] for check in contest.checks]
             joints = zip([*contest.checks[0].joint_names, "all"], *columns, strict=True)
             blocks.append(Table(("joint", *(f"{name}: held-out error %" for name in contest.names)), tuple(joints)))
-        blocks.append(Table(("setting", *contest.names), contest.options, folded="Settings that differ"))
     return Chapter("Which run predicts better", tuple(blocks))
 
 

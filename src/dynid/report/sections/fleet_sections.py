@@ -112,7 +112,7 @@ def _course(fleet: Fleet, ordered: Sequence[Arm]) -> list[Block]:
 
 
 def _warmth(fleet: Fleet) -> list[Block]:
-    """A table of all effects of temperature, and for each sure one the values of the arm with most windows."""
+    """A table of all effects of temperature."""
     rows = tuple(
         (e.name, e.value, e.unit, e.per_kelvin, 1.96 * e.std, 100.0 * e.per_kelvin / e.value if e.value else None,
          e.arms, "" if e.is_sure else "not clear of zero")
@@ -120,19 +120,7 @@ def _warmth(fleet: Fleet) -> list[Block]:
     )  # fmt: skip
     header = ("parameter", "mean value", "unit", "change per K", "± (95 %)", "% per K", "arms", "")
     hint = "At constant age: time and temperature are fitted together, arm by arm. One temperature counts per log."
-    plots = (_warmth_plot(fleet, effect.name) for effect in fleet.warmth if effect.is_sure)
-    return [Text(hint, "hint"), Table(header, rows), *plots] if rows else []
-
-
-def _warmth_plot(fleet: Fleet, name: str) -> Plot:
-    k = fleet.own_names.index(name)
-    arm = max(fleet.arms, key=lambda arm: len(arm.history.values(k)[0]))
-    _, values, std = arm.history.values(k)
-    warmth = arm.history.temperatures(k, fleet.own_joints[k])
-    order = np.argsort(warmth, kind="stable")
-    return Plot.of(f"{name} of {arm.name} over temperature", "temperature [°C]",
-                   f"{name} [{fleet.own_units[k]}]", warmth[order], [(arm.name, values[order])],
-                   half=2.0 * std[order], small=True)  # fmt: skip
+    return [Text(hint, "hint"), Table(header, rows)] if rows else []
 
 
 def _shared(fleet: Fleet) -> Table:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Text
 from dynid.report.page import Chapter, Page
@@ -44,12 +43,11 @@ def _values(found: ActuatorEstimate, findings: Sequence[Finding]) -> Chapter:
         ("parameters", f"{len(found.values)}"),
         ("of these left open", f"{len({name for direction in found.open_directions for name in direction.names})}"),
     )
-    remarks = [*list_remarks(findings), *(("Next", step) for step in next_steps(found))]
     kinds = dict.fromkeys(entry.kind for entry in found.model.entries)
     meaning = "; ".join(f"{kind}: {KINDS[kind].meaning}" for kind in kinds)
     wrong = [f for f in found.findings if f.severity == "error" or f.code == "not-converged"]
     items = tuple((f.severity, f.code, f"Do not use these values. {f.where}: {f.sentence}", "") for f in wrong)
-    blocks = (Cards(cards), Bullets(tuple(remarks)), servo_table(found), Text(f"{meaning}.", "hint"))
+    blocks = (Cards(cards), Bullets(list_remarks(findings)), servo_table(found), Text(f"{meaning}.", "hint"))
     return Chapter("Servos", (Notices(items), *blocks) if items else blocks)
 
 
@@ -58,30 +56,8 @@ def list_remarks(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
     return tuple((finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in findings)
 
 
-def next_steps(found: ActuatorEstimate) -> list[str]:
-    """What to do with the result, as sentences."""
-    steps = []
-    if any(error.severity == "error" for error in found.findings):
-        return ["Mend the law first; nothing else counts until the simulated motion is nearer than the commands."]
-    if found.error.trained:
-        steps.append("Try the result on motions that were not fitted: --held-out LOG, or --held-out 30%.")
-    if found.open_directions:
-        several = any(len(direction.names) > 1 for direction in found.open_directions)
-        steps.append(
-            ("Values that are only known together simulate motions like these well, but none of them means anything "
-             "alone. " if several else "Open values mean nothing: these motions hardly depend on them. ")
-            + "Record motions at other gains, loads and postures (dynid excite --method commands), or state what you "
-            "know in the law's file ([fixed], [prior])."
-        )  # fmt: skip
-    steps.append(
-        "Load servos.xml in MuJoCo, servos.urdf or isaac_actuators.json elsewhere, where they were written; "
-        "not_in_the_files.txt says what each file cannot hold."
-    )
-    return steps
-
-
-def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion]) -> Chapter:
-    """Errors of the simulated motions, then curves of those that are shown."""
+def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion], joints: Table) -> Chapter:
+    """Errors of the simulated motions and of the joints, then curves of those motions that are shown."""
     rows = tuple(
         (e.name, "fitted" if e.trained else "not fitted", 1e3 * e.mean_absolute, 1e3 * e.rms, 1e3 * e.command_rms)
         for e in found.errors
@@ -94,11 +70,11 @@ def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion]) -> Chapt
     )
     if " or " in unit:
         hint += " Errors of turning and sliding joints are summed as they are, radians and metres alike."
-    blocks: list[Block] = [Table(header, rows), Text(hint, "hint")]
+    blocks: list[Block] = [Table(header, rows), Text(hint, "hint"), joints]
     units = found.model.robot.position_units
     for motion in shown:
         simulated = found.simulate(motion)
-        blocks += [Heading(motion.name), _joint_errors(motion, simulated, units)]
+        blocks.append(Heading(motion.name))
         for j, name in enumerate(motion.joint_names[:MOST_JOINTS]):
             signals = {"measured": motion.position, "simulated": simulated, "commanded": motion.command}
             label = f"{name} of {motion.name}: measured, simulated and commanded position"
@@ -109,23 +85,13 @@ def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion]) -> Chapt
     return Chapter("Simulated and measured", tuple(blocks))
 
 
-def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[str]) -> Table:
-    """One row per joint: how far the simulated position is from the measured one."""
-    error = np.ma.masked_array(1e3 * (simulated - motion.position), ~motion.counted)
-    rows = tuple(
-        (name, float(np.sqrt((error[:, j] ** 2).mean())), float(np.abs(error[:, j]).max()), float(error[:, j].mean()),
-         1e3 * float(np.ptp(motion.position[:, j])), milli(units[j]))
-        for j, name in enumerate(motion.joint_names)
-    )  # fmt: skip
-    return Table(("joint", "error, rms", "largest", "mean", "range of the motion", "unit"), rows)
-
-
 def servo_page(
     found: ActuatorEstimate,
     shown: Sequence[CommandedMotion],
     extra: Sequence[Chapter],
     findings: Sequence[Finding],
+    joints: Table,
 ) -> Page:
     """The page of identified servos."""
-    chapters = [_values(found, findings), _motions(found, shown), *extra]
+    chapters = [_values(found, findings), _motions(found, shown, joints), *extra]
     return Page.of(f"{found.model.robot.name}: identified servos", chapters)
