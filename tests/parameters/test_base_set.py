@@ -44,15 +44,13 @@ def test_layout_follows_the_parameter_vector():
     assert layout.names[:10] == ("XX1", "XY1", "XZ1", "YY1", "YZ1", "ZZ1", "MX1", "MY1", "MZ1", "M1")
     assert layout.names[60:64] == ("IA1", "FV1", "IA2", "FV2")
     assert layout.names[-3:] == ("IAM6", "FVM6", "FCM6")
-    vector = layout.vector(robot)
+    vector = robot.parameter_vector
     assert vector[layout.index("IA3")] == 1.0
     assert vector[layout.index("FV6")] == 2.0
     assert layout[layout.index("MX4")].unit == "kg m"
     assert layout[layout.index("MX4")].owner == "link4"
     with pytest.raises(ArgumentError, match="XX9"):
         layout.index("XX9")
-    with pytest.raises(ArgumentError, match="other parameters"):
-        layout.vector(zoo.scara())
 
 
 # --- the set

@@ -20,7 +20,6 @@ from dynid.logs.joint_order import (
     names_in_columns,
     refuse_contradiction,
     refuse_unnamed,
-    shortened,
 )
 from dynid.logs.readers.base import Table
 from dynid.logs.recording import Commands, Temperatures
@@ -34,6 +33,8 @@ _TOLD = {"reference": "position", "reference_velocity": "velocity"}
 """Quantity -> field of `Commands`; the others have one name."""
 _PLAIN_NUMBERS = ("enabled", "kp", "kd")
 """Quantities of drives that have no unit unless one is declared."""
+_TURN = "Check transpose, which is true where samples run along the second axis"
+"""Remedy for a log whose rows and columns seem exchanged."""
 _WRENCH = ("force",) * 3 + ("torque",) * 3
 _DIMENSIONS = {"revolute": ("angle", "angular velocity", "torque"), "prismatic": ("length", "velocity", "force")}
 """Kind of a joint -> dimensions that its quantities alone have."""
@@ -100,10 +101,6 @@ class _Conversion:
             gains = {key: numbers[orders["effort"]] for key, numbers in gains.items()}
         # 5. names of the joints, and what is left to say
         width = values["position"].shape[1]
-        used = {name for item in picked.values() for word in item.names for name in (word, word.split("[")[0])}
-        used |= {str(self._map.time.column), str(self._map.time.fraction)}
-        used |= {clock for table in self._tables.values() for clock in table.clocks.values()}
-        unused = [name for table in self._tables.values() for name in table.names if name not in used]
         names = self._robot.joint_names if self._robot else self.joints or picked["position"].joints
         if not names and self._map.effort is None and self._map.reference is not None:
             names = names_in_columns(picked["position"].names)
@@ -119,7 +116,7 @@ class _Conversion:
             else None,
             "joint_names": names if len(names) == width else (),
             "findings": (*self._findings, *joint_findings(main, self._map.joints, self._robot, orders)),
-            "notes": (*dict.fromkeys(self._notes), *([f"columns not used: {shortened(unused)}"] if unused else [])),
+            "notes": tuple(dict.fromkeys(self._notes)),
             "isolated": self._map.time.isolated,
         }
 
@@ -149,11 +146,11 @@ class _Conversion:
         """Refuse a log with other joints than the robot or the map has, before anything is said about units."""
         joints = raw["position"].shape[1]
         for quantity, item in picked.items():
-            width, hint = raw[quantity].shape[1], f"{_orientation_note(self._signals[quantity])}."
+            width = raw[quantity].shape[1]
             if self._robot is not None and quantity != "wrench" and width != self._robot.dof:
                 names = self._joint_words(item) if len(item.names) == width else ()
                 wide = any(array.ndim == 2 for array in item.arrays)
-                raise count_mismatch(quantity, width, names, self._robot, f" {hint}" if wide else "")
+                raise count_mismatch(quantity, width, names, self._robot, f" {_TURN}." if wide else "")
         if self._map.joints and len(self._map.joints) != joints:
             reason = f"{len(self._map.joints)} joints are named for {joints} columns of position"
             raise DataError(reason, place="joints", remedy="Name every joint of the log once, in the robot's order.")
@@ -341,11 +338,10 @@ class _Conversion:
             remedy = 'Declare it: [time] column = "..." and unit, or sample_time = 1 and unit = "ms".'
             raise _refusal("time", "the log has no time column", remedy)
         else:
-            self._notes.append(f"time counted from the declared sample time of {clock.sample_time:g} {clock.unit}")
             counted = np.arange(self._first_row, self._first_row + rows, dtype=np.float64)
             time = counted * (clock.sample_time * parse_unit(clock.unit, "time").factor)
         if time.shape != (rows,):
-            remedy = f"{_orientation_note(self._signals[quantity])}, or name the right time column."
+            remedy = f"{_TURN}, or name the right time column."
             raise _refusal(quantity, f"{quantity} has {rows} rows, its time column {time.size}", remedy)
         return time
 
@@ -419,10 +415,3 @@ def _for_each_joint(quantity: str, values: Floats, width: int) -> Floats:
         reason = f"{quantity} has {values.shape[1]} columns, position {width}"
         raise _refusal(quantity, reason, "Name one column per joint.")
     return np.broadcast_to(values, (len(values), width))
-
-
-def _orientation_note(signal: Signal) -> str:
-    """Remedy for a log whose rows and columns seem exchanged."""
-    if signal.transpose:
-        return "Take transpose out, which is for samples along the second axis"
-    return "Set transpose = true where samples run along the second axis"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -140,19 +140,15 @@ def _is_numeric(values: Any) -> bool:
 
 
 def _numbers(name: str, values: Any) -> Floats:
-    """Numbers as doubles; instants count seconds from the first. Lists in the cells of a column stand side by side."""
-    array = _array(values)
+    """Numbers as doubles; instants count seconds from the first."""
+    array = np.asarray(_array(values))
+    if array.dtype.kind in "mM" and array.size:
+        array = (array - array[0]) / np.timedelta64(1, "ns") * 1e-9
     try:
-        array = np.asarray(array)
-        if array.dtype == object and array.ndim == 1 and array.size and np.ndim(array[0]) == 1:
-            array = np.stack([np.asarray(cell) for cell in array])
-        if array.dtype.kind in "mM" and array.size:
-            array = (array - array[0]) / np.timedelta64(1, "ns") * 1e-9
-        if array.dtype.kind == "c":
-            raise DataError(f"'{name}' holds complex numbers", remedy="Give real numbers in SI units.")
-        numbers = np.ascontiguousarray(array, dtype=np.float64)
+        casting: Literal["unsafe", "same_kind"] = "unsafe" if array.dtype.kind == "O" else "same_kind"
+        numbers = np.ascontiguousarray(array.astype(np.float64, casting=casting))
     except (TypeError, ValueError) as error:
-        remedy = "Give (N,) or (N, k) numbers; lists in the cells of a column must have one length."
+        remedy = "Give one real number per sample and joint."
         raise DataError(f"'{name}' holds something else than numbers", remedy=remedy) from error
     if numbers.ndim not in (1, 2):
         raise DataError(f"column '{name}' has shape {numbers.shape}", remedy="Give (N,) or (N, k) numbers.")

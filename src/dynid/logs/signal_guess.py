@@ -19,7 +19,7 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.logs.column_names import QUANTITIES, WORDS, JointNames, Reading, quantity_in, read_name, words_for, words_of
 from dynid.logs.readers.base import Table
-from dynid.logs.units import UNITS, declared_unit, known_unit
+from dynid.logs.units import declared_unit, known_unit
 from dynid.robot.model import Robot
 
 _DEFAULT = {
@@ -35,6 +35,8 @@ NEAR_REFERENCE = 0.3
 """Largest distance of commanded from measured positions, relative to their own spread (convention)."""
 _STEPS = (("s", 0.25), ("ms", 100.0), ("us", 1e5))
 """Largest time between rows in each unit (convention: loggers write between 4 and 4000 rows a second)."""
+_RATES = {known_unit(unit): f"{unit}/s" for unit in ("rad", "deg", "m", "mm")}
+"""Unit of positions -> that of velocities beside them, where nothing states one."""
 _DRIVES = ("enabled", "kp", "kd", "supply")
 _NO_UNIT = "no unit in the names"
 _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
@@ -107,8 +109,10 @@ class Survey:
             del found["effort"]
         if "position" not in found:
             return found | self._wrench()
-        if "velocity" in found:
-            found["velocity"] = self._matched(found["velocity"], found["position"])
+        rates = [_RATES.get(known_unit(unit), "") for unit in found["position"].units]
+        if "velocity" in found and not found["velocity"].stated and all(rates):
+            reason = "the positions have these units"
+            found["velocity"] = replace(found["velocity"], units=tuple(rates), reason=reason)
         found |= self._reference(candidates, found)
         width = self.values(found["position"]).shape[1]
         if warm := self._best("temperature", measured, width) or self._best("temperature", measured, 1, alone=True):
@@ -299,29 +303,6 @@ class Survey:
         if "deg" in units and "deg" not in said:
             return units, f"{reach}: degrees, or radians of a motor (then add its gear)", False
         return units, f"no unit in {'some of ' if any(said) else ''}the names; {reach}", False
-
-    def _matched(self, velocity: Found, position: Found) -> Found:
-        """Velocities in the unit in which they add up to the motion, where neither the log nor a name says one."""
-        q, dq = self.values(position), self.values(velocity)
-        clock = known_unit(self.time.units[0]) if self.time is not None else None
-        kinds = {unit: known for unit in position.units if (known := known_unit(unit)) is not None}
-        if velocity.stated or self.time is None or clock is None or len(kinds) < len({*position.units}):
-            return velocity
-        stamps = self.stamps(self.time)
-        if not len(stamps) == len(q) == len(dq) > 2:
-            return velocity
-        whole = np.isfinite(np.column_stack([q, dq])).all(axis=1)
-        q, dq, steps = q[whole], dq[whole], np.diff(stamps[whole])[:, None] * clock.factor
-        travelled = np.cumsum(0.5 * (dq[1:] + dq[:-1]) * steps, axis=0)
-        spread = np.array([travelled.std(axis=0), q[1:].std(axis=0)])
-        columns, best = np.array(position.units * (q.shape[1] // len(position.units))), {}
-        for unit, own in kinds.items():
-            added, moved = np.linalg.norm(spread[:, columns == unit], axis=1)
-            ratio = np.log(added / moved) if min(added, moved) > 0.0 else 0.0
-            names = ("rad/s", "deg/s") if own.si == "rad" else ("m/s", "mm/s")
-            best[unit] = min(names, key=lambda name: abs(ratio + np.log(UNITS[name].factor / own.factor)))
-        shown = "they add up to the motion of the positions" if spread[1].any() else "the positions have these units"
-        return replace(velocity, units=_once([best[unit] for unit in columns.tolist()]), reason=shown)
 
     def _reference(self, candidates: Sequence[_Candidate], found: Mapping[str, Found]) -> dict[str, Found]:
         """The commanded positions, if columns say so and their values lie near the measured ones.

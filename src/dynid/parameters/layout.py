@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.lazy import cached_property
 from dynid.robot.model import Robot
@@ -72,12 +71,6 @@ class ParameterLayout:
     @cached_property
     def _columns(self) -> dict[str, int]:
         return {name: column for column, name in enumerate(self.names)}
-
-    def vector(self, robot: Robot) -> Floats:
-        """(p,) the robot's present values, in this order."""
-        if parameter_layout(robot) != self:
-            raise ArgumentError(f"robot '{robot.name}' has other parameters", remedy="Use parameter_layout(robot).")
-        return robot.parameter_vector
 
     def __len__(self) -> int:
         return len(self.parameters)

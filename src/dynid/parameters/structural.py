@@ -18,7 +18,7 @@ for a gripper and for a crane.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -111,9 +111,9 @@ def structural_row_space(robot: Robot, *, unmoved: Mapping[int, float] | None = 
         carried[j, :, 10 * j : 10 * j + 10] += np.eye(10)
         parent = bodies[body.parent] if body.parent >= 0 else _base_span(robot, unmoved, static)
         if j in unmoved:
-            constant = _harmonics(body, unmoved[j])[0]
+            constant = _energy_map(body, unmoved[j])
         else:
-            constant = _energy_maps(body)[0]
+            constant = _parts(_energy_map, body)[0]
             rows.extend(_conditions(robot, j, parent, carried[j], terms, static))
         if body.parent >= 0:
             carried[body.parent] += constant @ carried[j]
@@ -146,8 +146,9 @@ def _base_span(robot: Robot, unmoved: Mapping[int, float], static: bool) -> Atta
 
 def _next_span(body: Body, j: int, parent: AttainableSpan, held: float | None, static: bool) -> AttainableSpan:
     """The span of a body from that of its parent."""
-    energy_maps = [_harmonics(body, held)[0]] if held is not None else _energy_maps(body)
-    twist_maps = [_twist_matrix(body, held)] if held is not None else _twist_maps(body)
+    energy_maps, twist_maps = (
+        _parts(map_at, body) if held is None else [map_at(body, held)] for map_at in (_energy_map, _twist_map)
+    )
     # [GautierKhalil1990] eqs. (9), (10)
     energies = [_map_points(parent.energy, S.T, constant=m == 0) for m, S in enumerate(energy_maps)]
     twists = [_map_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(twist_maps)]
@@ -170,16 +171,17 @@ def _conditions(
     offsets = [column for column, dependence in own.items() if dependence is Dependence.CONSTANT]
     rotors = [column for column, dependence in own.items() if dependence is Dependence.ACCELERATION]
     rows = []
-    for m, S in enumerate(_energy_maps(body)[1:], start=1):
+    for q, S in zip((1.0, -1.0) if body.is_prismatic else [0.0] * 5, _parts(_energy_map, body)[1:], strict=True):
         block = parent.energy[:, :10] @ S @ carried
-        if body.is_prismatic and m == 1:
-            block[:, offsets] += parent.energy[:, 10, None]  # the offset's energy is OFF * q
+        block[:, offsets] += q * parent.energy[:, 10, None]  # the energy of a slide's offset is OFF * q
         rows.append(block)
     if not static:
         u = _unit_twist(body)
         inertial = kinetic_row(u) @ carried
         inertial[rotors] += 0.5
-        twists = np.vstack([_map_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(_twist_maps(body))])
+        twists = np.vstack(
+            [_map_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(_parts(_twist_map, body))]
+        )
         mixed = twists[:, :6] @ mixed_kinetic_matrix(u).T @ carried
         rows += [inertial[None, :], mixed + _coupled_inertia(robot, j, twists[:, 6:], terms)]
     return rows
@@ -259,44 +261,25 @@ def _pose(body: Body, q: float) -> tuple[Floats, Floats]:
     return body.R_parent_joint @ rotation_about(body.axis, q), body.p_parent_joint
 
 
-def _harmonics(body: Body, *positions: float) -> list[Floats]:
-    return [transport(*_pose(body, q)) for q in positions]
+def _energy_map(body: Body, q: float) -> Floats:
+    """(10, 10) the parameters of the body as parameters of its parent."""
+    return transport(*_pose(body, q))
 
 
-def _energy_maps(body: Body) -> list[Floats]:
-    """S_jm: factors of 1, q, q^2 (prismatic) or of 1, cos, sin, cos 2, sin 2 (revolute), each (10, 10)."""
-    if body.is_prismatic:
-        minus, zero, plus = _harmonics(body, -1.0, 0.0, 1.0)
-        return [zero, 0.5 * (plus - minus), 0.5 * (plus + minus) - zero]
-    return _fourier(_harmonics(body, *_angles(5)))
-
-
-def _twist_matrix(body: Body, q: float) -> Floats:
+def _twist_map(body: Body, q: float) -> Floats:
     """(6, 6) from the parent's twist (w, v) to the body's, joint at rest."""
     R, p = _pose(body, q)
     return np.block([[R.T, np.zeros((3, 3))], [-R.T @ skew(p), R.T]])
 
 
-def _twist_maps(body: Body) -> list[Floats]:
-    """Factors of 1, q (prismatic) or of 1, cos, sin (revolute), each (6, 6)."""
+def _parts(map_at: Callable[[Body, float], Floats], body: Body) -> list[Floats]:
+    """The constant part of a map, then what spans its rest: samples of 1, q, q^2, or of harmonics up to the second."""
     if body.is_prismatic:
-        minus, plus = _twist_matrix(body, -1.0), _twist_matrix(body, 1.0)
-        return [0.5 * (plus + minus), 0.5 * (plus - minus)]
-    return _fourier([_twist_matrix(body, q) for q in _angles(3)])
-
-
-def _angles(count: int) -> list[float]:
-    return [2.0 * np.pi * k / count for k in range(count)]
-
-
-def _fourier(samples: list[Floats]) -> list[Floats]:
-    """Coefficients of 1, cos q, sin q, ..., of a trigonometric polynomial given at equally spaced angles (exact)."""
-    angles, values = np.array(_angles(len(samples))), np.array(samples)
-    parts = [values.mean(axis=0)]
-    for order in range(1, len(samples) // 2 + 1):
-        for wave in (np.cos(order * angles), np.sin(order * angles)):
-            parts.append(2.0 * np.tensordot(wave, values, axes=1) / len(samples))
-    return parts
+        constant, *samples = (map_at(body, q) for q in (0.0, 1.0, -1.0))
+    else:
+        samples = [map_at(body, 2.0 * np.pi * k / 5) for k in range(5)]
+        constant = np.mean(samples, axis=0)
+    return [constant, *(sample - constant for sample in samples)]
 
 
 def _map_points(points: Floats, matrix: Floats, constant: bool) -> Floats:

@@ -149,17 +149,17 @@ def long_runs(mask: Mask, samples: float) -> Mask:
     return mask & np.column_stack([run_lengths(own) >= samples for own in mask.T])
 
 
-def unwrap_angles(q: Floats, turn: float = 2.0 * np.pi) -> tuple[Floats, NDArray[np.int64]]:
+def unwrap_angles(q: Floats) -> tuple[Floats, NDArray[np.int64]]:
     """Undo jumps by whole turns: q (N, n) continued, and (n,) how many jumps were undone.
 
     Only jumps within 0.5 rad of a whole turn are undone; all others are left for the spike test. Without any jump the
     result is q itself.
     """
-    steps = np.diff(q, axis=0)
-    if not (np.abs(steps) > 0.5 * turn).any():
+    turn, steps = 2.0 * np.pi, np.diff(q, axis=0)
+    if not (np.abs(steps) > np.pi).any():
         return q, np.zeros(q.shape[1], dtype=np.int64)
     turns = np.round(steps / turn)
-    near = (turns != 0) & (np.abs(turns) < 100) & (np.abs(steps - turns * turn) < 0.5 * turn / (2 * np.pi))
+    near = (turns != 0) & (np.abs(turns) < 100) & (np.abs(steps - turns * turn) < 0.5)
     turns = np.where(near & np.isfinite(steps), turns, 0.0)
     result = q.copy()
     result[1:] -= turn * np.cumsum(turns, axis=0)

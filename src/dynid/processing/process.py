@@ -100,15 +100,12 @@ class Processing:
         return self.effort_delay_s
 
 
-def process(
-    recording: Recording, options: Processing | None = None, *, progress: Progress | None = None, **changes: Any
-) -> Experiment:
+def process(recording: Recording, options: Processing | None = None, **changes: Any) -> Experiment:
     """Turn a raw log into an experiment.
 
     Args:
         recording: The raw log.
         options: How the log is processed; `Processing()` by default.
-        progress: Called with the finished share (0 to 1) and a short description of the current step.
         **changes: Fields of `Processing` that replace those of `options`: ``process(log, cutoff_hz=10)``.
 
     Raises:
@@ -121,10 +118,7 @@ def process(
     options = replace(options or Processing(), **changes)
     if recording.isolated:
         return isolated_rows(recording, options)
-    report = progress or (lambda share, note: None)
-    experiment = Chain.start(recording, options, progress=report).experiment()
-    report(1.0, "processed")
-    return experiment
+    return Chain.start(recording, options).experiment()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
