@@ -47,7 +47,7 @@ def estimates(
     part, std = f"arm_{code.part}", ", ".join(map(repr, NOISE.tolist()))
     driver = Driver(
         header=f"{part}.h",
-        declarations=[f"static {part} state;", f"const double std[3] = {{{std}}};",
+        declarations=[f"static {part} state;", *[f"const double std[3] = {{{std}}};"] * ("std" in begin),
                       f"if ({part}_begin(&state, {begin}) != 0) {{ return 1; }}"],
         loop=[f"out[{outputs - 1}] = (double){part}_update(&state, in, &in[3], &in[6], &in[9]);", f"{now};"],
         inputs=12,
@@ -61,7 +61,7 @@ def least_squares(rows: np.ndarray, forgetting: float, flags: Sequence[str] = FL
     code = recursive_code(arm())
     rank = code.words["k"]
     now = f"out[{rank}] = (double)arm_recursive_now(&state, out)"
-    return estimates(code, f"std, {forgetting}", now, rows, rank + 2, flags)
+    return estimates(code, str(forgetting), now, rows, rank + 2, flags)
 
 
 def tracked(
@@ -83,7 +83,7 @@ def spoil(rows: np.ndarray, broken: float) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("forgetting", [1.0, 0.995])
 def test_recursive_least_squares_are_those_of_python(forgetting: float, sanitized: list[str]) -> None:
     rows = samples()
-    estimator = OnlineLeastSquares(arm(), forgetting=forgetting, torque_std=NOISE)
+    estimator = OnlineLeastSquares(arm(), forgetting=forgetting)
     for row in rows:
         estimator.update(*row.reshape(4, 3))
     *values, known, refused = least_squares(rows, forgetting, sanitized)[-1]
