@@ -1,4 +1,7 @@
-"""Names of array types, whose shapes, units and frames stand beside each field and argument; read-only arrays."""
+"""Names of array types, and a base of dataclasses whose arrays are read-only.
+
+Shapes, units and frames of arrays stand in the docstring of each field and argument.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,21 @@ Bools = NDArray[np.bool_]
 
 
 class ReadOnly:
-    """A frozen dataclass whose arrays stay read-only in its copies.
+    """Base of frozen dataclasses whose arrays stay read-only in their copies.
 
-    NumPy makes the arrays of deep copies and pickles writeable. A change there would show in the robot, and not in its
-    torques: their functions are found by the robot they were made for.
+    NumPy makes the arrays of deep copies and pickles writeable. A changed array would not change the torques of a
+    robot: their compiled functions are stored by the robot that they were made for.
     """
 
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[type, dict[str, Any]]]:
-        """How to make a copy: from the fields as they are."""
+        """Tell ``copy`` and ``pickle`` to make a copy from the fields."""
         return _restore, (type(self), {one.name: getattr(self, one.name) for one in fields(self)})  # type: ignore[arg-type]
 
 
 def _restore(kind: type, values: dict[str, Any]) -> object:
+    """Make an instance from the values of its fields, without its checks, and with read-only arrays."""
     made: object = object.__new__(kind)
     for name, value in values.items():
         if isinstance(value, np.ndarray):

@@ -1,4 +1,7 @@
-"""Checks of arguments and of what is installed: errors name the argument, the reason and the remedy."""
+"""Checks of arguments and of installed libraries: errors name the argument, the reason and the remedy.
+
+Functions ``check_...`` return nothing; functions ``as_...`` return the value in its proper type.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 
 LARGEST = 1e30
-"""Largest number of a setting, and its inverse the smallest (convention): their squares and inverses are numbers."""
+"""Largest number of a setting; its inverse is the smallest positive one (convention: squares and inverses of both are
+finite)."""
 LARGEST_SIGNAL = 1e12
 """Largest position, velocity, torque or current in SI units (convention: no robot reaches it)."""
 
@@ -29,15 +33,15 @@ def check_number(
     signed: bool = False,
     auto: bool = False,
 ) -> None:
-    """Refuse a value that is no number from zero to `most`, or so close to zero that its inverse is beyond all use.
+    """Refuse a value that is no number between ``1 / LARGEST`` and ``most``.
 
     Args:
         name: The argument's name.
         value: The value; None passes.
         wanted: What it should be, for the remedy.
         most: Largest number.
-        zero: Whether zero is allowed.
-        signed: Whether negative numbers are allowed.
+        zero: Whether zero, and smaller positive numbers, are allowed.
+        signed: Whether negative numbers are allowed; then their sizes are compared.
         auto: Whether the word "auto" is allowed.
     """
     if value is None or (auto and value == "auto"):
@@ -58,7 +62,10 @@ def check_kind(name: str, value: object, kind: type) -> None:
 def as_number(
     name: str, value: object, *, above: float | None = None, least: float | None = None, most: float | None = None
 ) -> float:
-    """Check a finite number, larger than ``above``, at least ``least``, at most ``most``; text is no number."""
+    """Convert a value to a finite number larger than ``above``, at least ``least`` and at most ``most``, or refuse it.
+
+    Text and booleans are refused.
+    """
     bound = f"larger than {above:g}" if above is not None else f"{least:g} or larger" if least is not None else "finite"
     bound += "" if most is None else f" and at most {most:g}"
     try:
@@ -74,20 +81,24 @@ def as_number(
 
 
 def as_whole(name: str, value: object, *, least: int) -> int:
-    """Check a whole number, at least ``least``."""
+    """Convert a value to a whole number, at least ``least``, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a whole number, {least} or larger.")
     return int(value)
 
 
 def as_sample(name: str, values: ArrayLike, size: int) -> Floats:
-    """One sample (size,), one number per joint, absent ones nan; quick, for what is called in a control loop."""
+    """Convert one sample to an array (size,), one number per joint, or refuse it.
+
+    NaN passes: it stands for an absent number. The function is quick, because it is called in control loops.
+    """
     try:
         row = np.ascontiguousarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name} is {values!r}", remedy=f"Give {size} numbers, one per joint.") from error
     if row.shape != (size,):
         raise ArgumentError(f"{name} has the shape {row.shape}", remedy=f"Give {size} numbers, one per joint.")
+    # hypot is infinite where a number is, NaN or not; only then the finite numbers are looked at alone
     finite = np.where(np.isfinite(row), row, 0.0) if hypot(*row.tolist()) > LARGEST_SIGNAL else row
     if hypot(*finite.tolist()) > LARGEST_SIGNAL:
         remedy = "Check its unit and where it comes from."
@@ -105,7 +116,17 @@ def as_row(
     above: float | None = None,
     each: str = "one per joint",
 ) -> Floats:
-    """Check finite numbers (size,), ``each`` says of what; with ``same`` one number may stand for all."""
+    """Convert finite numbers to an array (size,), or refuse them.
+
+    Args:
+        name: The argument's name.
+        values: The numbers.
+        size: How many there must be.
+        same: Whether one number may stand for all.
+        least: Smallest number allowed.
+        above: Number that all must exceed.
+        each: What the numbers stand for, for the remedy.
+    """
     shapes = f"{size} numbers, {each}" + (", or one for all" if same else "")
     try:
         row = np.array(values, dtype=float)
@@ -123,7 +144,7 @@ def as_row(
 
 
 def as_columns(columns: Sequence[int], count: int) -> tuple[int, ...]:
-    """Check columns: indices 0 to ``count - 1``, from integers or from a mask of ``count`` booleans.
+    """Convert integers, or a mask of ``count`` booleans, to column indices from 0 to ``count - 1``.
 
     Raises:
         ArgumentError: They are neither.

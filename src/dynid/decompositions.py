@@ -1,6 +1,6 @@
-"""Singular values, eigenvalues and least squares of finite matrices, or an error that says what is wrong.
+"""Singular values, eigenvalues, least squares and triangles of matrices; errors say what is wrong.
 
-A matrix with numbers that are not finite is refused before, because LAPACK would say of it that it did not converge.
+A matrix with numbers that are not finite is refused first, because LAPACK would only report no convergence.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from scipy import linalg
 from dynid.arrays import Floats
 from dynid.errors import DynidError
 
-CERTAINLY = 2.0
-"""Factor that covers the rounding of a triangle's inverse (convention: rounding is far below it where it decides)."""
+ROUNDING_MARGIN = 2.0
+"""Factor on a bound of the condition number for the rounding of a triangle's inverse (convention: rounding is far below
+it)."""
 
 
 class DecompositionError(DynidError, np.linalg.LinAlgError):
@@ -40,12 +41,12 @@ def svd(matrix: ArrayLike, *, full_matrices: bool = True) -> tuple[Floats, Float
 
 
 def singular_values(matrix: ArrayLike) -> Floats:
-    """Singular values (k,) of a matrix, descending; raises as `svd`."""
+    """Compute the singular values (k,) of a matrix, descending; raises as `svd`."""
     return np.asarray(_decompose(lambda A: np.linalg.svd(A, compute_uv=False), matrix))
 
 
 def eigh(matrix: ArrayLike) -> tuple[Floats, Any]:
-    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix (n, n), or of each in a stack (..., n, n).
+    """Compute eigenvalues, ascending, and eigenvectors of a symmetric matrix (n, n), or of each in a stack (..., n, n).
 
     A complex matrix is taken to be Hermitian; its eigenvectors are complex.
 
@@ -57,23 +58,23 @@ def eigh(matrix: ArrayLike) -> tuple[Floats, Any]:
 
 
 def eigvalsh(matrix: ArrayLike) -> Floats:
-    """Eigenvalues of a symmetric matrix or of a stack, ascending; raises as `eigh`."""
+    """Compute the eigenvalues of a symmetric matrix or of a stack, ascending; raises as `eigh`."""
     return np.asarray(_decompose(np.linalg.eigvalsh, matrix))
 
 
 def eigenvalues(matrix: ArrayLike) -> NDArray[np.complex128]:
-    """Eigenvalues of a square matrix (n, n), or of each in a stack; raises as `svd`."""
+    """Compute the eigenvalues of a square matrix (n, n), or of each in a stack; raises as `svd`."""
     return np.asarray(_decompose(np.linalg.eigvals, matrix), dtype=np.complex128)
 
 
 def lstsq(matrix: ArrayLike, side: ArrayLike, rcond: float | None = None) -> Floats:
-    """The least-squares solution of ``matrix @ x = side`` of the smallest norm.
+    """Solve ``matrix @ x = side`` by least squares; of several solutions, take that of the smallest norm.
 
     Args:
         matrix: (m, n)
         side: (m,) or (m, k)
-        rcond: Singular values below this part of the largest are zero; None for machine precision times the larger
-            dimension.
+        rcond: Singular values below this part of the largest count as zero; None for machine precision times the
+            larger dimension.
 
     Raises:
         DecompositionError: A number is not finite, or the routine does not converge.
@@ -83,31 +84,32 @@ def lstsq(matrix: ArrayLike, side: ArrayLike, rcond: float | None = None) -> Flo
 
 def solve_upper(R: Floats, right: Floats) -> Floats:
     """Solve ``R @ x = right`` for an upper triangle (n, n) with no zero on its diagonal, and (n,) or (n, k)."""
-    return np.asarray(lapack().dtrtrs(R.T, right, lower=1, trans=1)[0])  # transposed, R is in LAPACK's order
+    # R.T is stored by columns, as LAPACK wants it, so that nothing is copied
+    return np.asarray(lapack().dtrtrs(R.T, right, lower=1, trans=1)[0])
 
 
 def is_regular_triangle(R: Floats, resolution: float) -> bool:
-    """Whether an upper triangle (n, n) certainly has no singular value below a part of its largest one.
+    """Whether an upper triangle R (n, n) certainly has no singular value below ``resolution`` times its largest one.
 
     The inverse of a triangle takes a fraction of the time of its singular values, and bounds their ratio: the largest
-    is at most ``|R|``, the smallest at least ``1 / |inv(R)|`` (Frobenius' norms). False says nothing.
+    is at most ``|R|``, the smallest at least ``1 / |inv(R)|`` (Frobenius norms). False leaves the question open.
     """
     if not R.size or not np.all(np.isfinite(R)) or not np.all(np.diagonal(R)):
         return False
     inverse, failure = lapack().dtrtri(R.T, lower=1)
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large for a number is not regular
         ratio = float(np.linalg.norm(R)) * float(np.linalg.norm(np.tril(inverse)))
-    return failure == 0 and CERTAINLY * resolution * ratio < 1.0
+    return failure == 0 and ROUNDING_MARGIN * resolution * ratio < 1.0
 
 
 def lapack() -> Any:
-    """LAPACK's routines, as SciPy wraps them for Python."""
+    """Return LAPACK's routines as SciPy wraps them; a function, because SciPy has no types for them."""
     return linalg.lapack
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS and LAPACK use one thread for a while.
+    """Let BLAS and LAPACK use one thread inside a ``with`` block.
 
     The last bits of some of their results depend on the number of threads, and matrices as small as ours take longer
     with several.
@@ -124,22 +126,24 @@ def _blas_libraries() -> Any:
 
 
 def matrix_rank(matrix: ArrayLike, tol: float | None = None) -> int:
-    """Number of singular values above a tolerance; None: as `lstsq`; raises as `svd`."""
+    """Count the singular values above a tolerance; None for that of `lstsq`. Raises as `svd`."""
     sizes = singular_values(matrix)
     smallest = sizes.max(initial=0.0) * max(np.shape(matrix)) * np.finfo(float).eps if tol is None else tol
     return int(np.count_nonzero(sizes > smallest))
 
 
 def condition_number(matrix: ArrayLike) -> float:
-    """Largest over smallest singular value; infinite for a singular matrix; raises as `svd`."""
+    """Divide the largest by the smallest singular value; infinite for a singular matrix. Raises as `svd`."""
     sizes = singular_values(matrix)
     return float(sizes[0] / sizes[-1]) if sizes.size and sizes[-1] > 0.0 else float("inf")
 
 
 def pinv(matrix: ArrayLike, rcond: float = 1e-15) -> Floats:
-    """Pseudoinverse (n, m) of a matrix (m, n); singular values below this part of the largest are zero.
+    """Compute the pseudoinverse (n, m) of a matrix (m, n); raises as `svd`.
 
-    It raises as `svd`.
+    Args:
+        matrix: The matrix.
+        rcond: Singular values below this part of the largest count as zero.
     """
     U, s, Vt = svd(matrix, full_matrices=False)
     kept = s > rcond * s.max(initial=0.0)
@@ -147,12 +151,12 @@ def pinv(matrix: ArrayLike, rcond: float = 1e-15) -> Floats:
 
 
 def standard_deviations(covariance: Floats, is_open: NDArray[np.bool_]) -> Floats:
-    """(k,) from a covariance (k, k); infinite where the data leave an unknown open."""
+    """Take standard deviations (k,) from a covariance (k, k); infinite where the data leave an unknown open (k,)."""
     return np.where(is_open, np.inf, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)))
 
 
 def _finite(matrix: ArrayLike) -> Any:
-    """The matrix as numbers of double precision, complex ones included."""
+    """Convert a matrix to double precision, real or complex; refuse one with numbers that are not finite."""
     given = np.asarray(matrix)
     A = given.astype(np.complex128 if np.iscomplexobj(given) else np.float64, copy=False)
     if not np.isfinite(A).all():
@@ -165,7 +169,7 @@ def _finite(matrix: ArrayLike) -> Any:
 
 
 def _decompose(routine: Callable[[Any], Any], matrix: ArrayLike) -> Any:
-    """What a routine makes of a finite matrix."""
+    """Apply a routine to a finite matrix; errors say what is wrong."""
     A = _finite(matrix)
     try:
         return routine(A)

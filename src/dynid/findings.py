@@ -1,4 +1,4 @@
-"""What a check or an estimator found: a code that programs decide on, and a sentence that people read.
+"""Findings of checks and estimators: each is a code that programs decide on, and a sentence that people read.
 
 Every part of dynid that has something to say about a robot, a log, a control law, an estimate or a load says it as a
 `Finding`. Decisions read `code`, `severity`, `where`, `joint` and `evidence`; nobody reads `message` but a person.
@@ -125,17 +125,17 @@ class Finding:
     severity: Severity
     """error: do not use it so; warning: look before you trust; note: dealt with, or harmless."""
     where: str
-    """The part concerned: file, time, q, dq, effort, wrench, model, law, a link, a parameter."""
+    """The part concerned: file, time, q, dq, effort, wrench, model, law, a link, a parameter; a log before a colon."""
     message: str
-    """What is the matter, as a clause with subject and verb."""
+    """The fault or fact, as a clause with subject and verb."""
     remedy: str = ""
-    """What can be done, as a sentence."""
+    """What the user can do, as a sentence; empty for nothing."""
     joint: str | None = None
-    """Name of the joint concerned, if it is one."""
+    """Name of the joint concerned; None where it is not about one joint."""
     evidence: Mapping[str, float] = field(default_factory=dict)
-    """The numbers behind it, by name with unit."""
+    """Name with unit -> number that supports the finding."""
     strength: float = 0.0
-    """How strongly the data show it: where several are of one severity, the strongest comes first."""
+    """How strongly the data show it: of several findings of one severity the strongest comes first."""
     brief: str = ""
     """The message for a screen, with counts in place of its lists; empty where the message is short."""
 
@@ -146,16 +146,16 @@ class Finding:
         object.__setattr__(self, "evidence", MappingProxyType(dict(self.evidence)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to another process as the arguments it was built from: a mapping proxy cannot."""
+        """Tell ``pickle`` to build a copy from the fields: the mapping proxy of the evidence cannot be pickled."""
         return partial(Finding, **self.to_dict()), ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Its fields by name, with the evidence as a plain dict: what JSON can hold."""
+        """Return the fields by name as values that JSON can hold."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"evidence": dict(self.evidence)}
 
     @property
     def log(self) -> str:
-        """The log that it is about, which `where` names before a colon; empty where it names none."""
+        """Name of the log concerned, which `where` states before a colon; empty where it states none."""
         return self.where.rpartition(": ")[0]
 
     @property
@@ -181,7 +181,7 @@ class QualityReport:
 
     @classmethod
     def of(cls, source: str, findings: Iterable[Finding]) -> QualityReport:
-        """Sort findings by severity."""
+        """Make a report of findings, sorted by severity and strength."""
         return cls(source, tuple(sorted(findings, key=lambda f: (_ORDER[f.severity], -f.strength))))
 
     @property
@@ -191,7 +191,7 @@ class QualityReport:
 
     @property
     def clean(self) -> bool:
-        """Whether there is nothing to look at: neither errors nor warnings."""
+        """Whether there are neither errors nor warnings."""
         return all(f.severity == "note" for f in self.findings)
 
     @property

@@ -1,6 +1,6 @@
-"""What is made at its first use: public names of a package, and properties that are kept.
+"""Things that are made at their first use: public names of a package, and properties that are kept.
 
-Importing a package stays quick, whatever its modules import.
+So importing a package stays quick, whatever its modules import.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801
-        """As in newer versions of Python: without a lock, which the copy of a process would wait for after a fork."""
+        """The one of Python 3.12: without a lock, which a forked process would wait for without end."""
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             """The value, computed at the first use."""

@@ -1,7 +1,8 @@
-"""Dataclasses as JSON data and back, for results: a value is written with the name of its type and its fields.
+"""Nested dataclasses as JSON data and back, for result files; and values as any program reads them.
 
-The caller lists the types that a file may hold; other names are refused, and so is a field that the type does not have
-or a value of another type. Numbers keep every bit. Nothing in a file is ever executed.
+`to_plain` writes a dataclass with the name of its type and its fields, `from_plain` builds it again. The caller lists
+the types that a file may hold; other names are refused, and so is a field that the type does not have or a value of
+another type. Numbers keep every bit. Nothing in a file is ever executed. `json_values` writes for other programs.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from dynid.files.records import SHOWN
 _ARRAY_TYPES: Mapping[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "f": np.float64}
 """Kind of a NumPy array -> type of its entries."""
 LARGEST_WHOLE = 2.0**53
-"""Whole numbers of arrays are smaller: a double, through which they pass, holds each of them exactly."""
+"""Bound on the whole numbers of arrays: they pass through doubles, which hold all smaller ones exactly."""
 
 
 def to_plain(value: Any, types: Iterable[type[Any]]) -> Any:
-    """Turn a value into data that JSON can hold; numbers that are not finite become text.
+    """Convert a value to data that JSON can hold; numbers that are not finite become text.
 
     Args:
         value: Numbers, text, arrays, mappings, sequences and dataclasses, nested to any depth.
@@ -56,7 +57,7 @@ def to_plain(value: Any, types: Iterable[type[Any]]) -> Any:
 
 
 def from_plain(value: Any, types: Iterable[type[Any]], place: str = "") -> Any:
-    """Turn the output of `to_plain` back into the value; lists become tuples.
+    """Convert the output of `to_plain` back to the value; lists become tuples.
 
     Args:
         value: The data read from JSON.
@@ -71,12 +72,12 @@ def from_plain(value: Any, types: Iterable[type[Any]], place: str = "") -> Any:
 
 
 def pick(item: object, *names: str) -> dict[str, Any]:
-    """Fields of a value as JSON holds them."""
+    """Collect some fields of a value in a dict of values that JSON can hold."""
     return {name: json_values(getattr(item, name)) for name in names}
 
 
 def json_values(value: Any) -> Any:
-    """Numbers, text, arrays, mappings and sequences as any program reads them; None where a number is not finite."""
+    """Convert numbers, text, arrays, mappings and sequences to values that JSON can hold; None for infinity and NaN."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -87,6 +88,7 @@ def json_values(value: Any) -> Any:
 
 
 def _restore(value: Any, types: Mapping[str, type[Any]], place: str) -> Any:
+    """Do the work of `from_plain`, with the types by name."""
     if isinstance(value, list):
         return tuple([_restore(item, types, f"{place}[{k}]") for k, item in enumerate(value)])
     if not isinstance(value, dict):
@@ -109,7 +111,7 @@ def _restore(value: Any, types: Mapping[str, type[Any]], place: str) -> Any:
 
 def _array(value: Mapping[str, Any], types: Mapping[str, type[Any]], place: str) -> np.ndarray[Any, Any]:
     numbers = np.array([float(item) for item in value["values"]])
-    if value["kind"] != "f" and not (np.abs(numbers) < LARGEST_WHOLE).all():  # nan is not smaller, either
+    if value["kind"] != "f" and not (np.abs(numbers) < LARGEST_WHOLE).all():  # NaN is not smaller, either
         raise ValueError("an array of whole numbers holds another one")
     if not all(type(length) is int and length >= 0 for length in value["shape"]):
         raise ValueError(f"an array has no shape {value['shape']}")
@@ -125,7 +127,7 @@ _FORMS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, type[Any]], str],
     "mapping": _mapping,
     "float": lambda value, types, place: float(value["value"]),
 }
-"""What stands in a file for an array, a mapping, and a number that is not finite -> how it is read."""
+"""Value of ``type`` in a file, for values that are no dataclasses -> function that reads the value."""
 
 
 def _build(kind: type[Any], values: Mapping[str, Any], place: str) -> Any:
@@ -146,7 +148,7 @@ def _build(kind: type[Any], values: Mapping[str, Any], place: str) -> Any:
 
 @cache
 def _hints(kind: Any) -> Mapping[str, Any]:
-    """Type of every field; of none where a type is imported for checkers alone."""
+    """Field -> its type; empty where a type is imported for type checkers alone, so that nothing is checked."""
     try:
         return get_type_hints(kind)
     except NameError:
@@ -154,7 +156,7 @@ def _hints(kind: Any) -> Mapping[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type, as far as a type can tell."""
+    """Whether a value read from a file is of the type of its field; types that are not known here always fit."""
     origin, inside = get_origin(hint), get_args(hint)
     if hint is Any:
         return True

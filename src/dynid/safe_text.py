@@ -12,9 +12,11 @@ from collections.abc import Iterable
 from html import escape
 
 LONGEST_FILE_NAME = 60
-"""Most letters that a name from a file gives to the name of another one: four bytes each leave room for a suffix."""
+"""Most characters of a name that go into the name of a file (convention: at four bytes each, 255 bytes leave room for a
+suffix)."""
 LONGEST_IDENTIFIER = 40
-"""Largest number of characters; C99 guarantees 63 significant ones, and the name of a function is appended."""
+"""Most characters of a C identifier (convention: C99 guarantees 63 significant ones, and the name of a function is
+appended)."""
 
 _WORDS = """
     alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break
@@ -46,7 +48,7 @@ would hide from those who search its folder, and targets that CMake and its gene
 
 
 def visible_text(text: str) -> str:
-    r"""The text with every character that would steer a terminal, except the end of a line, as an escape of JSON.
+    r"""Escape, as JSON does, every character that would steer a terminal, except the end of a line.
 
     Names in files may hold any characters. Those that steer are control characters, those that change the direction of
     writing, other ends of lines, and halves of pairs.
@@ -62,6 +64,7 @@ def visible_text(text: str) -> str:
 
 
 def _steers(character: str) -> bool:
+    """Whether a character is of the Unicode categories C (control, format, surrogate), Zl or Zp (ends of lines)."""
     category = unicodedata.category(character)
     return category.startswith("C") or category in ("Zl", "Zp")
 
@@ -72,12 +75,12 @@ def _escape(character: str) -> str:
 
 
 def html_text(text: str) -> str:
-    """The text with no tag and no entity of its own."""
+    """Escape a text for HTML, so that it holds no tag and no entity."""
     return escape(visible_text(text))
 
 
 def markdown_text(text: str) -> str:
-    r"""The text in one line of Markdown, with no raw HTML, link, code or table cell of its own.
+    r"""Escape a text for one line of Markdown, so that it holds no raw HTML, link, code or table cell.
 
     Example:
         >>> dynid.safe_text.markdown_text("<img src=x> [a](b)")
@@ -89,7 +92,7 @@ def markdown_text(text: str) -> str:
 
 
 def safe_name(text: str) -> str:
-    """A name from a file as part of a file's name: letters, digits, ``_ . -``; not hidden, not long, no option.
+    """Make part of a file's name from any text: letters, digits, ``_ . -``; not hidden, not long, not like an option.
 
     Example:
         >>> dynid.safe_text.safe_name("; touch PWN;")
@@ -111,7 +114,7 @@ def c_identifier(text: str, fallback: str = "robot") -> str:
     if not plain or plain[0].isdigit():
         plain = f"{fallback}_{plain}".strip("_")
     if len(plain) > LONGEST_IDENTIFIER:
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]  # keeps long names different
         plain = f"{plain[: LONGEST_IDENTIFIER - 9].rstrip('_')}_{digest}"
     return f"{plain}_{fallback}" if plain in _RESERVED else plain
 
@@ -121,14 +124,16 @@ def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
 
     A text that is an identifier keeps its name.
     """
-    plain = [(c_identifier(text, fallback), text) for text in texts]
-    found: dict[str, int] = {}
-    for place in sorted(range(len(plain)), key=lambda place: plain[place][0] != plain[place][1]):
-        name, number = plain[place][0], 2
-        while name in found:
-            name, number = f"{plain[place][0]}_{number}", number + 1
-        found[name] = place
-    return sorted(found, key=found.__getitem__)
+    pairs = [(c_identifier(text, fallback), text) for text in texts]
+    place_of: dict[str, int] = {}  # identifier -> place of its text
+    for place in sorted(range(len(pairs)), key=lambda place: pairs[place][0] != pairs[place][1]):  # identifiers first
+        name = pairs[place][0]
+        number = 2
+        while name in place_of:
+            name = f"{pairs[place][0]}_{number}"
+            number += 1
+        place_of[name] = place
+    return sorted(place_of, key=place_of.__getitem__)
 
 
 def c_comment(text: str, longest: int = 60) -> str:

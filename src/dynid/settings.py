@@ -1,7 +1,8 @@
 """Settings in a file: frozen dataclasses that TOML files hold and words such as ``cutoff_hz=10`` change.
 
 Every field is one key; msgspec converts and checks its value against the type of the field, also in a call from Python.
-TOML has no null: ``"none"`` stands for None, and ``false`` for a table that is left out.
+TOML has no null: ``"none"`` stands for None. A field whose value is a dataclass or None is a table; ``true`` stands for
+the table with its defaults, ``false`` for None.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class TomlSettings:
     __slots__ = ()
 
     file_keys: ClassVar[tuple[str, ...]] = ()
-    """Fields that name files or folders. In a settings file a path may also be relative to that file's folder."""
+    """Fields that name files or folders. A path in a settings file may also be relative to the folder of that file."""
 
     def settle_kinds(self) -> None:
         """Convert every value to the type of its field, for ``__post_init__``.
@@ -65,16 +66,16 @@ class TomlSettings:
             ArgumentError: The file cannot be read, or has an unknown key or a value of a wrong type.
         """
         content = read_toml(path, error=ArgumentError)
-        if {"time", "position", "effort"} <= content.keys():
+        if {"time", "position", "effort"} <= content.keys():  # tables of a channel map
             raise ArgumentError("this is a channel map, not a recipe", path=path, remedy="Give it with --map.")
-        beside = Path(path).parent
+        folder = Path(path).parent
         for key in (key for key in cls.file_keys if isinstance(content.get(key), str)):
-            if not os.path.exists(content[key]) and os.path.exists(beside / content[key]):
-                content[key] = str(beside / content[key])
+            if not os.path.exists(content[key]) and os.path.exists(folder / content[key]):
+                content[key] = str(folder / content[key])
         return cls().with_values(content, path=path)
 
     def with_values(self, values: Mapping[str, Any], *, path: object = None) -> Self:
-        """The same settings with other values.
+        """Make a copy with other values.
 
         Args:
             values: Key -> value as TOML holds it.
@@ -92,7 +93,7 @@ class TomlSettings:
             ) from error
 
     def with_words(self, words: Iterable[str], **values: Any) -> Self:
-        """The same settings with values from words such as ``cutoff_hz=10``, ``delay_s=auto`` or ``springs=a,b``.
+        """Make a copy with values from words such as ``cutoff_hz=10``, ``delay_s=auto`` or ``springs=a,b``.
 
         Args:
             words: One ``key=value`` each.
@@ -108,11 +109,11 @@ class TomlSettings:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings as values that TOML and JSON can hold."""
+        """Return all settings as values that TOML and JSON can hold."""
         return {key: _as_toml(getattr(self, key), Any) for key in _hints(type(self))}
 
     def to_toml(self) -> str:
-        """All settings as the text of a TOML file."""
+        """Write all settings as the text of a TOML file, tables last."""
         values = self.to_dict()
         lines = [f"{key} = {_toml_text(value)}" for key, value in values.items() if not isinstance(value, dict)]
         for name, table in ((key, value) for key, value in values.items() if isinstance(value, dict)):
@@ -128,13 +129,13 @@ class TomlSettings:
         return write_atomically(path, self.to_toml(), force=force)
 
     def input_files(self) -> list[Path]:
-        """The files and folders that the settings name."""
+        """List the files and folders that the settings name, as absolute paths."""
         named = [getattr(self, key) for key in self.file_keys]
         return [Path(name).absolute() for name in named if name is not None and os.path.exists(name)]
 
 
 def split_word(word: str) -> tuple[str, str]:
-    """Key and text of a word such as ``cutoff_hz=10``.
+    """Split a word such as ``cutoff_hz=10`` into key and text.
 
     Raises:
         ArgumentError: The word has no ``=``.
@@ -146,12 +147,13 @@ def split_word(word: str) -> tuple[str, str]:
 
 
 def _hints(kind: Any) -> dict[str, Any]:
-    """Type of every field."""
+    """Field -> its type, for a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
+    """List the members of a union; a type that is no union stands alone."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
@@ -163,7 +165,10 @@ def _check_keys(values: Iterable[str], known: Iterable[str]) -> None:
 
 
 def _read_word(text: str, hint: Any) -> Any:
-    """The value of a word; a list may be written without brackets. What does not fit stays text."""
+    """Convert a word to the type of its field, as far as it fits; a list may be written without brackets.
+
+    A word that does not fit stays text: `TomlSettings.settle_kinds` refuses it later with a better message.
+    """
     word: str | list[str] = text.strip("\"'")
     kinds = _alternatives(hint)
     if any(get_origin(kind) is tuple for kind in kinds) and not (text == "none" and NoneType in kinds):
@@ -175,14 +180,20 @@ def _read_word(text: str, hint: Any) -> Any:
 
 
 def _as_toml(value: Any, hint: Any) -> Any:
-    """A value as TOML would hold it; None and tables as the type of the field wants them."""
+    """Convert a value to the form in which TOML holds it.
+
+    Args:
+        value: A value of a field, as it is in Python or in TOML.
+        hint: Type of the field, by which words for None and for tables are read; Any for a value that is written: then
+            None becomes a word.
+    """
     kinds = _alternatives(hint)
     is_absent = value == "none" if isinstance(value, str) else value is False and bool not in kinds
     if NoneType in kinds and is_absent:
         return None
     if value is True and (tables := [kind for kind in kinds if is_dataclass(kind)]):
         return tables[0]()  # type: ignore[operator]  # a class
-    if hasattr(value, "tolist"):  # NumPy
+    if hasattr(value, "tolist"):  # a number or an array of NumPy
         return value.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
@@ -194,7 +205,7 @@ def _as_toml(value: Any, hint: Any) -> Any:
 
 
 def _describe(hint: Any) -> str:
-    """Describe in words which values a field takes."""
+    """Say which values a field takes, for a remedy."""
     names = {float: "a number", int: "a whole number", bool: "true or false", str: "a text", NoneType: "none"}
     words = []
     for kind in _alternatives(hint):
@@ -212,5 +223,5 @@ def _describe(hint: Any) -> str:
 
 
 def _toml_text(value: Any) -> str:
-    """A value in TOML, which writes texts, numbers and lists as JSON does."""
+    """Write a value in TOML, which has the texts, numbers and lists of JSON, but not the character DEL in texts."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

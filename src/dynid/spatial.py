@@ -1,8 +1,7 @@
 """Vectors, rotations and rigid transforms on plain arrays.
 
-Scalar-agnostic: every function works on float arrays and on object arrays whose elements are recorded scalars, because
-it only adds, multiplies and calls ``np.cos`` / ``np.sin``. Exact zeros and ones stay exact, which is what keeps the
-recorded programs short.
+The functions that take `Array` work on floats and on symbols of a tape, because they only add, multiply and call
+``np.cos`` and ``np.sin``. Exact zeros and ones stay exact, which keeps the recorded programs short.
 
 A rotation ``R_a_b`` turns coordinates in frame b into coordinates in frame a; a transform ``T_a_b`` (4, 4) does the
 same to points, so that names cancel: ``T_a_c = T_a_b @ T_b_c``.
@@ -20,9 +19,10 @@ from dynid.arrays import Floats
 Array = NDArray[Any]
 """An array of floats or of recorded scalars."""
 ROUNDING = 1e-14
-"""Distance of an entry of a rotation from -1, 0 or 1 that is rounding (convention: some tens of machine precisions)."""
+"""Largest distance of an entry of a rotation from -1, 0 or 1 that counts as rounding (convention: some tens of machine
+precisions)."""
 EXACT = 1e-12
-"""Part of a number that is rounding of a chain of sums and products (convention)."""
+"""Relative difference that counts as rounding of a chain of sums and products (convention)."""
 SAME = 1e-9
 """Angle [rad], length [m] or share by which geometry may differ and still be the same, such as one that was written
 and read again (convention: far above rounding, far below what anybody measures)."""
@@ -41,7 +41,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def across(axis: Floats) -> Floats:
-    """A unit vector (3,) across an axis (3,): the coordinate axis that it is least along, turned away from it."""
+    """Make a unit vector (3,) at right angles to an axis (3,): the coordinate axis least along it, made orthogonal."""
     z = axis / np.linalg.norm(axis)
     x = np.eye(3)[np.argmin(np.abs(z))]
     x = x - z * (z @ x)
@@ -54,7 +54,7 @@ def turn_about(axis: Array, cosine: Any, sine: Any) -> Array:
     For a coordinate axis the result keeps exact zeros and ones.
     """
     x, y, z = (float(a) for a in axis)
-    versine = 1.0 - cosine if 1.0 not in (abs(x), abs(y), abs(z)) else 0.0
+    versine = 1.0 - cosine if 1.0 not in (abs(x), abs(y), abs(z)) else 0.0  # its products vanish for such an axis
     diagonal = [cosine + versine * (a * a) if abs(a) != 1.0 else 1.0 for a in (x, y, z)]
     xy, xz, yz = versine * (x * y), versine * (x * z), versine * (y * z)
     return np.array(
@@ -91,14 +91,16 @@ def rpy_from_rotation(R: Floats) -> Floats:
 def rotation_from_quaternion(wxyz: ArrayLike) -> Floats:
     """Rotation from a quaternion in the order w, x, y, z (normalised here)."""
     q = np.asarray(wxyz, dtype=float)
-    w, v = q[0] / np.linalg.norm(q), q[1:] / np.linalg.norm(q)
+    w = q[0] / np.linalg.norm(q)
+    v = q[1:] / np.linalg.norm(q)
     return np.asarray(np.eye(3) + 2.0 * w * skew(v) + 2.0 * skew(v) @ skew(v), dtype=float)
 
 
 def transform(R: Array, p: Array) -> Array:
     """Homogeneous transform (4, 4) from a rotation (3, 3) and a translation (3,) [m]."""
     T = np.eye(4)
-    T[:3, :3], T[:3, 3] = R, p
+    T[:3, :3] = R
+    T[:3, 3] = p
     return T
 
 

@@ -33,19 +33,22 @@ class Table(Struct, frozen=True, tag="Rows"):
             raise ValueError("every row needs as many cells as the header")
 
     def _text(self, cell: Cell) -> str:
+        """Write a cell."""
         if cell is None:
             return ""
         return f"{cell:.{self.digits}g}" if isinstance(cell, float) else str(cell)
 
     def _cells(self) -> list[list[str]]:
+        """Write all cells, the header in the first row."""
         return [list(self.header), *([self._text(cell) for cell in row] for row in self.rows)]
 
     def _are_numeric(self) -> list[bool]:
+        """Whether each column holds numbers alone, or nothing."""
         columns = range(len(self.header))
         return [all(isinstance(row[c], int | float | None) for row in self.rows) for c in columns]
 
     def to_columns(self) -> dict[str, list[Cell]]:
-        """Column -> its cells, unrounded: what ``pandas.DataFrame`` and ``polars.DataFrame`` take.
+        """Return column -> its cells, unrounded: what ``pandas.DataFrame`` and ``polars.DataFrame`` take.
 
         Example:
             >>> Table.of(["name", "value"], [("M1", 2.5)]).to_columns()
@@ -61,7 +64,8 @@ class Table(Struct, frozen=True, tag="Rows"):
 
     def to_text(self) -> str:
         """Plain text: columns padded with spaces, a rule below the header."""
-        cells, numeric = self._cells(), self._are_numeric()
+        cells = self._cells()
+        numeric = self._are_numeric()
         widths = [max(len(row[c]) for row in cells) for c in range(len(self.header))]
         lines = [
             "  ".join(
@@ -80,7 +84,8 @@ class Table(Struct, frozen=True, tag="Rows"):
 
     def to_html(self) -> str:
         """A plain ``<table>``, escaped."""
-        cells, numeric = self._cells(), self._are_numeric()
+        cells = self._cells()
+        numeric = self._are_numeric()
         head = "".join(
             [
                 f'<th class="number">{html_text(text)}</th>' if right else f"<th>{html_text(text)}</th>"
@@ -119,7 +124,7 @@ def html_card(title: str, lines: Sequence[str] = (), table: Table | None = None)
 
 
 def plain_number(value: float) -> str:
-    """Three digits of a number, without an exponent below a million: 1998 is written 2000."""
+    """Write a number with three significant digits, without an exponent below a million: 1998 is written 2000."""
     return f"{float(f'{value:.3g}'):g}"
 
 

@@ -1,4 +1,8 @@
-"""From the words of a command to its run: the task and its recipe, the run folder, the screen of the result."""
+"""Commands that run a task of `dynid.runs`: from their parameters to the task, its run folder, and the screen.
+
+A task is a dataclass; its fields are parameters of the command of the same name. Further parameters are settings of the
+task's recipe.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from dynid.runs.run_folder import RunRequest
 
 NOT_SETTINGS = ("out", "force", "as_json")
-"""Parameters of a command that do not change its result."""
+"""Parameters of a command that do not change its result, and are left out of the recorded command line."""
 
 
 def run_command(
@@ -32,7 +36,7 @@ def run_command(
 
     Args:
         task: Name of the task of `dynid.runs`, which is loaded when the command runs.
-        title: What the progress bar says.
+        title: Text beside the progress bar.
         parameters: The parameters.
         examples: Lines at the end of the help.
     """
@@ -50,29 +54,36 @@ def run_command(
 
 
 def execute(task: str, title: str, show: Callable[[Any], Screen], given: Mapping[str, Any]) -> NoReturn:
-    """Run a task as the present command asks for it, show its result, and end with its exit code."""
+    """Run the task of the present command, show its result, and end the program with its exit code.
+
+    Args:
+        task: Name of the task of `dynid.runs`.
+        title: Text beside the progress bar.
+        show: Makes the screen of the result.
+        given: Parameters of the command by name.
+    """
     from dynid.runs.protocol import run
 
-    told: list[Finding] = []
+    findings: list[Finding] = []  # those of the run, gathered because lines would break the progress bar
     try:
         made = make_task(resolve_name(task).chosen(given), given)
         with progress(title) as advance:
-            result = run(made, _request(given), progress=advance, notice=told.append)
+            result = run(made, _request(given), progress=advance, notice=findings.append)
     except DynidError:
-        for finding in told:
+        for finding in findings:
             show_finding(finding)
         raise
     if given["as_json"]:
-        for finding in told:
+        for finding in findings:
             show_finding(finding)
         print_json(result.to_json())
     else:
-        print_screen(show(result), told, given["out"], verbose=is_given("verbose"))
+        print_screen(show(result), findings, given["out"], verbose=is_given("verbose"))
     sys.exit(result.exit_code)
 
 
 def make_task(kind: Any, given: Mapping[str, Any]) -> Any:
-    """A task from the parameters of its command; those that were not given keep their defaults.
+    """Make a task from the parameters of its command; those that were not given keep their defaults.
 
     Args:
         kind: Class of the task.
@@ -85,20 +96,22 @@ def make_task(kind: Any, given: Mapping[str, Any]) -> Any:
     if "recipe" in fields:
         recipe = fields["recipe"].default_factory
         start = recipe() if given["recipe_file"] is None else recipe.read(given["recipe_file"])
-        own = {name: given[name] for name in recipe.__dataclass_fields__ if name in given and name not in fields}
-        values["recipe"] = start.with_words(given["settings"], **own)
+        settings = {name: given[name] for name in recipe.__dataclass_fields__ if name in given and name not in fields}
+        values["recipe"] = start.with_words(given["settings"], **settings)
     return kind(**values)
 
 
 def _request(given: Mapping[str, Any]) -> RunRequest | None:
-    """The run folder of the present command, with the words that repeat it; None without a folder."""
+    """Describe the run folder of the present command, with the arguments that repeat it; None without a folder."""
     from dynid.runs.run_folder import RunRequest
 
     if given["out"] is None:
         return None
     ctx = click.get_current_context()
     values = [
-        (p, ctx.params[p.name]) for p in ctx.command.params if p.name in ctx.params and p.name not in NOT_SETTINGS
+        (parameter, ctx.params[parameter.name])
+        for parameter in ctx.command.params
+        if parameter.name in ctx.params and parameter.name not in NOT_SETTINGS
     ]
     flags = [f"--{name.replace('_', '-')}" for name in ("no_snap", "allow_unphysical") if is_given(name)]
     robot = [Path(given["robot"]).absolute()] if "robot" in given and Path(given["robot"]).exists() else []
@@ -114,7 +127,12 @@ def _request(given: Mapping[str, Any]) -> RunRequest | None:
 
 
 def _arguments(given: Sequence[tuple[click.Parameter, Any]], text: Callable[[Any], str]) -> list[str]:
-    """Write the words of the command line that give these values; options first, so that many logs can follow."""
+    """Write the words of the command line that give these values; options first, so that many logs can follow.
+
+    Args:
+        given: Each parameter with its value.
+        text: Writes one value.
+    """
     words: list[str] = []
     for parameter, value in sorted(given, key=lambda pair: isinstance(pair[0], click.Argument)):
         values = value if isinstance(value, tuple) else () if value is None else (value,)

@@ -1,4 +1,4 @@
-"""The logs of a fleet: which files there are, of which arm each is, and whether one was read before.
+"""The logs of a fleet: which files there are, to which arm each belongs, and an identity by which changes are noticed.
 
 A pattern such as ``logs/{arm}/*.parquet`` or ``s3://bucket/{arm}/{date}.mcap`` finds the files; ``{arm}`` stands for
 the name of the arm and ``{date}`` for a date such as 2026-03-01, which replaces the first stamp of the log.
@@ -20,7 +20,8 @@ from dynid.logs.channel_map import ChannelMap
 from dynid.logs.reading import runs_in
 from dynid.logs.recording import Recording
 
-PLACES = re.compile(r"\{(arm|date)\}")
+PLACEHOLDERS = re.compile(r"\{(arm|date)\}")
+"""Placeholders of a pattern."""
 _REMEDY = "Give a pattern such as 'logs/{arm}/*.parquet'; quote it, so that the shell leaves it alone."
 
 _DATE_REMEDY = "Write dates as 2026-03-01, or omit {date} from the pattern."
@@ -34,11 +35,12 @@ class FleetLog:
     path: str | Recording
     """Path of a file or folder, URL, or a recording in memory."""
     identity: str = ""
-    """Changes whenever the file does, without reading it: size and time of the last change, or what a store says."""
+    """Digest of size and time of the last change, or of what a store says of the file: it changes with the content,
+    and needs no reading. Empty for a recording."""
     start_s: float | None = None
-    """Start that the file's name states [s, Unix time]; None takes the first stamp of the log."""
+    """Start that the file's name states [s, Unix time]; None for the first stamp of the log."""
     problem: str = ""
-    """Why the log cannot be used; empty as long as nothing speaks against it."""
+    """Why the log cannot be used; empty where it can."""
 
     @property
     def name(self) -> str:
@@ -64,16 +66,16 @@ def find_logs(
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         if "{arm}" not in pattern:
             raise ArgumentError(f"'{pattern}' does not say which part is the arm's name", remedy=_REMEDY)
-        if rest := set(re.findall(r"\{[^}]*\}", pattern)) - {"{arm}", "{date}"}:
-            raise ArgumentError(f"'{pattern}': {sorted(rest)[0]} is not known", remedy="Use {arm} and {date}.")
-        whole, names = _matches(pattern)
-        expression = _expression(whole)
-        here = [
+        if unknown := set(re.findall(r"\{[^}]*\}", pattern)) - {"{arm}", "{date}"}:
+            raise ArgumentError(f"'{pattern}': {sorted(unknown)[0]} is not known", remedy="Use {arm} and {date}.")
+        full_pattern, names = _matches(pattern)
+        expression = _expression(full_pattern)
+        candidates = [
             _log(expression, path, run, identity or _local_identity(Path(run)))
             for path, identity in names
             for run in ([path] if "://" in path else map(str, runs_in(path, channel_map)))
         ]
-        logs = [log for log in here if log is not None]
+        logs = [log for log in candidates if log is not None]
         if not logs:
             raise DataError("no file fits the pattern", path=pattern, remedy=_REMEDY)
         found.update({str(log.path): log for log in logs})
@@ -84,10 +86,15 @@ def find_logs(
 
 
 def _matches(pattern: str) -> tuple[str, list[tuple[str, str]]]:
-    """A pattern as its store writes it, and the paths or URLs that may fit it, each with what the store says of it."""
-    wild = PLACES.sub("*", pattern)
+    """List the paths or URLs that fit a pattern with wildcards in place of its placeholders.
+
+    Returns:
+        The pattern in the form in which its store writes URLs, and for each file path or URL and identity; the
+        identity is empty for files on this machine.
+    """
+    with_wildcards = PLACEHOLDERS.sub("*", pattern)
     if "://" not in pattern:
-        return pattern, [(path, "") for path in sorted(glob.glob(wild, recursive=True))]
+        return pattern, [(path, "") for path in sorted(glob.glob(with_wildcards, recursive=True))]
     try:
         import fsspec
     except ImportError as error:
@@ -95,10 +102,11 @@ def _matches(pattern: str) -> tuple[str, list[tuple[str, str]]]:
             "URLs of logs need fsspec", path=pattern, remedy="Install it: pip install 'dynid[cluster]'."
         ) from error
     try:
-        system, path = fsspec.core.url_to_fs(wild)
+        system, path = fsspec.core.url_to_fs(with_wildcards)
         details: dict[str, Any] = system.glob(path, detail=True)
     except (OSError, ValueError, ImportError) as error:
         raise DataError(f"the store cannot be listed: {error}", path=pattern, remedy="Check the URL.") from error
+    # stores name the facts that change with a file differently
     keys = ("size", "ETag", "etag", "checksum", "md5Hash", "mtime", "LastModified", "last_modified", "created")
     found = []
     for name, entry in sorted(details.items()):
@@ -108,15 +116,16 @@ def _matches(pattern: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _local_identity(path: Path) -> str:
-    """Sizes and times of the last change of a file, or of all files of a folder."""
+    """Digest the sizes and times of the last change of a file, or of all files of a folder."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     facts = [f"{file.name} {(status := file.stat()).st_size} {status.st_mtime_ns}" for file in files]
     return hashlib.sha256("\n".join(facts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
-    """The regular expression of a pattern; a name has no slash in it, and is the same wherever it stands."""
-    parts, seen = [], set()
+    """Make the regular expression of a pattern; a name has no slash in it, and is the same wherever it stands."""
+    parts = []
+    seen = set()
     for token in re.split(r"(\{arm\}|\{date\}|\*\*/|\*\*|\*|\?)", pattern):
         if token in ("{arm}", "{date}"):
             name = token[1:-1]
@@ -129,7 +138,14 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def _log(expression: re.Pattern[str], path: str, run: str, identity: str) -> FleetLog | None:
-    """The log of a path that fits, or one in such a folder."""
+    """Make a log whose arm and date the path states; None where the path does not fit the expression.
+
+    Args:
+        expression: The pattern.
+        path: Path of a file or folder that the wildcards found.
+        run: The file itself, or one run in the folder.
+        identity: Identity of the run.
+    """
     fits = expression.fullmatch(path) or expression.fullmatch(path.replace("\\", "/"))
     if fits is None:
         return None
@@ -139,9 +155,9 @@ def _log(expression: re.Pattern[str], path: str, run: str, identity: str) -> Fle
 
 
 def _date(text: str) -> tuple[float | None, str]:
-    """A date in a file's name [s, Unix time], or what is wrong with it."""
+    """Read a date in a file's name: its time [s, Unix time], or None and the problem."""
     try:
-        found = datetime.fromisoformat(text)
+        date = datetime.fromisoformat(text)
     except ValueError:
         return None, f"'{text}' is no date"
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp(), ""
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp(), ""

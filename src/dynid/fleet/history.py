@@ -1,10 +1,11 @@
 """Own parameters of every arm over time and temperature: friction that rises, a gear that wears, an offset that drifts.
 
 The logs of an arm are put into windows of time, and within them of temperature where it was logged. In each window the
-arm's own parameters are estimated at the shared ones of the fleet, which are the same for all windows, so that their
-error does not feign a change. A line through the windows, weighted by their information, tells the trend in time and
-the effect of temperature (`dynid.fleet.trends`); what the windows of all arms scatter about their lines beyond their
-own uncertainty (other motions, warmth that was not logged) sets the scale by which a trend is judged.
+arm's own parameters (friction and offsets) are estimated with the shared ones of the fleet taken as exact, which are
+the same for all windows, so that their error does not look like a change. A line through the windows, weighted by their
+variances, gives the trend in time and the effect of temperature (`dynid.fleet.trends`). The windows of all arms scatter
+about their lines more than their uncertainty says (other motions, warmth that was not logged); this excess raises the
+standard deviation by which a trend is judged.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Window:
     time_s: float
     """Mean start of the logs in the window [s, Unix time where the logs have it]."""
     logs: int
+    """Number of logs in the window."""
     own: OwnPart
+    """The own parameters."""
     temperature: Floats | None = None
     """(n,) mean temperature of each joint [degC], NaN where it is not known; None where no log has any."""
 
@@ -46,16 +49,18 @@ class History:
     """The own parameters of one arm over time."""
 
     arm: str
+    """Name of the arm."""
     windows: tuple[Window, ...]
+    """In the order of time."""
 
     def values(self, parameter: int) -> tuple[Floats, Floats, Floats]:
-        """Times [s], values and standard deviations of one own parameter, where it is known."""
+        """Times [s], values and standard deviations of the own parameter with this number, in windows that show it."""
         rows = [(w.time_s, w.own.values[parameter], w.own.std[parameter]) for w in self._known(parameter)]
         times, values, std = np.array(rows, dtype=float).reshape(-1, 3).T
         return times, values, std
 
     def temperatures(self, parameter: int, joint: int) -> Floats:
-        """Temperatures of a joint [degC] in the windows where a parameter is known; NaN where no log has it."""
+        """Temperatures of a joint [degC] in the windows that show a parameter; NaN where no log has the temperature."""
         known = self._known(parameter)
         return np.array([np.nan if w.temperature is None else float(w.temperature[joint]) for w in known])
 
@@ -63,34 +68,36 @@ class History:
         return [window for window in self.windows if np.isfinite(window.own.std[parameter])]
 
     def trend(self, parameter: int, joint: int) -> Trend | None:
-        """The line through the windows of one own parameter, which acts in a joint."""
+        """Fit a line through the windows of one own parameter, which acts in a joint; None for too few windows."""
         times, values, std = self.values(parameter)
         return fit_trend(times, self.temperatures(parameter, joint), values, std)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemperatureEffect:
-    """How an own parameter depends on the temperature of its joint, over all arms that tell."""
+    """How an own parameter depends on the temperature of its joint, averaged over all arms whose logs show it."""
 
     name: str
+    """Name of the parameter."""
     unit: str
+    """Unit of the parameter."""
     per_kelvin: float
-    """Change per kelvin, mean of the arms weighted by their variances."""
+    """Change per kelvin, mean of the arms weighted by the inverse of their variances."""
     std: float
-    """Its standard deviation, with the scatter of the windows about their lines."""
+    """Standard deviation of this mean, with the excess scatter of the windows about their lines."""
     value: float
     """Mean value of the parameter at the mean temperature."""
     arms: int
-    """Arms whose logs tell."""
+    """Number of arms whose logs show the effect."""
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is clear of zero."""
+        """Whether the effect differs significantly from zero."""
         return abs(self.per_kelvin) > CLEAR * self.std
 
     @property
     def sentence(self) -> str:
-        """The effect with its 95 % interval, relative to the value where that is clear of zero."""
+        """The effect with its 95 % interval, also relative to the value where that is not near zero."""
         half = 1.96 * self.std
         share = 100.0 / self.value if self.value else np.inf
         relative = f" ({self.per_kelvin * share:+.2g} ± {abs(half * share):.1g} %/K)" if abs(share) < 1e6 else ""
@@ -98,7 +105,15 @@ class TemperatureEffect:
 
 
 def window_logs(leaves: Sequence[Leaf], window_s: float) -> list[list[int]]:
-    """Numbers of an arm's logs by windows of time, counted from the first, and of temperature where it is known."""
+    """Group an arm's logs into windows of time, and within them of temperature where it is known.
+
+    Args:
+        leaves: The logs.
+        window_s: Length of the windows of time [s], counted from the first log.
+
+    Returns:
+        For each window in order the numbers of its logs.
+    """
     first = min(leaf.start_s for leaf in leaves)
     grouped: dict[tuple[int, int], list[int]] = {}
     for number, leaf in enumerate(leaves):
@@ -129,7 +144,7 @@ def arm_history(pool: Pool, arm: ArmEquations, leaves: Sequence[Leaf]) -> Histor
 
 
 def _mean_temperature(logs: Sequence[Leaf]) -> Floats | None:
-    """(n,) mean over logs that all have temperatures, weighted by their samples."""
+    """(n,) mean temperature over logs, weighted by their samples [degC]; None unless all logs have temperatures."""
     known = [leaf.temperature for leaf in logs if leaf.temperature is not None]
     if len(known) < len(logs):
         return None
@@ -139,13 +154,13 @@ def _mean_temperature(logs: Sequence[Leaf]) -> Floats | None:
 def changed_values(
     names: Sequence[str], units: Sequence[str], joints: Sequence[int], histories: Sequence[History]
 ) -> list[Difference]:
-    """Own parameters that changed in the course of time, beyond what temperature explains.
+    """Find the own parameters that changed significantly in the course of time, beyond the effect of temperature.
 
     Args:
         names: (k,) names of the own parameters.
         units: (k,) their units.
         joints: (k,) joint whose temperature acts on each.
-        histories: Those of all arms.
+        histories: Histories of all arms.
     """
     found = []
     trends = _trends(histories, joints)
@@ -167,7 +182,10 @@ def changed_values(
 def temperature_effects(
     names: Sequence[str], units: Sequence[str], joints: Sequence[int], histories: Sequence[History]
 ) -> tuple[TemperatureEffect, ...]:
-    """How own parameters depend on temperature; arguments as for `changed_values`. Empty where no log tells."""
+    """Estimate how own parameters depend on temperature; arguments as for `changed_values`.
+
+    Parameters whose dependence no log shows are left out.
+    """
     found = []
     for k, of_arms in enumerate(_trends(histories, joints)):
         told = [trend for trend in of_arms.values() if np.isfinite(trend.per_kelvin)]
@@ -193,8 +211,10 @@ def _trends(histories: Sequence[History], joints: Sequence[int]) -> list[dict[st
 
 
 def _describe_change(history: History, parameter: int, trend: Trend, name: str, unit: str, clear: bool) -> str:
+    """Describe a change as a sentence; in percent, too, where the value is clear of zero in the fleet and at first."""
     times, values, std = history.values(parameter)
-    change, before = trend.slope * float(times[-1] - times[0]), float(values[0])
+    change = trend.slope * float(times[-1] - times[0])
+    before = float(values[0])
     share = percent(change, before) if clear and abs(before) > 2.0 * float(std[0]) else ""
     warm = " at constant temperature" if np.isfinite(trend.per_kelvin) else ""
     dates = f"from {date_of(times[0])} to {date_of(times[-1])}"
@@ -202,11 +222,11 @@ def _describe_change(history: History, parameter: int, trend: Trend, name: str, 
 
 
 EARLIEST_S = 631152000.0
-"""Stamps from here on are Unix times [s]: 1990-01-01; smaller ones count from the start of a controller."""
+"""Stamps from 1990-01-01 on are Unix times [s] (convention: smaller ones count from the start of a controller)."""
 
 
 def date_of(stamp_s: float) -> str:
-    """A stamp as a date, where it is a Unix time; in seconds otherwise."""
+    """Write a stamp as a date where it is a Unix time, in seconds otherwise."""
     if stamp_s < EARLIEST_S:
         return f"{stamp_s:.6g} s"
     return datetime.fromtimestamp(stamp_s, tz=UTC).strftime("%Y-%m-%d")

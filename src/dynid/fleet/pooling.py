@@ -1,12 +1,12 @@
-"""Many arms of one type: shared inertial parameters, and friction and offsets of every arm's own.
+"""Estimation for many arms of one type: inertial parameters that all share, and friction and offsets of each arm.
 
-The equations of arm a are ``S_a s + O_a o_a = t_a`` with the shared unknowns s and the arm's own ones o_a. The own ones
-are eliminated arm by arm, by projecting the equations on what O_a cannot explain (the Schur complement in square-root
-form), so that the fleet costs one small triangle per arm, however many arms and samples there are. Then all arms
-together give s, and each arm its o_a.
+The equations of arm a are ``S_a s + O_a o_a = t_a`` with the shared unknowns s and the arm's own unknowns o_a. The own
+unknowns are nuisance parameters at first: they are eliminated arm by arm, by projecting the equations on the orthogonal
+complement of O_a (the Schur complement in square-root form), so that the fleet costs one small triangle per arm,
+however many arms and samples there are. Then all arms together give s, and each arm its o_a.
 
-An arm's equations count by the inverse of its residual variances, raised by their autocorrelation factors: errors of
-neighbouring samples are alike, and no arm may count as if they were not.
+The equations of an arm are weighted by the inverse of its residual variances, which are raised by their autocorrelation
+factors: errors of neighbouring samples are alike, and no arm may count as if they were independent.
 """
 
 from __future__ import annotations
@@ -26,47 +26,66 @@ from dynid.estimation.score_covariance import solution_root
 from dynid.information import Information
 from dynid.information.factor import Factor
 from dynid.information.triangular import append_rows
+from dynid.spatial import TINY
 
 RESOLUTION = 1e-10
-"""Relative singular value below which a direction of own unknowns has no equations (convention: rounding)."""
-OPEN = 1e-6
-"""Share of an own unknown in a direction without equations that leaves it open (as for single robots)."""
+"""Relative singular value below which a direction of unknowns has no equations (convention: rounding)."""
+OPEN_SHARE = 1e-6
+"""Component of an own unknown in a direction without equations above which it is open (convention: as for single
+robots)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ArmEquations:
-    """What one arm's logs say, weighted."""
+    """The equations of one arm's logs, with their weights."""
 
     name: str
+    """Name of the arm."""
     logs: tuple[Information, ...]
-    """Each log; columns are those of the base parameters."""
+    """The reduced equations of each log; columns are the base parameters."""
     log_names: tuple[str, ...]
+    """Names of the logs."""
     windows: tuple[tuple[int, ...], ...]
-    """Numbers of the logs in each window of time: friction may change from one to the next."""
+    """Numbers of the logs in each window of time: friction may change from one window to the next."""
     weights: Floats
-    """(n,) inverse of each joint's residual variance, raised by its autocorrelation factor."""
+    """(n,) inverse of each joint's residual variance, which is raised by its autocorrelation factor."""
 
     @classmethod
     def of(
         cls, name: str, logs: Sequence[Factors], names: Sequence[str], windows: Sequence[Sequence[int]]
     ) -> ArmEquations:
-        """Weigh the logs of an arm by their residuals; each is fitted alone: what changes in between is no noise."""
-        count, squares = np.zeros(logs[0].information.dof), np.zeros(logs[0].information.dof)
+        """Weigh the equations of an arm by their residuals.
+
+        Each log is fitted alone, because changes of the robot between logs are no noise.
+
+        Args:
+            name: Name of the arm.
+            logs: Equations of each log.
+            names: Names of the logs.
+            windows: Numbers of the logs in each window of time.
+        """
+        count = np.zeros(logs[0].information.dof)
+        squares = np.zeros(logs[0].information.dof)
         for equations in logs:
             beta = equations.information.weight(refined_weights(equations)).solve(minimum_norm=True)
             variances = joint_variances(equations, beta) * correlation_inflation(equations, beta)
-            count, squares = count + equations.counts, squares + equations.counts * variances
+            count += equations.counts
+            squares += equations.counts * variances
         return cls(
             name=name, logs=tuple(equations.information for equations in logs), log_names=tuple(names),
-            windows=tuple(map(tuple, windows)), weights=np.maximum(count, 1.0) / np.maximum(squares, 1e-300),
+            windows=tuple(map(tuple, windows)), weights=np.maximum(count, 1.0) / np.maximum(squares, TINY),
         )  # fmt: skip
 
     def rows(self, logs: Sequence[int] | None = None, gains_at: Floats | None = None) -> Floats:
-        """(r, b + g + 1) weighted equations of all joints: base columns, gains, torque.
+        """Reduce the weighted equations of all joints to a triangle: base columns, columns of gains, torque.
 
         Args:
             logs: Numbers of logs; all of them by default.
-            gains_at: (b,) base parameters whose torques are the columns of the gains; None for no such columns.
+            gains_at: (b,) base parameters for a column per joint, which holds the torques that they give: its unknown
+                is an error of the joint's gain. None for no such columns.
+
+        Returns:
+            (w, w) with w = b + 1 columns, or b + n + 1 with gains.
         """
         size, dof = len(self.logs[0].columns), self.logs[0].dof
         width = size + (0 if gains_at is None else dof) + 1
@@ -75,7 +94,8 @@ class ArmEquations:
             for joint, (support, weight) in enumerate(zip(information.supports, self.weights, strict=True)):
                 R = np.sqrt(weight) * information.factor(joint)
                 rows = np.zeros((len(R), width))
-                rows[:, list(support)], rows[:, -1] = R[:, :-1], R[:, -1]
+                rows[:, list(support)] = R[:, :-1]
+                rows[:, -1] = R[:, -1]
                 if gains_at is not None:
                     rows[:, size + joint] = R[:, :-1] @ gains_at[list(support)]
                 triangle = append_rows(triangle, rows)
@@ -87,7 +107,7 @@ class OwnPart:
     """The own unknowns of one arm."""
 
     values: Floats
-    """(k,)"""
+    """(k,) estimates."""
     std: Floats
     """(k,) standard deviations; infinite where the arm's logs leave an unknown open."""
 
@@ -97,17 +117,17 @@ class Pool:
     """The shared unknowns of a fleet and the own ones of every arm."""
 
     own_places: tuple[int, ...]
-    """Places of the own unknowns among the base parameters."""
+    """Indices of the k own unknowns among the base parameters."""
     shared_places: tuple[int, ...]
-    """Places of the shared ones."""
+    """Indices of the s shared unknowns among the base parameters."""
     shared: Floats
-    """(s,) values."""
+    """(s,) estimates of the shared unknowns."""
     covariance: Floats
-    """(s, s) of the known directions."""
+    """(s, s) their covariance in the directions that the data determine."""
     undetermined: Bools
-    """(s,) what all arms together leave open."""
+    """(s,) whether all arms together leave an unknown open."""
     own: tuple[OwnPart, ...]
-    """For each arm."""
+    """Own unknowns of each arm."""
 
     @property
     def std(self) -> Floats:
@@ -115,19 +135,20 @@ class Pool:
         return standard_deviations(self.covariance, self.undetermined)
 
     def base_values(self, arm: int) -> Floats:
-        """(b,) base parameters of one arm."""
+        """(b,) base parameters of the arm with this number."""
         values = np.zeros(len(self.own_places) + len(self.shared_places))
-        values[list(self.shared_places)], values[list(self.own_places)] = self.shared, self.own[arm].values
+        values[list(self.shared_places)] = self.shared
+        values[list(self.own_places)] = self.own[arm].values
         return values
 
 
 def pool_arms(arms: Sequence[ArmEquations], own_places: Sequence[int], present: Sequence[int] | None = None) -> Pool:
-    """Estimate the shared unknowns of arms and the own ones of each.
+    """Estimate the shared unknowns of arms and the own unknowns of each.
 
     Args:
         arms: Their equations, of the same columns.
-        own_places: Places of the own unknowns among the base parameters; the others are shared.
-        present: Numbers of the arms whose shared unknowns count; all of them by default.
+        own_places: Indices of the own unknowns among the base parameters; the others are shared.
+        present: Numbers of the arms from which the shared unknowns are estimated; all of them by default.
 
     Raises:
         IdentifiabilityError: There is no arm.
@@ -147,13 +168,20 @@ def pool_arms(arms: Sequence[ArmEquations], own_places: Sequence[int], present: 
 
 
 def own_values(arm: ArmEquations, pool: Pool, window: Sequence[int]) -> OwnPart:
-    """The own unknowns of an arm in one window of time at the fleet's shared ones, which are taken as known."""
+    """Estimate the own unknowns of an arm in one window of time; the shared ones of the fleet are taken as exact."""
     part = Elimination.of(arm.rows(window), list(pool.own_places), list(pool.shared_places))
     return part.own(pool.shared, np.zeros_like(pool.covariance))
 
 
 def solve_shared(rows: Floats) -> tuple[Floats, Floats, Bools]:
-    """The shared unknowns (s,) by rows (r, s + 1), their covariance (s, s), and which of them are left open (s,)."""
+    """Solve for the shared unknowns.
+
+    Args:
+        rows: (r, s + 1) weighted equations, the torque in the last column.
+
+    Returns:
+        Estimates (s,), their covariance (s, s), and whether each is left open (s,).
+    """
     width = rows.shape[1]
     whole = Factor.of(range(width - 1), append_rows(np.zeros((width, width)), rows), len(rows))
     factor = replace(whole, resolution=RESOLUTION)
@@ -163,39 +191,45 @@ def solve_shared(rows: Floats) -> tuple[Floats, Floats, Bools]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Elimination:
-    """Equations with some own unknowns eliminated."""
+    """The equations of an arm, from which its k own unknowns are eliminated; s kept unknowns remain."""
 
     triangle: Floats
-    """(s + 1, s + 1) of what the own unknowns cannot explain: kept columns, torque."""
+    """(s + 1, s + 1) equations of the kept unknowns, projected on the complement of the own columns; torque last."""
     inverse: Floats
-    """(k, r) from rows of the equations to own unknowns."""
+    """(k, r) pseudoinverse of the own columns."""
     null: Floats
     """(k, d) directions of own unknowns without equations."""
     kept: Floats
-    """(r, s) kept columns."""
+    """(r, s) columns of the kept unknowns before the projection."""
     torque: Floats
-    """(r,)"""
+    """(r,) weighted torques before the projection."""
 
     @classmethod
     def of(cls, rows: Floats, own: list[int], kept: list[int]) -> Elimination:
-        """Project the rows of an arm on what its own columns cannot explain."""
+        """Eliminate own unknowns from weighted equations.
+
+        Args:
+            rows: (r, w) equations, the torque in the last column.
+            own: Columns of the own unknowns.
+            kept: Columns of the others.
+        """
         scale = np.linalg.norm(rows[:, own], axis=0)
         scale = np.where(scale > 0.0, scale, 1.0)
         U, values, Vt = svd(rows[:, own] / scale, full_matrices=False)
-        good = values > RESOLUTION * max(float(values.max(initial=0.0)), 1e-300)
-        U = U[:, good]
-        left = rows[:, [*kept, -1]]
-        left = left - U @ (U.T @ left)
+        shown = values > RESOLUTION * max(float(values.max(initial=0.0)), TINY)
+        U = U[:, shown]
+        projected = rows[:, [*kept, -1]]
+        projected = projected - U @ (U.T @ projected)
         return cls(
-            triangle=append_rows(np.zeros((left.shape[1],) * 2), left),
-            inverse=(Vt[good].T / values[good]) @ U.T / scale[:, None],
-            null=Vt[~good].T, kept=rows[:, kept], torque=rows[:, -1],
+            triangle=append_rows(np.zeros((projected.shape[1],) * 2), projected),
+            inverse=(Vt[shown].T / values[shown]) @ U.T / scale[:, None],
+            null=Vt[~shown].T, kept=rows[:, kept], torque=rows[:, -1],
         )  # fmt: skip
 
     def own(self, shared: Floats, covariance: Floats) -> OwnPart:
-        """The own unknowns at the kept ones, with the uncertainty of both."""
+        """Estimate the own unknowns for values (s,) of the kept ones, whose covariance (s, s) adds to theirs."""
         values = self.inverse @ (self.torque - self.kept @ shared)
-        moved = self.inverse @ self.kept
-        spread = self.inverse @ self.inverse.T + moved @ covariance @ moved.T
-        is_open: Bools = np.any(np.abs(self.null) > OPEN, axis=1)
-        return OwnPart(values=values, std=standard_deviations(spread, is_open))
+        sensitivity = self.inverse @ self.kept
+        own_covariance = self.inverse @ self.inverse.T + sensitivity @ covariance @ sensitivity.T
+        is_open: Bools = np.any(np.abs(self.null) > OPEN_SHARE, axis=1)
+        return OwnPart(values=values, std=standard_deviations(own_covariance, is_open))

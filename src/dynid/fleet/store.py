@@ -1,12 +1,12 @@
-"""Leaves of logs that were read before, kept in a folder: tomorrow only tomorrow's logs are read.
+"""A folder that keeps reduced logs, so that the next run of a fleet reads new logs alone.
 
-Each leaf is two files: ``KEY.information`` (see `dynid.information.storage`) and ``KEY.json``, written last. The key is
-a digest of everything the leaf depends on. A file that is damaged or cut short is read as if it were not there.
-``cutoff-SETTINGS.json`` holds the cutoff that the first run with some settings chose: factors can only be merged where
-all logs were filtered alike.
+A `Leaf` is one log, reduced to small triangular factors. Each is kept as two files: ``KEY.information`` (see
+`dynid.information.storage`) and ``KEY.json``, written last. The key is a digest of everything the leaf depends on. A
+file that is damaged or cut short counts as absent. ``cutoff-SETTINGS.json`` holds the cutoff that the first run with
+some settings chose: factors can only be merged where all logs were filtered alike.
 
-Files are written under another name first. What a killed process left behind goes when the next one opens the store;
-a lock on the folder tells whether other processes are writing to it now.
+Files are written under another name first. Unfinished files of a killed process are removed when the next process opens
+the store; a lock on the folder says whether other processes are writing to it now.
 """
 
 from __future__ import annotations
@@ -37,32 +37,44 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 class Facts(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``KEY.json`` holds."""
+    """Content of ``KEY.json``: what a leaf holds beside its information."""
 
     log: str
+    """Path of the log."""
     start_s: float
+    """Start of the log [s]."""
     samples: Whole
+    """Number of samples."""
     dropped: dict[str, Whole]
+    """Reason -> number of samples that were left out."""
     warnings: list[tuple[str, str, str]]
+    """Code, place and message of each finding."""
     temperature_degC: list[float | None] | None = None  # noqa: N815 (the unit as it is written)
+    """Mean temperature of each joint [degC], null where it is not known; null where the log has none."""
 
 
 class Cutoff(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``cutoff-SETTINGS.json`` holds."""
+    """Content of ``cutoff-SETTINGS.json``."""
 
     cutoff_hz: Annotated[float, msgspec.Meta(gt=0.0)]
+    """Cutoff of the low-pass filter of all logs [Hz]."""
 
 
 class LeafStore:
     """A folder of leaves."""
 
     def __init__(self, folder: Path) -> None:
-        """The folder; it is made where it does not exist, and what killed processes left in it goes."""
+        """Open a folder, which is made where it does not exist; unfinished files of killed processes are removed."""
         self._folder = make_folder(folder)
         _lock_folder(self, folder)
 
     def get(self, log: FleetLog, settings: str) -> Leaf | None:
-        """The leaf of a log, if it was made before with the same settings and the file has not changed since."""
+        """Read the leaf of a log; None unless it was made with the same settings and the log has not changed since.
+
+        Args:
+            log: The log.
+            settings: Digest of the settings, see `settings_digest`.
+        """
         key = self._key(log, settings)
         facts = self._read(f"{key}.json", Facts)
         if facts is None:
@@ -81,7 +93,7 @@ class LeafStore:
         )  # fmt: skip
 
     def put(self, log: FleetLog, settings: str, leaf: Leaf) -> None:
-        """Keep a leaf."""
+        """Keep the leaf of a log that was reduced with some settings."""
         key = self._key(log, settings)
         leaf.information.save(self._folder / f"{key}.information", force=True)
         warnings = [(finding.code, finding.where, finding.message) for finding in leaf.findings]
@@ -91,7 +103,7 @@ class LeafStore:
         )
 
     def cutoff_hz(self, settings: str) -> float | None:
-        """The cutoff that an earlier run of these settings chose [Hz]: logs of all days must be processed alike."""
+        """Read the cutoff that an earlier run of these settings chose [Hz]; None where there was none."""
         found = self._read(f"cutoff-{settings[:32]}.json", Cutoff)
         return None if found is None else found.cutoff_hz
 
@@ -100,6 +112,7 @@ class LeafStore:
         self._write(f"cutoff-{settings[:32]}.json", Cutoff(hz))
 
     def _read(self, name: str, kind: type[Record]) -> Record | None:
+        """Read a record; None where the file is absent or damaged."""
         path = self._folder / name
         try:
             return as_record(read_json(path), kind, path=path) if path.exists() else None
@@ -116,9 +129,9 @@ class LeafStore:
 
 
 def _lock_folder(owner: LeafStore, folder: Path) -> None:
-    """Share a folder with other processes as long as its owner lives; where there are none, unfinished files go first.
+    """Hold a shared lock on a folder as long as its owner lives; without other processes, unfinished files go first.
 
-    Systems without locks part no processes.
+    On systems without locks nothing is locked and nothing removed.
     """
     try:
         import fcntl
@@ -127,7 +140,7 @@ def _lock_folder(owner: LeafStore, folder: Path) -> None:
     except (ImportError, OSError):
         return
     finalize(owner, os.close, handle)
-    with suppress(OSError):  # others are at work, or the file system knows no locks: nothing of theirs is touched
+    with suppress(OSError):  # others are at work, or the file system has no locks: their files are not touched
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for left in folder.glob(f".*{TEMPORARY}"):
             left.unlink(missing_ok=True)
@@ -136,7 +149,7 @@ def _lock_folder(owner: LeafStore, folder: Path) -> None:
 
 
 def settings_digest(task: LeafTask) -> str:
-    """Digest of everything but the log that a leaf depends on; where it is made does not matter."""
+    """Digest everything that a leaf depends on beside the log."""
     facts = (
         task.robot.fingerprint, task.columns, task.recipe.to_toml(), repr(task.channel_map), task.version, MOST_BLOCKS,
         FIRST_BLOCK,

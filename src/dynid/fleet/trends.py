@@ -1,9 +1,9 @@
-"""Lines through values over time and temperature: wear is told from warmth where both were logged.
+"""Lines through values over time and temperature: wear is distinguished from warmth where both were logged.
 
 A value, such as the viscous friction of one joint, is fitted by ``a + b t + c (T - T0)``, weighted by the variances of
 the values, with the time t and the temperature T. Where temperatures are unknown or hardly differ, c is left out, and
-warmth shows as a change over time. Where warmth and time rise together they cannot be told apart: both b and c are then
-uncertain, and say so by their standard deviations.
+warmth shows as a change over time. Where temperature and time rise together, b and c are both uncertain, as their
+standard deviations say.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.spatial import EXACT
+from dynid.spatial import EXACT, TINY
 
 FEWEST_POINTS = 4
 """Smallest number of values of which a trend can be judged (convention: two more than a line has parameters)."""
@@ -30,22 +30,22 @@ class Trend:
     slope: float
     """Change per second at constant temperature."""
     std: float
-    """Its standard deviation, if the values scatter about the line as they should; infinite where all times agree."""
+    """Standard deviation of the slope by those of the values; infinite where all times agree."""
     per_kelvin: float
     """Change per kelvin; NaN where temperatures are unknown or hardly differ."""
     per_kelvin_std: float
-    """Its standard deviation; infinite where it is not known."""
+    """Standard deviation of the change per kelvin; infinite where it is not known."""
     temperature: float
     """Weighted mean of the temperatures [degC]; NaN where they are not known."""
     middle: float
     """Weighted mean of the values."""
     left_over: float
-    """Weighted squares of what the values deviate from the line."""
+    """Chi-squared of the line: sum of its squared residuals, each over the variance of its value."""
     freedom: int
-    """Values beyond the parameters of the line."""
+    """Degrees of freedom of this sum: number of values less the number of parameters."""
 
     def at_mean_temperature(self, values: Floats, temperatures: Floats) -> Floats:
-        """Values as they would be at the mean temperature; unchanged where the effect is not known."""
+        """Correct values (m,) to the mean temperature; they stay as they are where the effect is not known."""
         return values - self.per_kelvin * (temperatures - self.temperature) if np.isfinite(self.per_kelvin) else values
 
 
@@ -58,40 +58,47 @@ def fit_trend(times_s: Floats, temperatures: Floats, values: Floats, std: Floats
         values: (m,) the values.
         std: (m,) their standard deviations.
     """
-    weight = 1.0 / np.maximum(std, EXACT * max(float(np.abs(values).max(initial=0.0)), 1e-300)) ** 2
-    warm = bool(np.isfinite(temperatures).all()) and float(np.ptp(temperatures) if values.size else 0.0) > LEAST_RANGE_K
-    timed = bool(values.size) and float(np.ptp(times_s)) > 0.0
-    if values.size < FEWEST_POINTS + warm or not (timed or warm):
+    weight = 1.0 / np.maximum(std, EXACT * max(float(np.abs(values).max(initial=0.0)), TINY)) ** 2
+    if values.size < FEWEST_POINTS:
+        return None
+    by_time = float(np.ptp(times_s)) > 0.0
+    by_warmth = bool(np.isfinite(temperatures).all()) and float(np.ptp(temperatures)) > LEAST_RANGE_K
+    if not (by_time or by_warmth) or (by_warmth and values.size == FEWEST_POINTS):  # one more parameter, one more value
         return None
     total = float(weight.sum())
-    centred = [x - float(weight @ x) / total for x, used in ((times_s, timed), (temperatures, warm)) if used]
-    X, y = np.column_stack(centred), values - float(weight @ values) / total
+    columns = [x - float(weight @ x) / total for x, used in ((times_s, by_time), (temperatures, by_warmth)) if used]
+    X = np.column_stack(columns)  # centred, so that the line has no constant
+    y = values - float(weight @ values) / total
     scale = np.sqrt(weight @ X**2)
-    A = (X / scale).T @ (weight[:, None] * X / scale)
-    if len(centred) == 2 and abs(A[0, 1]) > 1.0 - EXACT:  # time and temperature are one and the same
-        X, scale, A, warm = X[:, :1], scale[:1], A[:1, :1], False
+    A = (X / scale).T @ (weight[:, None] * X / scale)  # correlations of the columns
+    if len(columns) == 2 and abs(A[0, 1]) > 1.0 - EXACT:  # temperature is proportional to time
+        X = X[:, :1]
+        scale = scale[:1]
+        A = A[:1, :1]
+        by_warmth = False
     inverse = np.linalg.inv(A)
-    found = inverse @ ((X / scale).T @ (weight * y)) / scale
-    spread = np.sqrt(np.diagonal(inverse)) / scale
-    left = y - X @ found
+    slopes = inverse @ ((X / scale).T @ (weight * y)) / scale
+    slope_std = np.sqrt(np.diagonal(inverse)) / scale
+    residual = y - X @ slopes
     return Trend(
-        slope=float(found[0]) if timed else 0.0,
-        std=float(spread[0]) if timed else np.inf,
-        per_kelvin=float(found[-1]) if warm else np.nan,
-        per_kelvin_std=float(spread[-1]) if warm else np.inf,
+        slope=float(slopes[0]) if by_time else 0.0,
+        std=float(slope_std[0]) if by_time else np.inf,
+        per_kelvin=float(slopes[-1]) if by_warmth else np.nan,
+        per_kelvin_std=float(slope_std[-1]) if by_warmth else np.inf,
         temperature=float(weight @ temperatures) / total,
         middle=float(weight @ values) / total,
-        left_over=float(weight @ left**2),
+        left_over=float(weight @ residual**2),
         freedom=values.size - 1 - X.shape[1],
     )
 
 
 def excess_scatter(trends: Sequence[Trend]) -> float:
-    """How much more values scatter about their lines than their uncertainty says, as a ratio of variances; at least 1.
+    """Estimate how much more values scatter about their lines than their uncertainty says: a ratio of variances, >= 1.
 
-    The median over the lines, set against that of the distribution: a few that bend do not count.
+    It is the median over the lines of chi-squared over the median of its distribution, so that a few values that do not
+    follow a line hardly matter.
     """
-    from scipy.special import chdtri
+    from scipy.special import chdtri  # level that a chi-squared variable exceeds with a probability
 
     ratios = [trend.left_over / float(chdtri(trend.freedom, 0.5)) for trend in trends if trend.freedom > 0]
     return max(1.0, float(np.median(ratios))) if ratios else 1.0

@@ -1,4 +1,7 @@
-"""Blocks that a page consists of, as plain data, and how each is shown as HTML and as Markdown."""
+"""The blocks of a page as plain data, and how each is written as HTML and as Markdown.
+
+``tag=True`` lets msgspec write the name of the class into JSON, so that a list of blocks can be read back.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,9 @@ from dynid.arrays import Floats
 from dynid.safe_text import markdown_text
 from dynid.tables import Cell, Table
 
-FAR_START = 100.0
-"""Start of an axis, in lengths of the axis, beyond which it is subtracted.
-
-Derivation: the pages store float32, whose relative step of 6e-8 then stays below 1e-5 of the axis."""
+FAR_START_LENGTHS = 100.0
+"""Start of an axis, in lengths of the axis, beyond which it is subtracted (derivation: the pages store float32, whose
+relative step of 6e-8 then stays below 1e-5 of the axis)."""
 
 
 class Text(Struct, frozen=True, tag=True):
@@ -30,7 +32,7 @@ class Text(Struct, frozen=True, tag=True):
 
     text: str
     role: str = ""
-    """``hint``, or ``verdict good``, ``verdict bad``, ``verdict open``."""
+    """Class of the style sheet: ``hint``, or ``verdict good``, ``verdict bad``, ``verdict open``; empty for none."""
 
 
 class Heading(Struct, frozen=True, tag=True):
@@ -91,14 +93,22 @@ class Plot(Struct, frozen=True, tag=True):
         cls, label: str, x_label: str, y_label: str, x: ArrayLike, curves: Sequence[tuple[str, ArrayLike]], *,
         dashed: Sequence[str] = (), small: bool = False, half: ArrayLike | None = None,
     ) -> Plot:  # fmt: skip
-        """Build from arrays; an axis that starts far from zero, such as Unix time stamps, starts from zero.
+        """Make a plot from arrays; an axis that starts far from zero, such as Unix time stamps, starts from zero.
 
-        ``half`` is the half width of a band around the first curve.
+        Args:
+            label: Description for screen readers.
+            x_label: Label of the horizontal axis.
+            y_label: Label of the vertical axis.
+            x: (N,) ascending numbers of the horizontal axis.
+            curves: Name and values (N,) of each curve.
+            dashed: Names of the curves that are dashed.
+            small: Whether several plots stand side by side.
+            half: (N,) half width of a band around the first curve; None for no band.
         """
-        numbers, shown = subtract_start(x, x_label)
-        bands = ["" if half is None else pack(half), *[""] * len(curves)]
-        lines = (Curve(name, pack(y), name in dashed, band) for (name, y), band in zip(curves, bands, strict=False))
-        return cls(label, shown, y_label, pack(numbers), tuple(lines), small)
+        numbers, x_label = subtract_start(x, x_label)
+        band = "" if half is None else pack(half)
+        lines = (Curve(name, pack(y), name in dashed, "" if k else band) for k, (name, y) in enumerate(curves))
+        return cls(label, x_label, y_label, pack(numbers), tuple(lines), small)
 
 
 class Player(Struct, frozen=True, tag=True):
@@ -115,19 +125,19 @@ class Shape(Struct, frozen=True):
     kind: str
     """``rect``, ``line``, ``circle`` or ``text``."""
     place: tuple[float, ...]
-    """Numbers of `PLACES`."""
+    """Position and size: the values of the attributes in `PLACES`."""
     role: str = ""
-    """``prior``, ``plain`` or ``rich``, which decides the colour."""
+    """``prior``, ``plain`` or ``rich``, which decides the colour; empty for black."""
     text: str = ""
-    """The words of a text, or what pointing at another shape shows."""
+    """The text itself, or what pointing at another shape shows."""
 
 
 PLACES = {"rect": "x y width height", "line": "x1 y1 x2 y2", "circle": "cx cy r", "text": "x y"}
-"""Attributes of SVG that hold the numbers of each kind of shape."""
+"""Kind of shape -> names of the SVG attributes that hold its position and size."""
 
 
 class Drawing(Struct, frozen=True, tag=True):
-    """A picture without motion, as wide as there is room."""
+    """A still picture of shapes, as wide as there is room; x grows to the right and y downwards."""
 
     label: str
     width: float
@@ -139,15 +149,23 @@ Block = Text | Heading | Cards | Bullets | Code | Notices | Table | Plot | Playe
 
 
 def pack(values: ArrayLike) -> str:
-    """Encode numbers as base64 of little-endian float32, a quarter of their size as text."""
+    """Encode numbers as base64 of little-endian float32: a quarter of the length that they have as text."""
     return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()
 
 
 def subtract_start(x: ArrayLike, label: str) -> tuple[Floats, str]:
-    """Numbers (N,) of an axis from zero on, and a label that names the start, where the axis begins far from zero."""
+    """Let an axis begin at zero where it begins far from zero, so that float32 is precise enough for it.
+
+    Args:
+        x: (N,) numbers of the axis.
+        label: Its label.
+
+    Returns:
+        The numbers (N,) and the label; where the start was subtracted, the label names it.
+    """
     numbers = np.asarray(x, dtype=np.float64)
     finite = numbers[np.isfinite(numbers)]
-    if not finite.size or abs(float(finite[0])) <= FAR_START * float(np.ptp(finite)):
+    if not finite.size or abs(float(finite[0])) <= FAR_START_LENGTHS * float(np.ptp(finite)):
         return numbers, label
     start = float(finite[0])
     return numbers - start, f"{label} after {start:.15g}" if finite.size > 1 else label
@@ -157,7 +175,7 @@ def subtract_start(x: ArrayLike, label: str) -> tuple[Floats, str]:
 
 
 def block_html(block: Block) -> str:
-    """A block as escaped HTML."""
+    """Write a block as HTML, with all its texts escaped."""
     match block:
         case Text(text, role):
             return f'<p class="{escape(role)}">{escape(text)}</p>' if role else f"<p>{escape(text)}</p>"
@@ -166,7 +184,9 @@ def block_html(block: Block) -> str:
         case Code(text):
             return f'<pre tabindex="0">{escape(text)}</pre>'
         case Cards(items):
-            cards = (f'<div class="card"><b>{escape(n)}</b><span>{escape(k)}</span></div>' for k, n in items)
+            cards = (
+                f'<div class="card"><b>{escape(number)}</b><span>{escape(name)}</span></div>' for name, number in items
+            )
             return f'<div class="cards">{"".join(cards)}</div>'
         case Bullets(items):
             lines = (f"<b>{escape(word)}</b>: {escape(text)}" if word else escape(text) for word, text in items)
@@ -174,14 +194,15 @@ def block_html(block: Block) -> str:
         case Notices(items):
             return f'<ul class="notices">{"".join(map(_notice_html, items))}</ul>' if items else ""
         case Table():
-            return _rows_html(block)
+            return _table_html(block)
         case Plot():
             data = {"x": block.x, "xlabel": block.x_label, "ylabel": block.y_label, "lines": to_builtins(block.curves)}
             return _widget("lines", block.label, data, 170 if block.small else 230)
         case Player(label, data):
             return _widget("robot", label, data, 380)
         case Drawing(label, width, height, shapes):
-            box, parts = f"0 0 {width:g} {height:g}", "".join(map(_shape_svg, shapes))
+            box = f"0 0 {width:g} {height:g}"
+            parts = "".join(map(_shape_svg, shapes))
             svg = f'<svg class="drawing" viewBox="{box}" role="img" aria-label="{escape(label)}">{parts}</svg>'
             return f"<figure>{svg}<figcaption>{escape(label)}</figcaption></figure>"
 
@@ -199,8 +220,8 @@ def _notice_html(item: tuple[str, str, str, str]) -> str:
     return f'<li class="{severity}"><b>{severity}</b><code>{code}</code> {sentence}{run}</li>'
 
 
-def _table(block: Table) -> Table:
-    """A table whose numbers that are not finite are left out."""
+def _without_infinite(block: Table) -> Table:
+    """Copy a table with empty cells in place of numbers that are not finite."""
     return replace(block, rows=tuple(tuple(map(_finite, row)) for row in block.rows))
 
 
@@ -208,15 +229,22 @@ def _finite(cell: Cell) -> Cell:
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
-def _rows_html(block: Table) -> str:
-    text = _table(block).to_html()
+def _table_html(block: Table) -> str:
+    text = _without_infinite(block).to_html()
     text = f'<div class="scroll" tabindex="0" role="region" aria-label="table">{text}</div>'
     return f"<details><summary>{escape(block.folded)}</summary>{text}</details>" if block.folded else text
 
 
 def _widget(kind: str, label: str, data: Mapping[str, Any], height: int) -> str:
-    """HTML of a canvas that the page's script draws on, with its data."""
-    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    """Write a canvas with its data, which the page's script (report.js) draws.
+
+    Args:
+        kind: ``lines`` or ``robot``: which function of the script draws it.
+        label: Description for screen readers.
+        data: Data as the script reads them.
+        height: Height on the page [px].
+    """
+    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")  # no tag can end the script element
     return (
         f'<figure class="{kind}"><canvas tabindex="0" role="img" aria-label="{escape(label)}" height="{height}">'
         f'</canvas><script type="application/json">{text}</script></figure>'
@@ -227,7 +255,7 @@ def _widget(kind: str, label: str, data: Mapping[str, Any], height: int) -> str:
 
 
 def block_markdown(block: Block) -> str:
-    """A block as GitHub-flavoured Markdown without HTML."""
+    """Write a block as GitHub-flavoured Markdown without HTML."""
     match block:
         case Text(text, role):
             return f"**{markdown_text(text)}**" if role.startswith("verdict") else markdown_text(text)
@@ -249,6 +277,6 @@ def block_markdown(block: Block) -> str:
                 lines += ["", indent(command, 6 * " "), ""] if command else []
             return "\n".join(lines).rstrip()
         case Table():
-            return _table(block).to_markdown()
+            return _without_infinite(block).to_markdown()
         case Plot(label) | Player(label) | Drawing(label):
             return f"*In the HTML report: {markdown_text(label)}.*"

@@ -1,4 +1,4 @@
-"""Section of the report on a load: its parameters, their uncertainty, and what to enter into a robot controller."""
+"""Page of a load: its parameters, their uncertainty, the values for robot controllers, and the recorded motion."""
 
 from __future__ import annotations
 
@@ -35,7 +35,12 @@ def flange_pose(robot: Robot, frame: str, flange: str) -> Floats:
 
 
 def dialogs_of(study: LoadStudy, flange: str | None) -> tuple[PayloadDialog, ...]:
-    """The values for the payload dialogs of controllers; none of a doubtful load."""
+    """Make the commands that set the load on common controllers; none for a doubtful load.
+
+    Args:
+        study: The identified load.
+        flange: Link whose frame the controllers use; None for the frame of the load.
+    """
     if study.verdict == "doubtful":
         return ()
     pose = None if flange is None else flange_pose(study.robot, study.load.frame, flange)
@@ -53,18 +58,25 @@ def frame_hint(study: LoadStudy, flange: str | None) -> str:
 
 
 def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Chapter] = (), flange: str | None = None) -> Page:
-    """Make the page of a load, with the recorded motion."""
+    """Make the page of a load.
+
+    Args:
+        study: The identified load.
+        run: The recorded motion.
+        extra: Further chapters.
+        flange: Link whose frame the controllers use; None for the frame of the load.
+    """
     run = run.matched(study.robot)
     chapters = [load_chapter(study, flange), play_motion(study.robot_with_load, run.time, run.q), *extra]
     return Page.of(f"{study.robot.name}: identified load", [*chapters, methods_chapter()])
 
 
 def load_chapter(study: LoadStudy, flange: str | None = None) -> Chapter:
-    """A load with its uncertainty, and its values for common controllers.
+    """Make the chapter about a load, its uncertainty, and its values for common controllers.
 
     Args:
         study: The identified load.
-        flange: Link whose frame the controllers use; by default the frame of the load.
+        flange: Link whose frame the controllers use; None for the frame of the load.
     """
     load = study.load
     role = "verdict bad" if study.verdict == "doubtful" else "verdict good"
@@ -83,15 +95,17 @@ def load_chapter(study: LoadStudy, flange: str | None = None) -> Chapter:
     titled = (("Problem", study.problems), ("Advice", study.advice), ("Note", study.notes))
     remarks = tuple((title, finding.sentence) for title, findings in titled for finding in findings)
     rows = tuple(
-        (name, None if free else float(value), None if free else float(std), unit, "not determined" if free else "")
-        for name, value, std, unit, free in zip(NAMES, load.vector, load.stderr, UNITS, load.undetermined, strict=True)
+        (name, None, None, unit, "not determined") if is_open else (name, float(value), float(std), unit, "")
+        for name, value, std, unit, is_open in zip(
+            NAMES, load.vector, load.stderr, UNITS, load.undetermined, strict=True
+        )
     )
     table = Table(("parameter", "value", "standard deviation", "unit", ""), rows)
     return Chapter("Load", (Text(text, role), Cards(cards), Bullets(remarks), table, *_dialogs(study, flange)))
 
 
 def _dialogs(study: LoadStudy, flange: str | None) -> list[Block]:
-    """Values to enter, unless the load is doubtful."""
+    """Blocks with the values for controllers; none for a doubtful load."""
     dialogs = dialogs_of(study, flange)
     if not dialogs:
         return []

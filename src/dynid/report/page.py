@@ -20,6 +20,7 @@ from dynid.report.html_blocks import Block, Drawing, Plot, block_html, block_mar
 from dynid.safe_text import markdown_text, visible_text
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+"""Content security policy of the HTML file: it loads nothing, and runs only its own script."""
 SCHEMA = 3
 """Version of the JSON form."""
 
@@ -30,11 +31,11 @@ class Chapter(Struct, frozen=True):
     title: str
     blocks: tuple[Block, ...]
     kind: str = ""
-    """Name by which programs find it."""
+    """Name by which code finds the chapter, such as `dynid.report.provenance.SETTINGS`; empty for most."""
 
 
 class Page(Struct, frozen=True):
-    """A whole document."""
+    """A whole document; it is also the form of the JSON file."""
 
     title: str
     chapters: tuple[Chapter, ...]
@@ -42,7 +43,7 @@ class Page(Struct, frozen=True):
 
     @classmethod
     def of(cls, title: str, chapters: Sequence[Chapter]) -> Page:
-        """The page of these chapters; those without content are left out."""
+        """Make a page of chapters; those without content are left out."""
         return cls(title, tuple(chapter for chapter in chapters if chapter.blocks))
 
     def to_html(self) -> str:
@@ -71,7 +72,7 @@ class Page(Struct, frozen=True):
 
     def to_json(self) -> str:
         """Return everything as JSON, to be shown again later; arrays are base64 of little-endian float32."""
-        plain = msgspec.to_builtins(self, enc_hook=lambda number: number.item())
+        plain = msgspec.to_builtins(self, enc_hook=lambda number: number.item())  # numbers of NumPy
         return msgspec.json.encode(_encodable(plain)).decode() + "\n"
 
     @classmethod
@@ -115,7 +116,7 @@ class Page(Struct, frozen=True):
 
 
 def _encodable(value: Any) -> Any:
-    """The same with escapes for the bytes of file names that are no text, which JSON cannot hold."""
+    """Escape the bytes of file names that are no text, which JSON cannot hold, in all texts of a nested value."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
@@ -124,15 +125,18 @@ def _encodable(value: Any) -> Any:
 
 
 def _bodies(blocks: Sequence[Block]) -> str:
-    """HTML of blocks one after the other, with small plots side by side."""
+    """Write blocks as HTML, one after the other; neighbouring drawings and small plots stand side by side in a grid."""
     parts = []
-    for small, run in groupby(blocks, key=lambda b: isinstance(b, Drawing) or (isinstance(b, Plot) and b.small)):
-        group = list(run)
+    for is_small, neighbours in groupby(
+        blocks, key=lambda block: isinstance(block, Drawing) or (isinstance(block, Plot) and block.small)
+    ):
+        group = list(neighbours)
         text = "".join(map(block_html, group))
         wide = " wide" if any(isinstance(block, Plot) and len(block.curves) > 1 for block in group) else ""
-        parts.append(f'<div class="grid{wide}">{text}</div>' if small else text)
+        parts.append(f'<div class="grid{wide}">{text}</div>' if is_small else text)
     return "".join(parts)
 
 
 def _asset(name: str) -> str:
+    """Read a file that is installed with this package."""
     return files("dynid.report").joinpath(name).read_text(encoding="utf-8")

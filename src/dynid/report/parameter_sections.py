@@ -1,4 +1,4 @@
-"""Sections of the report on parameters: values, intervals, how far the data determine each, which are significant."""
+"""Chapters of the report on parameters: values, intervals, how far the data determine each, which are significant."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dynid.robot.term_names import term_words
 from dynid.tables import Cell, Table
 
 WEAK_PERCENT = 30.0
-"""Relative standard deviation from which a value is called weakly known [%]; a convention."""
+"""Relative standard deviation above which a value is called weakly known [%] (convention)."""
 PRIOR = "prior-dominated"
 """Mark of a parameter whose value comes from the prior model rather than from the data."""
 SHARED = "shared"
-"""Mark of a parameter of a friction that several terms carry."""
-WORDS = (
+"""Mark of one of several terms that together carry the friction of a joint."""
+MEANINGS = (
     ("identified", "The data determine this parameter by itself. Use the value."),
     (
         "combined",
@@ -46,7 +46,7 @@ WORDS = (
     ),
     ("unidentifiable", "No motion of this robot shows the parameter in the torques, so no log can determine it."),
 )
-"""Meaning of every mark."""
+"""Every mark and its meaning."""
 SOURCES: dict[Source, tuple[str, str]] = {
     "data": (
         "Determined by the data",
@@ -66,67 +66,73 @@ NAMES = (
     "and MZ3 its first moments (mass times centre of mass), M3 its mass; the R of ZZR3 marks a sum with parameters of "
     "other links"
 )
-"""What the names of the links' parameters mean."""
+"""Explanation of the names of the links' parameters."""
 
 
-def _names(fit: Identification) -> str:
-    """What the names of the parameters mean: those of the links, and of the terms that this model has."""
+def parameters_chapter(fit: Identification) -> Chapter:
+    """Make the chapter of base parameters with their intervals, bodies, and standard parameters with their marks."""
+    hidden = tuple(fit.base.reasons.items())
+    why: list[Block] = [Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []
+    marks = base_marks(fit)
+    blocks: list[Block] = [
+        Text(_explain_names(fit), "hint"),
+        *_base_tables(fit, marks),
+        Heading("What the marks mean"),
+        Bullets(MEANINGS),
+        *why,
+        *_bodies(fit),
+        _standard_table(fit),
+    ]
+    return Chapter("Parameters", tuple(blocks))
+
+
+def _explain_names(fit: Identification) -> str:
+    """Explain the names of the parameters: those of the links, and of the terms that this model has."""
     terms = [*(placed.term for placed in fit.robot.terms), *fit.terms]
-    words = {term.symbol.strip("*@"): term_words([term]) for term in terms}
+    words = {term.symbol.strip("*@"): term_words([term]) for term in terms}  # * and @ stand for joints
     named = [f"{symbol}: {word}" for symbol, word in words.items() if symbol]
     return f"Names: {NAMES}{'; ' if named else ''}{', '.join(named)}."
 
 
 def base_marks(fit: Identification) -> tuple[str, ...]:
-    """(b,) mark of each estimated parameter, as explained in `WORDS`."""
-    estimate, prior, shared = fit.estimate, set(fit.estimate.prior_dominated), shared_friction(fit.equations)
-    single = [np.count_nonzero(row) == 1 for row in fit.base.grouping] + [True] * len(fit.terms)
+    """(b,) mark of each estimated parameter, as explained in `MEANINGS`."""
+    estimate = fit.estimate
+    from_prior = set(fit.estimate.prior_dominated)
+    shared = shared_friction(fit.equations)
+    is_alone = [np.count_nonzero(row) == 1 for row in fit.base.grouping] + [True] * len(fit.terms)  # no sum
     marks = []
-    for name, alone, free, relative in zip(
-        estimate.names, single, estimate.undetermined, estimate.relative_stderr, strict=True
+    for name, alone, is_open, relative in zip(
+        estimate.names, is_alone, estimate.undetermined, estimate.relative_stderr, strict=True
     ):
-        known = PRIOR if name in prior else SHARED if name in shared else "identified" if alone else "combined"
-        kind = "not determined" if free else known
-        marks.append(f"{kind}, weakly known" if not free and relative > WEAK_PERCENT else kind)
+        if is_open:
+            mark = "not determined"
+        elif name in from_prior:
+            mark = PRIOR
+        elif name in shared:
+            mark = SHARED
+        else:
+            mark = "identified" if alone else "combined"
+        marks.append(f"{mark}, weakly known" if not is_open and relative > WEAK_PERCENT else mark)
     return tuple(marks)
 
 
 def standard_marks(fit: Identification) -> tuple[str, ...]:
     """(p,) mark of each standard parameter; one that is a base parameter by itself has the mark of that one."""
     fit = fit.in_columns
-    base, hidden = fit.base, set(fit.base.unidentifiable)
+    base = fit.base
+    hidden = set(base.unidentifiable)
     alone = {base.layout.index(name) for name in base.identifiable}
-    marks = dict(zip(base.columns, base_marks(fit), strict=False))
+    marks = dict(zip(base.columns, base_marks(fit), strict=False))  # marks of further terms are left over
     return tuple(
         "unidentifiable" if name in hidden else marks[column] if column in alone else PRIOR
         for column, name in enumerate(base.layout.names)
     )
 
 
-def parameters_chapter(fit: Identification) -> Chapter:
-    """Base parameters with their intervals, bodies, and standard parameters with their marks.
-
-    Args:
-        fit: The identification.
-    """
-    hidden = tuple(fit.base.reasons.items())
-    why: list[Block] = [Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []
-    marks = base_marks(fit)
-    blocks: list[Block] = [
-        Text(_names(fit), "hint"),
-        *_base_tables(fit, marks),
-        Heading("What the marks mean"),
-        Bullets(WORDS),
-        *why,
-        *_bodies(fit),
-        _standard(fit),
-    ]
-    return Chapter("Parameters", tuple(blocks))
-
-
 def _base_tables(fit: Identification, marks: Sequence[str]) -> list[Block]:
-    """The parameters with their intervals; parts of a friction that several terms share are folded away."""
-    estimate, base = fit.estimate, fit.base
+    """Tables of the base parameters with their intervals; terms that share the friction of a joint are folded away."""
+    estimate = fit.estimate
+    base = fit.base
     prior = base.project(fit.robot.parameter_vector).tolist() + [None] * len(fit.terms)
     shared = shared_friction(fit.equations)
     rows: dict[str, list[tuple[Cell, ...]]] = {source: [] for source in ("shared", *SOURCES)}
@@ -142,6 +148,7 @@ def _base_tables(fit: Identification, marks: Sequence[str]) -> list[Block]:
     if parts := rows["shared"]:
         folded = f"{len(parts)} coefficients of friction that several terms share: each is only a part of it"
         blocks.append(Table(header, tuple(parts), folded))
+    # the expression of a base parameter that is no sum is its own name
     sums = [(name, text) for name, text in zip(estimate.names, base.expressions, strict=False) if name != text]
     if sums:
         folded = f"Expressions of the {len(sums)} base parameters that are sums"
@@ -150,6 +157,7 @@ def _base_tables(fit: Identification, marks: Sequence[str]) -> list[Block]:
 
 
 def _bodies(fit: Identification) -> list[Block]:
+    """Table of the identified bodies: mass, centre of mass, principal moments."""
     rows = []
     for before, after in zip(fit.robot.bodies, fit.robot.with_parameters(fit.standard).bodies, strict=True):
         com = ", ".join(f"{1000 * c:.1f}" for c in after.inertia.com)
@@ -160,7 +168,8 @@ def _bodies(fit: Identification) -> list[Block]:
     return [Heading("Bodies"), Text(note, "hint"), Table(header, tuple(rows))]
 
 
-def _standard(fit: Identification) -> Table:
+def _standard_table(fit: Identification) -> Table:
+    """Folded table of all standard parameters."""
     columns = (fit.standard.tolist(), fit.robot.parameter_vector.tolist(), fit.standard_stderr.tolist())
     rows = tuple(zip(fit.base.layout.names, *columns, standard_marks(fit), strict=True))
     header = ("standard parameter", "value", "prior", "standard deviation", "mark")
@@ -168,7 +177,10 @@ def _standard(fit: Identification) -> Table:
 
 
 def significance_chapter(fit: Identification, cost: PruningCost) -> Chapter:
-    """The parameters that matter for the torques, and what it costs and saves to keep them alone."""
+    """Make the chapter about the significant parameters: errors and operations of a model of them alone.
+
+    The chapter is empty where the identification has no significant parameters.
+    """
     found = fit.significance
     if found is None:
         return Chapter("Significant parameters", ())
@@ -177,12 +189,12 @@ def significance_chapter(fit: Identification, cost: PruningCost) -> Chapter:
         "squares. The contribution is the largest torque that a parameter causes, over all samples, in percent of "
         "the largest measured torque of the same joint. dynid codegen --prune writes C code of this short model."
     )
-    table, refitted = cost.table(), dict(zip(found.kept, found.estimate.values.tolist(), strict=True))
+    refitted = dict(zip(found.kept, found.estimate.values.tolist(), strict=True))
     rows = tuple(
         (name, float(share), "yes" if name in refitted else "no", refitted.get(name), unit)
         for name, share, unit in zip(found.every.names, found.contribution, found.every.units, strict=True)
     )
     header = ("parameter", "contribution %", "significant", "refitted value", "unit")
     folded = f"Contributions of all {len(rows)} parameters"
-    blocks = (Text(text, "hint"), table, Table(header, rows, folded))
+    blocks = (Text(text, "hint"), cost.table(), Table(header, rows, folded))
     return Chapter("Significant parameters", blocks)

@@ -1,4 +1,4 @@
-"""Sections of the report on origin: data, settings, versions, and the papers of the methods."""
+"""Chapters of the report on the origin of a result: data, methods with their papers, settings and versions."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ ORIGIN = "Atkeson1986"
 
 
 def citations(references: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Look up papers: (key, bibliographic entry) of `ORIGIN` and of every reference, each once."""
+    """Look up the papers of `ORIGIN` and of every reference, each once: (key, bibliographic entry)."""
     return tuple((key, PAPERS[key]) for key in dict.fromkeys([ORIGIN, *references]))
 
 
 def provenance_chapter(fit: Identification, data: Sequence[Mapping[str, Any]]) -> Chapter:
-    """The data with their processing, and the methods with their papers.
+    """Make the chapter about the data with their processing, and the methods with their papers.
 
     Args:
         fit: The identification.
@@ -68,10 +68,11 @@ REASONS: Mapping[str, str] = {
     Dropped.AT_REST: "at rest, where dry friction has no value",
     Dropped.DEAD_BAND: "slower than dead_band, where dry friction is uncertain",
 }
-"""Why joint samples were left out, where the word of the experiment does not tell it."""
+"""Reason for which samples were left out -> text; other reasons are texts already."""
 
 
 def _run(run: Mapping[str, Any]) -> list[Block]:
+    """Blocks about one run: name, samples, digest, and the steps of its processing."""
     counts = [f"{count} {REASONS.get(reason, reason)}" for reason, count in run["dropped"].items()]
     dropped = f"left out, counted joint by joint: {', '.join(counts)}" if counts else "none left out"
     facts = (
@@ -81,13 +82,20 @@ def _run(run: Mapping[str, Any]) -> list[Block]:
 
 
 SETTINGS = "settings"
-"""Kind of the chapter that says how a page was made."""
+"""`Chapter.kind` of the chapter that says how a page was made."""
 
 
 def settings_chapter(
     command: str, options: Mapping[str, str], inputs: Sequence[tuple[str, str]], versions: Mapping[str, str]
 ) -> Chapter:
-    """The command that made the page: options, inputs with their SHA-256, versions of the software."""
+    """Make the chapter about the command that made the page.
+
+    Args:
+        command: The command line.
+        options: Name -> value of every option.
+        inputs: Path and SHA-256 of every file that was read.
+        versions: Name -> version of the packages.
+    """
     blocks = (
         Code(command),
         Table(("option", "value"), tuple(options.items())),
@@ -100,5 +108,5 @@ def settings_chapter(
 
 
 def methods_chapter(*references: str) -> Chapter:
-    """Papers of the methods behind a page, by keys of docs/references.md."""
+    """Make the chapter with the papers of the methods behind a page, from keys of docs/references.md."""
     return Chapter("Papers to cite", (Bullets(citations(references)),))

@@ -1,4 +1,4 @@
-"""The page of an identification with its validation."""
+"""The page of an identification with its validation, and the page that says why logs were refused."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from dynid.report.series import joint_torques
 from dynid.robot.model import Robot
 
 Runs = Experiment | Sequence[Experiment] | None
+"""One run, several, or none."""
 
 
 def identification_page(
@@ -45,7 +46,7 @@ def identification_page(
     findings: Sequence[Finding] = (),
     files: Sequence[RobotFile] = (),
 ) -> Page:
-    """Make the page of an identification: the torques as a picture, the verdict, and what it rests on.
+    """Make the page of an identification: torques, verdict, files, residuals, friction, parameters, data, settings.
 
     Args:
         fit: The identification; one read from a file needs held-out data to draw.
@@ -53,27 +54,28 @@ def identification_page(
         held_out: The runs of the validation. The page draws the first one, or the first run of the identification.
         extra: Further chapters, shown after the parameters; settings come last.
         data: Facts of the identification data, for a result that does not hold the data itself (`data_facts`).
-        findings: What the gate and the recipe reported before; the page lists them with those of the estimate.
+        findings: Findings of the diagnosis before the fit and about the recipe; the page lists them with those of the
+            estimate.
         files: The robot files beside the page.
     """
-    held = () if held_out is None else matched_runs(fit.robot, held_out)
-    used = fit.equations.excerpts
-    drawn = (*held, *used)[0]
+    judged = () if held_out is None else matched_runs(fit.robot, held_out)
+    fitted = fit.equations.excerpts
+    drawn = (*judged, *fitted)[0]
     torques = joint_torques(fit, drawn)
-    friction = joint_friction(fit, held if not any(run.samples for run in used) else None)
+    friction = joint_friction(fit, judged if not any(run.samples for run in fitted) else None)
     settings = [chapter for chapter in extra if chapter.kind == SETTINGS]
     bars = [] if check is None else [error_bars(check)]
     chapters = [
-        torques_chapter(torques, [*bars, widest_poses(fit.identified, drawn.q)], seen=not held),
-        verdict_chapter(fit, check, held, findings, files, NextCommands.of(settings[0]) if settings else None),
+        torques_chapter(torques, [*bars, widest_poses(fit.identified, drawn.q)], seen=not judged),
+        verdict_chapter(fit, check, judged, findings, files, NextCommands.of(settings[0]) if settings else None),
         files_chapter(files),
         residuals_chapter(torques, drawn.rate_hz),
         friction_chapter(friction),
         parameters_chapter(fit),
-        excitation_chapter(fit, used),
+        excitation_chapter(fit, fitted),
         *(chapter for chapter in extra if chapter.kind != SETTINGS),
         play_motion(fit.identified, drawn.time, drawn.q),
-        provenance_chapter(fit, [data_facts(run) for run in used] if data is None else data),
+        provenance_chapter(fit, [data_facts(run) for run in fitted] if data is None else data),
         *settings,
     ]
     return Page.of(f"{fit.robot.name}: identified dynamics", chapters)
@@ -85,7 +87,7 @@ def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], s
     Args:
         robot: The robot.
         error: Why nothing was identified.
-        findings: What the gate found in the logs.
+        findings: Findings of the diagnosis of the logs.
         settings: The chapter about the settings, whose command gives the commands to run next.
     """
     chapters = [refusal_chapter(error, findings, NextCommands.of(settings[0])), *settings]

@@ -58,18 +58,25 @@ def calibrate_drives(
     )
     model = add_terms(robot)
     recordings = {log: read_recording(log, model, channel_map=channel_map) for log in (*logs, *unloaded)}
-    held, empty = ([_currents(recordings[log], log) for log in group] for group in (logs, unloaded))
-    gain, std = recordings[logs[0]].gain, recordings[logs[0]].gain_std  # of the channel map, which all logs share
+    loaded, empty = ([_drive_signals(recordings[log], log) for log in group] for group in (logs, unloaded))
+    # the gains of the channel map, which all logs share
+    gain = recordings[logs[0]].gain
+    std = recordings[logs[0]].gain_std
     stated = None if gain is None or std is None else CurrentGains(gain, stderr=std * np.abs(gain))
-    found = identify_drive_gains(model, loaded=held, unloaded=empty, mass_kg=mass_kg, com=com, link=link, stated=stated)
+    found = identify_drive_gains(
+        model, loaded=loaded, unloaded=empty, mass_kg=mass_kg, com=com, link=link, stated=stated
+    )  # fmt: skip
     of_torques = all(recording.current is None for recording in recordings.values())
     kinds = {joint.kind == "prismatic" for joint in robot.moving_joints}
     unit = "N/A" if kinds == {True} else "N m/A" if kinds == {False} else "N m/A or N/A"
     return replace(found, unit="1" if of_torques else unit)
 
 
-def _currents(recording: Recording, log: str | Path) -> Experiment:
-    """The run in the numbers of the log, to which gains belong."""
+def _drive_signals(recording: Recording, log: str | Path) -> Experiment:
+    """Process a recording with its currents in place of torques, or its torques without the gains of the channel map.
+
+    These are the numbers of the log itself, which the calibrated gains multiply.
+    """
     if recording.current is not None:
         recording = replace(recording, effort=recording.current)
     if recording.effort is None:

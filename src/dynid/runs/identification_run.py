@@ -1,4 +1,4 @@
-"""Identify a robot from logs and prove the result: what ``dynid identify`` does."""
+"""Identify a robot from logs and judge the result on held-out data: what ``dynid identify`` does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from dynid.runs.validation_run import judge
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IdentificationRun:
-    """An identification with its proof and its folder."""
+    """An identification, its validation, and the files written about it."""
 
     fit: Identification
     """The identified robot."""
@@ -47,13 +47,13 @@ class IdentificationRun:
     held_out: tuple[Experiment, ...]
     """The held-out data."""
     cost: PruningCost | None = None
-    """What it costs to keep the significant parameters alone, where they were asked for."""
+    """Errors and operations of a model of the significant parameters alone; None where it was not asked for."""
     files: tuple[RobotFile, ...] = ()
     """The robot files of the folder, each with its own error on the held-out data."""
     findings: tuple[Finding, ...] = ()
-    """What the gate and the recipe reported."""
+    """Findings of the diagnosis of the logs before the fit, and about the recipe."""
     note: str = ""
-    """One line for each robot file: its error beside the judged one, and the terms it cannot hold."""
+    """One line for each robot file: its error beside that of the whole model, and the terms it cannot hold."""
 
     @property
     def exit_code(self) -> int:
@@ -78,8 +78,9 @@ class Identify(Task[IdentificationRun]):
     logs: Log | Sequence[Log]
     """The logs to identify from."""
     recipe: Recipe = field(default_factory=Recipe)
+    """All settings of processing, diagnosis and estimation."""
     held_out: Sequence[Log] = ()
-    """Logs for the proof; the recipe's hold-out takes parts of the first ones instead."""
+    """Logs for the validation; a recipe with a hold-out takes parts of `logs` instead."""
     channel_map: ChannelMapSource | None = None
     """Channel map of log files, its file, or the name of a built-in one."""
     rows: str | None = None
@@ -108,6 +109,7 @@ class Identify(Task[IdentificationRun]):
         remedy = "Hold out another run, or a part of the run with --hold-out: what was fitted proves nothing."
         check_copies(self.given, self.held_out, why="which is identified from", remedy=remedy)
         check_part(self.rows, self.time)
+        # the results are not used: each call raises an error where the settings do not fit
         if self.significant is not None:
             read_share(self.significant)
         if self.engine not in ("auto", "memory", "pieces"):
@@ -124,27 +126,30 @@ class Identify(Task[IdentificationRun]):
         estimator = make_estimator(recipe, model, self.given, self.channel_map)
         reader = LogReader(robot=model, recipe=recipe, channel_map=self.channel_map, rows=self.rows, time=self.time,
                            progress=desk.progress, notice=desk.tell, check=_gather_checks(desk.findings))  # fmt: skip
-        fit, proof = identify_logs(reader, self.given, estimator, held_out=self.held_out, engine=self.engine)
+        fit, held_out = identify_logs(reader, self.given, estimator, held_out=self.held_out, engine=self.engine)
         if self.significant is not None:
             fit = fit.with_significant(self.significant)
         if self.base is not None:
             fit = fit.in_set(base_parameters(fit.robot, self.base))
-        verdict = judge(fit, proof, desk, limit=recipe.limit_percent, trim_s=self.trim_s) if proof else None
-        cost = self._pruning_cost(fit, verdict, proof)
+        verdict = judge(fit, held_out, desk, limit=recipe.limit_percent, trim_s=self.trim_s) if held_out else None
+        cost = self._pruning_cost(fit, verdict, held_out)
         found = tuple(desk.findings)
-        desk.findings.extend([*(() if verdict is None else verdict.causes), *fit.estimate.findings])
-        return IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof), cost=cost, findings=found)
+        desk.findings.extend([*(() if verdict is None else verdict.causes), *fit.estimate.findings])  # for run.json
+        return IdentificationRun(fit=fit, validation=verdict, held_out=tuple(held_out), cost=cost, findings=found)
 
     def _pruning_cost(
-        self, fit: Identification, verdict: Validation | None, proof: Sequence[Experiment]
+        self, fit: Identification, verdict: Validation | None, held_out: Sequence[Experiment]
     ) -> PruningCost | None:
-        """Judge the significant parameters alone on the same held-out data, and count the operations of their code."""
+        """Judge the significant parameters alone on the same held-out data, and count the operations of their code.
+
+        There is no cost, but None, where significant parameters were not asked for.
+        """
         if fit.significance is None:
             return None
         from dynid.export.c.c_pruning import pruning_cost  # prints C code: slow to load
 
         limit, trim_s = self.recipe.limit_percent, self.trim_s
-        pruned = validate(fit.significance, proof, limit=limit, trim_s=trim_s) if proof else None
+        pruned = validate(fit.significance, held_out, limit=limit, trim_s=trim_s) if held_out else None
         return pruning_cost(fit, verdict, pruned)
 
     def refusal(self, error: DataError, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
@@ -152,14 +157,16 @@ class Identify(Task[IdentificationRun]):
         return refusal_page(self.robot, error, findings, settings) if is_refused else None
 
     def write(self, folder: RunFolder, result: IdentificationRun) -> IdentificationRun:
-        fit, verdict = result.fit, result.validation
+        fit = result.fit
+        verdict = result.validation
         written = write_robot_files(fit, folder.path, result.held_out, check=verdict, force=True)
+        # written into a folder that becomes the run folder when all is done
         files = tuple(replace(file, path=folder.folder / file.path.name) for file in written)
         entries = [file.to_json() for file in files]
         write_result(fit, folder.path / "result.json", verdict, result.cost, files=entries, force=True)
         note = describe_files(files, folder.folder)
-        told = "\n".join(str(finding) for finding in result.findings)
-        parts = [fit.summary(), told, str(result.cost or ""), verdict.summary() if verdict else "", note]
+        findings = "\n".join(str(finding) for finding in result.findings)
+        parts = [fit.summary(), findings, str(result.cost or ""), verdict.summary() if verdict else "", note]
         if self.recipe.estimator == "link-by-link":
             parts.insert(1, f"Persistent excitation of each link:\n{excitation_table(fit.equations)}")
         folder.write("summary.txt", "\n\n".join(part for part in parts if part) + "\n")
@@ -173,7 +180,10 @@ class Identify(Task[IdentificationRun]):
 
 
 def _gather_checks(gathered: list[Finding]) -> Check:
-    """The gate, which also keeps the errors of a log: the message of a refusal names only the first of them."""
+    """Make the diagnosis of a log before the fit, which also adds the findings of a faulty log to a list.
+
+    The message of a refusal names only the first error; the list has all of them, for the report.
+    """
 
     def check(recording: Recording, options: Processing, robot: Robot) -> tuple[QualityReport, Chain | None]:
         report, chain = check_and_process(recording, options, robot)

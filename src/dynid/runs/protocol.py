@@ -1,4 +1,7 @@
-"""The protocol of a run: check, read, compute, write, report. What differs between the verbs is their `Task`."""
+"""The protocol of a run: check arguments, compute, write files, write a report.
+
+A verb of the command line, such as ``dynid identify``, is a `Task`; `run` takes all of them through the same steps.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from dynid.settings import TomlSettings
 
 
 class Outcome(Protocol):
-    """What a task comes to."""
+    """The result of a task."""
 
     @property
     def exit_code(self) -> int:
@@ -56,21 +59,22 @@ class Desk:
 
 
 class Task(ABC, Generic[Result]):
-    """One verb; its arguments are the fields of a dataclass.
+    """One verb. Subclasses are dataclasses, whose fields are the arguments of the verb.
 
     `run` calls `check`, `compute`, `write` and `page`, or `refusal` where a log is refused. A field ``recipe`` holds
-    the settings that are written beside the result.
+    the settings, which are written beside the result.
     """
 
     verb: ClassVar[str]
+    """Name of the verb on the command line."""
     files: ClassVar[tuple[str, ...]]
     """Names of the files that the run writes beside report and recipe; the first one holds the numbers."""
     reads: ClassVar[tuple[str, ...]] = ()
-    """Fields whose files are listed with their digests."""
+    """Names of the fields that hold files; the record of the run lists these files with their digests."""
 
     @classmethod
     def chosen(cls, given: Mapping[str, Any]) -> type[Task[Any]]:
-        """The task for the parameters of a command: usually this one."""
+        """Choose the task for the parameters of a command: this one, unless a subclass knows another one for them."""
         return cls
 
     def check(self) -> None:
@@ -81,20 +85,32 @@ class Task(ABC, Generic[Result]):
         """Read the logs and find the result."""
 
     def refusal(self, error: DataError, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
-        """The page that says why a log was refused; None without one."""
+        """Make the page that says why a log was refused; None where the error is no refusal by the diagnosis.
+
+        Args:
+            error: The error that ended `compute`.
+            findings: All findings up to it.
+            settings: The chapters about the settings, which end the page.
+        """
         return None
 
     def write(self, folder: RunFolder, result: Result) -> Result:
-        """Write further files."""
+        """Write further files; returns the result, to which paths or errors of the files may be added."""
         return result
 
     @abstractmethod
     def page(self, result: Result, settings: Sequence[Chapter]) -> Page | None:
-        """The report, which ends with the chapters about the settings; None without one."""
+        """Make the report, which ends with the chapters about the settings; None for a run without report."""
 
 
 def refuse_used(log: str | Path, digest: str, used: Mapping[str, str]) -> None:
-    """Refuse a log whose digest is among those (digest -> name) that a result was identified from."""
+    """Refuse a log that a result was identified from.
+
+    Args:
+        log: The log.
+        digest: Its digest.
+        used: Digest -> name of the logs that the result was identified from.
+    """
     if digest in used:
         reason = f"{log} was used for the identification, as {used[digest]}"
         raise ArgumentError(reason, remedy="Give a log that it has not seen.")
@@ -107,7 +123,7 @@ def run(
     progress: Progress | None = None,
     notice: Notice = log_finding,
 ) -> Result:
-    """Do what a command does, and write its run folder.
+    """Run a task, as its command does, and write its run folder.
 
     Args:
         task: The verb with its arguments, such as `dynid.runs.Identify`.
@@ -130,7 +146,8 @@ def run(
     desk = Desk(progress=progress, notice=notice)
     if out is None:
         return task.compute(desk)
-    request, recipe = RunRequest.of(out), getattr(task, "recipe", None)
+    request = RunRequest.of(out)
+    recipe = getattr(task, "recipe", None)
     given = {name: getattr(task, name) for name in getattr(task, "__dataclass_fields__", {})}
     stated = {
         name: _state(value, name in task.reads) for name, value in given.items() if name not in ("robot", "recipe")
@@ -138,8 +155,10 @@ def run(
     inputs = [path for name in task.reads for path in _files(given[name])]
     settings: dict[str, Any] = {}
     if isinstance(recipe, TomlSettings):
-        settings, inputs = recipe.to_dict(), [*inputs, *recipe.input_files()]
-    options, files = {**request.options, **stated, **settings}, [*task.files, "recipe.toml"]
+        settings = recipe.to_dict()
+        inputs += recipe.input_files()
+    options = {**request.options, **stated, **settings}
+    files = [*task.files, "recipe.toml"]
     with open_run(request, task.verb, options, [*request.inputs, *inputs], files) as folder:
         try:
             result = task.compute(desk)
@@ -162,13 +181,17 @@ def run(
 
 
 def _files(value: Any) -> list[Path]:
-    """The files and folders among the values of a field."""
+    """List the files and folders among the values of a field, as absolute paths."""
     items = value if isinstance(value, list | tuple) else [value]
     return [Path(item).absolute() for item in items if isinstance(item, str | Path) and os.path.exists(item)]
 
 
 def _state(value: Any, is_file: bool) -> Any:
-    """A field as a record of a run holds it: files as absolute paths, the type of what is no text and no number."""
+    """Convert a field to the form in which ``run.json`` holds it.
+
+    Paths become text, absolute where they exist; so does text in a field of files (``is_file``). Numbers, text and None
+    stay; of other values only the name of the type is kept.
+    """
     if isinstance(value, list | tuple):
         return [_state(item, is_file) for item in value]
     if (is_file or isinstance(value, Path)) and (files := _files(value)):

@@ -1,4 +1,4 @@
-"""Page of a watch: alarms, torques from outside with their limits, and the smallest pushes that are seen."""
+"""Page of a watch over logs: alarms, torques from outside with their limits, the smallest pushes that it detects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def watch_page(
 
     Args:
         found: What was found in each log.
-        sight: The smallest pushes that are seen.
+        sight: The smallest pushes that the watch detects.
         findings: Doubts about the logs and the calibration.
         extra: Further chapters.
     """
@@ -35,14 +35,15 @@ def watch_page(
 
 
 def _alarms(found: Watch) -> Chapter:
+    """Chapter with the verdict on one log and the table of its alarms."""
     table = found.table()
     verdict = Text(found.verdict, "verdict bad" if found.alarms else "verdict good")
     return Chapter(f"Alarms: {found.source}", (verdict, *([table] if table.rows else [])))
 
 
 def _traces(found: Watch) -> Chapter:
-    """The torque from outside of every joint, with the limit of slow disturbances."""
-    rows = slice(None, None, max(1, found.time.size // MOST_POINTS))
+    """Chapter with the torque from outside of every joint in one log, with the limit of slow disturbances."""
+    rows = slice(None, None, max(1, found.time.size // MOST_POINTS))  # each k-th sample
     blocks: list[Block] = [
         Text("A slow disturbance leaves the limits; a contact raises an alarm already by its suddenness.", "hint")
     ]
