@@ -50,6 +50,9 @@ def test_commands_of_a_json_log_in_si_units(tmp_path: Path) -> None:
     assert set(told.kp.ravel().tolist()) == {100.0}
     assert told.supply is not None
     np.testing.assert_allclose(told.supply, 7.4)
+    two = {**SERVO_MAP, "supply": {"columns": ["volts", "timestamp"], "unit": "V"}}
+    with pytest.raises(DataError, match="one voltage for all drives"):
+        read_recording(tmp_path / "run.json", channel_map=two)
 
 
 def test_commands_with_a_clock_of_their_own_in_another_file(tmp_path: Path) -> None:

@@ -60,7 +60,6 @@ def test_two_point_differences_are_those_of_the_paper():
 def test_a_signal_goes_on_without_a_kink_at_its_ends(shift):
     wave = np.sin(0.3 * np.arange(60)[:, None] + shift)
     before, after = continuation(wave, 20, 40)
-    assert len(before) == len(after) == 20
     bend = np.diff(np.concatenate([before, wave, after]), 2, axis=0)
     assert np.abs(bend).max() < 2.0 * np.abs(np.diff(wave, 2, axis=0)).max()
     cubic = np.polynomial.Polynomial([1.0, -2.0, 0.5, 0.1])(np.arange(-20.0, 80.0))[:, None]

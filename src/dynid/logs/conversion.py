@@ -314,7 +314,10 @@ class _Conversion:
         for quantity in self._map.commands:
             if (array := values.get(quantity)) is None:
                 continue
-            array = array[:, :1] if quantity == "supply" else _for_each_joint(quantity, array, width)
+            if quantity != "supply":
+                array = _for_each_joint(quantity, array, width)
+            elif array.shape[1] > 1:
+                raise _refusal(quantity, "it is one voltage for all drives", "Name one column.", "columns")
             if not np.array_equal(times[quantity], times["reference"], equal_nan=True):  # each holds until the next
                 last = np.searchsorted(times[quantity], times["reference"], side="right") - 1
                 array = array[np.clip(last, 0, max(len(array) - 1, 0))]

@@ -329,6 +329,7 @@ class Survey:
         for quantity in _DRIVES:
             for file, table in self.tables.items():
                 columns = [name for name in table.columns if WORDS[quantity] & set(words_of(name))]
+                columns = columns[: 1 if quantity == "supply" else None]  # one voltage for all drives
                 constants = [name for name in table.constants if WORDS[quantity] & set(words_of(name))][:1]
                 if (columns or constants) and quantity not in found:
                     why = f"the name {(columns or constants)[0]!r}" + ("" if columns else ", a constant of the file")

@@ -231,7 +231,8 @@ def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
     """Names of the files of an earlier run that a new one may replace: those that nobody has changed since.
 
     Without ``force`` these are the report and the log of a refused run alone, whatever its record lists: a stranger may
-    have written it.
+    have written it. With ``force`` a listed file goes only if it has the listed digest, so that a stranger can name no
+    file whose contents he does not know.
 
     Raises:
         ExportError: The run is finished, and its replacement is not forced.
