@@ -249,7 +249,8 @@ def components(quick: bool = False) -> Part:
         about = data[number]
         points = sequences(about["r"], about["sequence"], quick)[0]
         printed_values = np.array(about["rows"])
-        sigma = points.predicted_deviation(about["k"] / 4 * float(np.abs(points.W @ _truth()).max()))
+        sigma = about["k"] / 4 * np.abs(points.W @ _truth()).max()
+        sigma = sigma * np.sqrt(np.diag(np.linalg.inv(points.W.T @ points.W)))
         rows.append(
             row(
                 f"Table {number}: standard deviations, ours over the paper's (geometric mean)",

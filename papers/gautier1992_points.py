@@ -248,8 +248,9 @@ def figures(quick: bool = False) -> Part:
     assert plan.points is not None
     assert isinstance(plan.trajectory, QuinticTrajectory)
     points, path = plan.points.sequence, plan.trajectory
-    low, high = path.position_range
-    peaks = path.peaks
+    moved = path.extremes
+    low, high = moved.q.min(axis=0), moved.q.max(axis=0)
+    peaks = np.abs(moved.dq).max(axis=0), np.abs(moved.ddq).max(axis=0)
     inside = bool(np.all((low >= limits.lower) & (high <= limits.upper)))
     inside &= bool(np.all((peaks[0] <= limits.velocity) & (peaks[1] <= limits.acceleration)))
     rows = (
@@ -307,8 +308,7 @@ def _before(what: str, paper: float, values: list[float]) -> Row:
 def _overshoot(points: PointSequence) -> Row:
     """Join points that use the full velocity limit by a motion with the same limit, and measure the overshoot."""
     path = points.trajectory(velocity=0.845, acceleration=10.0)
-    low, high = path.position_range
-    beyond = float(np.rad2deg(max(0.0, np.max(high - np.pi / 4), np.max(-np.pi / 4 - low))))
+    beyond = float(np.rad2deg(max(0.0, np.max(np.abs(path.extremes.q)) - np.pi / 4)))
     return row(
         "section 5.2: a motion between points at the limits may need points within smaller limits",
         "smaller limits if needed",

@@ -113,7 +113,7 @@ def test_machine_code_and_numpy_agree(law: ControlLaw) -> None:
     noise = 1e-4 * np.random.default_rng(0).normal(size=loop.reference.q.shape)
     simulator = LoopSimulator(Arm(robot, None, loop.friction_speed), replace(loop, substeps=2))
     runs = simulator.run(robot.parameter_vector, every=3, position_noise=noise)
-    control, _, rate = (compile_tape(tape, "numpy") for tape in simulator.tapes(noisy=True))
+    control, _, rate = (compile_tape(tape, "numpy") for tape in simulator.tapes)
     h, state, memory = 0.5 * loop.period_s, loop.start, loop.start_memory
     reference = loop.reference
     for k, sample in enumerate(np.hstack([reference.q, reference.dq, reference.ddq, noise])):

@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.payload.online_load import OnlineLoad
 from dynid.payload.sensing import Sensing
-from dynid.payload.wrench_equations import WrenchData, robot_equations
+from dynid.payload.wrench_equations import WrenchData, wrench_data
 from dynid.payload.wrist import solve_load
 from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 
@@ -20,7 +20,7 @@ STD = np.repeat([0.1, 0.005], 3)
 
 def equations(samples: int = 600) -> WrenchData:
     run = run_of(noise=0.1, bias=BIAS, rate=samples / 6.0)
-    return robot_equations(ROBOT, run, LINK, Sensing())
+    return wrench_data(ROBOT, run, LINK, Sensing())
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -17,7 +17,7 @@ from dynid.payload.load import Load
 from dynid.payload.sensing import Sensing
 from dynid.payload.sensor_faults import check_wrench
 from dynid.payload.sensor_search import calibrate_sensor
-from dynid.payload.wrench_equations import robot_equations, wrench_data
+from dynid.payload.wrench_equations import wrench_data
 from dynid.payload.wrist import identify_load, identify_load_from_poses
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
@@ -99,8 +99,8 @@ def test_integral_form_needs_no_accelerations() -> None:
 
 def test_integral_equations_are_means_of_the_differential_ones() -> None:
     run = run_of(rate=800.0)
-    means = robot_equations(ROBOT, run, LINK, Sensing(), form="integral", interval_s=0.1)
-    whole = robot_equations(ROBOT, run, LINK, Sensing())
+    means = wrench_data(ROBOT, run, LINK, Sensing(), form="integral", interval_s=0.1)
+    whole = wrench_data(ROBOT, run, LINK, Sensing())
     np.testing.assert_allclose(means.matrix[3], np.trapezoid(whole.matrix[240:321], dx=1 / 80, axis=0), atol=2e-3)
     q, dq = run.q[7], run.dq[7]
     floating = ROBOT.with_gravity([0, 0, 0])
@@ -116,7 +116,7 @@ def test_no_interval_spans_samples_without_a_wrench() -> None:
     hole = slice(1000, 1180)
     wrench = run.wrench.copy()
     wrench[hole] = np.nan
-    data = robot_equations(ROBOT, replace(run, wrench=wrench), LINK, Sensing(), form="integral", interval_s=0.05)
+    data = wrench_data(ROBOT, replace(run, wrench=wrench), LINK, Sensing(), form="integral", interval_s=0.05)
     np.testing.assert_allclose(data.matrix @ TRUTH.vector, data.wrench, atol=1e-3)
     begin, end = run.time[hole][[0, -1]]
     assert np.all((data.time < begin - 0.02) | (data.time > end + 0.02))

@@ -117,18 +117,16 @@ def _columns(arm: Arm) -> Tape:
     return smooth_signs(tape.select({"output": np.s_[:, list(arm.columns)]}), arm.friction_speed)
 
 
-def control_tape(law: ControlLaw, dof: int, period: float, *, noisy: bool = False) -> Tape:
+def control_tape(law: ControlLaw, dof: int, period: float) -> Tape:
     """``(state, memory, sample) -> {held, memory}`` of a law.
 
-    A sample (3 n,) is the commanded position, velocity and acceleration; a noisy one (4 n,) ends with the noise that is
-    added to the measured position within the loop.
+    A sample (4 n,) is the commanded position, velocity and acceleration, and the noise that is added to the measured
+    position within the loop.
     """
 
     def control(state: Any, memory: Any, sample: Any) -> dict[str, Any]:
-        wanted = [sample[k : k + dof] for k in range(0, sample.size, dof)]
-        q = state[:dof] + wanted[3] if noisy else state[:dof]
-        torque, later = law.torque(Tracked(q, state[dof : 2 * dof], *wanted[:3]), memory, period)
+        *wanted, noise = (sample[k : k + dof] for k in range(0, 4 * dof, dof))
+        torque, later = law.torque(Tracked(state[:dof] + noise, state[dof : 2 * dof], *wanted), memory, period)
         return {"held": torque, "memory": later}
 
-    sample = (4 * dof if noisy else 3 * dof,)
-    return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=sample)
+    return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=(4 * dof,))

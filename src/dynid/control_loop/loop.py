@@ -46,6 +46,11 @@ class ReferenceMotion:
         if not self.q.size:
             raise ArgumentError("a reference needs one row or more")
 
+    @property
+    def samples(self) -> Floats:
+        """(M, 4 n) what a law reads at each instant: position, velocity, acceleration, and no noise of positions."""
+        return np.hstack([self.q, self.dq, self.ddq, np.zeros_like(self.q)])
+
     @classmethod
     def of(
         cls, motion: Trajectory | TimeFunction, *, rate_hz: float, duration_s: float | None = None

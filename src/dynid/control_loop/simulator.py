@@ -85,19 +85,15 @@ class LoopSimulator:
         self.arm, self.loop = arm, loop
         self.substeps, self._pace = friction_pace(friction_of or arm.robot, loop)
 
-    def tapes(self, *, noisy: bool = False) -> tuple[Tape, Tape, Tape]:
+    @cached_property
+    def tapes(self) -> tuple[Tape, Tape, Tape]:
         """The law, the number of steps of a tick, and the rate of the state."""
-        law = control_tape(self.loop.law, self.loop.dof, self.loop.period_s, noisy=noisy)
-        return law, self._pace, self.arm.rate()
-
-    def _load(self, *, noisy: bool) -> Code:
-        tapes = self.tapes(noisy=noisy)
-        key = f"loop {'|'.join(tape.fingerprint for tape in tapes)}"
-        return load_code(key, lambda: loop_module(*tapes, host()), printers=Path(__file__).parent)
+        return control_tape(self.loop.law, self.loop.dof, self.loop.period_s), self._pace, self.arm.rate()
 
     @cached_property
     def _code(self) -> Code:
-        return self._load(noisy=False)
+        key = f"loop {'|'.join(tape.fingerprint for tape in self.tapes)}"
+        return load_code(key, lambda: loop_module(*self.tapes, host()), printers=Path(__file__).parent)
 
     def run(
         self,
@@ -118,17 +114,18 @@ class LoopSimulator:
         Raises:
             EstimationError: The simulated robot is unstable.
         """
-        loop, n, code = self.loop, self.loop.dof, self._code if position_noise is None else self._load(noisy=True)
-        noise = [] if position_noise is None else [self._noise(position_noise)]
-        samples = np.hstack([loop.reference.q, loop.reference.dq, loop.reference.ddq, *noise])[:ticks]
+        loop, n = self.loop, self.loop.dof
+        samples = loop.reference.samples[:ticks]
+        if position_noise is not None:
+            samples[:, 3 * n :] = self._noise(position_noise)[:ticks]
         sizes = (2 * n + 1, n, 2 * n + 1, loop.law.memory_size(n))
         x, z, p = loop.start, loop.start_memory.copy(), np.array(parameters, dtype=float)
         records = np.empty((-(-len(samples) // as_whole("every", every, least=1)), sum(sizes)))
         taken = np.empty(len(samples), dtype=np.int64)
         timing = np.array((len(samples), every, self.substeps))
         pace = loop.period_s / np.arange(1, self.substeps + 1)[:, None] * np.array([0.5, 1.0, 1.0 / 6.0])
-        arrays = (x, z, p, np.ascontiguousarray(samples), timing, pace, records, taken)
-        code.entry("run", 8)(*(array.ctypes.data for array in arrays))
+        arrays = (x, z, p, samples, timing, pace, records, taken)
+        self._code.entry("run", 8)(*(array.ctypes.data for array in arrays))
         if not (np.isfinite(x).all() and float(np.abs(x[:n]).max()) < FAR):
             raise EstimationError(
                 "the simulated robot runs away",

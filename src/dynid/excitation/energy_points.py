@@ -140,16 +140,12 @@ class PointSequence:
         """Ratio of the extreme absolute entries of W."""
         return Criterion("equilibrium").value(self.W)  # [GautierKhalil1992] eq. (19)
 
-    def predicted_deviation(self, noise: float) -> Floats:
-        """(b,) standard deviations of the parameters for energies with noise of that standard deviation [J]."""
-        return noise * np.sqrt(np.diag(np.linalg.inv(self.W.T @ self.W)))
-
     def trajectory(
         self, *, velocity: ArrayLike, acceleration: ArrayLike, rest: ArrayLike | None = None
     ) -> QuinticTrajectory:
         """Fifth-order segments through the points, from rest to rest, in the shortest time within the limits.
 
-        Between the points positions may leave the range of the points; see `QuinticTrajectory.position_range`.
+        Between the points positions may leave the range of the points; see `QuinticTrajectory.extremes`.
 
         Args:
             velocity: Velocity limits, scalar or (n,) [rad/s or m/s].

@@ -83,11 +83,6 @@ class Excitation:
         return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], np.finfo(float).tiny)))
 
     @property
-    def log_det(self) -> float:
-        """Logarithm of the determinant of the information."""
-        return float(np.linalg.slogdet(self.information)[1])
-
-    @property
     def predicted_deviation(self) -> Floats:
         """(b,) predicted standard deviation of each parameter, in its unit."""
         return np.sqrt(np.diag(np.linalg.inv(self.information)))
@@ -216,7 +211,6 @@ class Excitation:
         return {
             "robot": self.robot,
             "condition_number": self.condition_number,
-            "log_det": self.log_det,
             "criterion": str(self.criterion),
             "value": self.value,
             "duration_s": self.trajectory.duration,

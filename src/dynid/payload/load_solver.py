@@ -207,21 +207,13 @@ def solve_minimum_norm(W: Floats, y: Floats) -> tuple[Floats, Floats, Bools]:
 def block_covariance(blocks: Sequence[Floats], values: Floats, root: Floats, before: Floats) -> Floats:
     """(k, k) covariance of a solution by the sandwich over blocks, each parameter with its own Student's t.
 
+    Scores are corrected for what the fit took out of each block (CR2), so that they are right for independent noise.
+
     Args:
         blocks: (m, k + 1) weighted rows of each block.
         values: (k,) the solution.
         root: (k, r) L with ``L L^T`` the covariance for unit noise.
         before: (p, k) rows of the prior.
-    """
-    meat, freedom = block_meat(blocks, values, root)
-    wide, given = student_factor(freedom), root @ (before @ root).T
-    return np.outer(wide, wide) * np.asarray(root @ meat @ root.T) + given @ given.T
-
-
-def block_meat(blocks: Sequence[Floats], values: Floats, root: Floats) -> tuple[Floats, Floats]:
-    """(r, r) covariance of the scores in the coordinates of a root (k, r), and (k,) degrees of freedom.
-
-    Scores are corrected for what the fit took out of each block (CR2), so that they are right for independent noise.
     """
     Z = [rows[:, :-1] @ root for rows in blocks]
     share = np.array([z.T @ z for z in Z])
@@ -237,7 +229,8 @@ def block_meat(blocks: Sequence[Floats], values: Floats, root: Floats) -> tuple[
     form[:, own, own] += np.einsum("bki,bki->kb", seen, rows)
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.einsum("kbb->k", form) ** 2 / np.einsum("kbc,kbc->k", form, form)
-    return scores.T @ scores, np.where(np.isfinite(freedom), freedom, np.inf)
+    wide, given = student_factor(np.where(np.isfinite(freedom), freedom, np.inf)), root @ (before @ root).T
+    return np.asarray(np.outer(wide, wide) * (root @ scores.T @ scores @ root.T) + given @ given.T)
 
 
 def count_blocks(duration_s: float, cutoff_hz: float | None) -> int:

@@ -147,33 +147,21 @@ def wrench_data(
         raise ArgumentError(f"form is {form!r}", remedy=f"Forms are {', '.join(get_args(WrenchForm))}.")
     if "compliance" in sensing.find:  # a low-pass would remove the swinging
         runs = tuple(replace(run, derivation=None) for run in runs)
-    length = as_number("interval_s", interval_s, above=0.0)
-    parts = [robot_equations(robot, run, frame, sensing, form=chosen, interval_s=length) for run in runs]
-    if not parts:
+    if not runs:
         raise DataError("no experiment was given")
+    length = as_number("interval_s", interval_s, above=0.0)
+    parts = [_run_equations(robot, run, frame, sensing, chosen, length) for run in runs]
     return WrenchData.join([replace(part, log=part.log + k) for k, part in enumerate(parts)])
 
 
-def robot_equations(
-    robot: Robot,
-    run: Experiment,
-    frame: str,
-    sensing: Sensing,
-    *,
-    form: WrenchForm = "differential",
-    interval_s: float = 0.1,
+def _run_equations(
+    robot: Robot, run: Experiment, frame: str, sensing: Sensing, form: WrenchForm, interval_s: float
 ) -> WrenchData:
-    """Equations of a load from a robot's motion.
+    """The equations of one experiment.
 
-    Args:
-        robot: Geometry and gravity.
-        run: An experiment with a wrench channel.
-        frame: Link in whose frame the load is described.
-        sensing: How the wrench was recorded.
-        form: ``differential`` (eq. 8) needs accelerations; ``integral`` (eqs. 25-27) averages over intervals and does
-            not; ``static`` (eq. 21) uses gravity only: one equation for each rest, or for each sample of a motion that
-            hardly rests.
-        interval_s: Length of the intervals of the integral form [s].
+    Those of the form ``differential`` (eq. 8) need accelerations; ``integral`` (eqs. 25-27) averages over intervals and
+    does not; ``static`` (eq. 21) uses gravity only: one equation for each rest, or for each sample of a motion that
+    hardly rests.
     """
     wrench = delayed_wrench(run, sensing.delay_s)
     kept = np.flatnonzero(np.isfinite(wrench).all(axis=1))

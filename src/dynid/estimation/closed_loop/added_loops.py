@@ -147,8 +147,9 @@ def _starting_memory(part: Experiment, law: ControlLaw, reference: ReferenceMoti
     factor = round(reference.rate_hz / part.rate_hz)
     seen = part.rows(slice(0, 2 + round(SETTLING_S * part.rate_hz)))
     ticks = factor * np.arange(seen.samples)
-    wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[: ticks[-1] + 1]
-    held = follow_law(law, seen.q, seen.dq, ticks, wanted, np.zeros(m), 1.0 / reference.rate_hz)
+    held = follow_law(
+        law, seen.q, seen.dq, ticks, reference.samples[: ticks[-1] + 1], np.zeros(m), 1.0 / reference.rate_hz
+    )
     rest = np.where(seen.valid, np.nan_to_num(seen.effort) - held[0], 0.0)
     response = ((held[1:] - held[0]) * seen.valid).reshape(m, -1).T
     sizes = np.maximum(np.linalg.norm(response, axis=0), 1e-300)

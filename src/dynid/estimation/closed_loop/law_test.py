@@ -121,9 +121,9 @@ def _share(runs: list[tuple[Floats, Floats]], k: int, rate_hz: float) -> tuple[f
 
 def _law_residual(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
     """(N, n) measured torque minus that of the law, and (N, n, m) what other memories at the first sample change."""
-    log, reference, ticks = run.run, run.loop.reference, run.rows * run.every
+    log, ticks = run.run, run.rows * run.every
     first = motion.runs.memory[run.rows[0]]
-    wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[ticks[0] : ticks[-1] + 1]
+    wanted = run.loop.reference.samples[ticks[0] : ticks[-1] + 1]
     held = follow_law(run.loop.law, log.q, log.dq, ticks - ticks[0], wanted, first, run.loop.period_s)
     rest = np.where(log.valid, np.nan_to_num(log.effort) - held[0], 0.0)
     return rest, np.moveaxis(held[1:] - held[0], 0, 2)
@@ -139,7 +139,7 @@ def follow_law(
         q: (N, n) measured positions; between samples they are interpolated.
         dq: (N, n) measured velocities.
         ticks: (N,) control instants of the samples, the first zero.
-        wanted: (M, 3 n) commanded positions, velocities and accelerations at all control instants.
+        wanted: (M, 4 n) rows of `ReferenceMotion.samples` at all control instants.
         memory: (m,) at the first tick.
         period_s: Time between control instants [s].
     """

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.excitation.trajectories.trajectory import Motion, Trajectory
 from dynid.lazy import cached_property
 from dynid.spatial import SAME
 
@@ -134,7 +134,7 @@ class QuinticTrajectory(Trajectory):
     def through(cls, q: ArrayLike, dq: ArrayLike, *, velocity: ArrayLike, acceleration: ArrayLike) -> QuinticTrajectory:
         """Join points in the shortest time within velocity and acceleration limits (n,).
 
-        Between the points positions may leave the range of the points: look at `position_range`.
+        Between the points positions may leave the range of the points: look at `extremes`.
         """
         points, speeds = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
         limits = [np.broadcast_to(np.asarray(x, dtype=float), points.shape[1:]) for x in (velocity, acceleration)]
@@ -189,16 +189,9 @@ class QuinticTrajectory(Trajectory):
         return np.unique(np.clip(found[np.isfinite(found)], 0.0, self.duration))  # NaN: at rest
 
     @property
-    def position_range(self) -> tuple[Floats, Floats]:
-        """Exact lowest and highest position (n,), (n,)."""
-        q = self.motion(self.check_times(1)).q
-        return q.min(axis=0), q.max(axis=0)
-
-    @property
-    def peaks(self) -> tuple[Floats, Floats]:
-        """Exact largest |dq| and |ddq| of each joint (n,), (n,)."""
-        motion = self.motion(self.check_times(1))
-        return np.abs(motion.dq).max(axis=0), np.abs(motion.ddq).max(axis=0)
+    def extremes(self) -> Motion:
+        """The motion at all its extrema."""
+        return self.motion(self.check_times(1))
 
 
 def shortest_move(step: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike) -> float:
