@@ -36,9 +36,9 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "bare function": (lambda: loop(law=saturated), r"UserLaw\(function\)"),
     "no law": (lambda: loop(law=None), "law of a loop is None"),
     "no reference": (lambda: loop(reference=np.zeros((3, 3))), "ReferenceMotion.of"),
-    "start of two": (lambda: loop(q0=[0.0, 0.0]), "q0 is"),
+    "start of two": (lambda: loop(q0=[0.0, 0.0]), "q0 has the shape"),
     "start nan": (lambda: loop(dq0=[0.0, 0.0, NAN]), "dq0 is"),
-    "friction": (lambda: loop(friction_speed=0.0), "friction_speed is 0"),
+    "friction": (lambda: loop(friction_speed=0.0), "friction_speed has 0"),
     "noise nan": (lambda: simulate_loop(ROBOT, loop(), position_noise=np.full((11, 3), NAN)), "position_noise"),
     "noise short": (lambda: simulate_loop(ROBOT, loop(), position_noise=np.zeros((5, 3))), "position_noise"),
     "other model": (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.checks import as_number, as_whole
+from dynid.checks import as_number, as_row, as_whole
 from dynid.control_loop.laws import ControlLaw, check_law
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
@@ -108,32 +108,15 @@ class Loop:
                 f"the reference of a loop is a {type(self.reference).__name__}",
                 remedy="Build it with ReferenceMotion.of(motion, rate_hz=...).",
             )
-        self._check_row("q0", self.dof, "the reference has joints")
-        self._check_row("dq0", self.dof, "the reference has joints")
-        self._check_row("memory0", self.law.memory_size(self.dof), "the law remembers")
         as_number("start_s", self.start_s)
-        stated = self.friction_speed
-        for speed in () if stated is None else np.atleast_1d(stated).tolist():
-            as_number("friction_speed", speed, above=0.0)
-        if isinstance(stated, tuple) and len(stated) != self.dof + 1:
-            raise ArgumentError(
-                f"friction_speed has {len(stated)} numbers",
-                remedy=f"Give one, or {self.dof + 1}: one per joint, and one for motors that turn with several joints.",
-            )
+        for name, size in {"q0": self.dof, "dq0": self.dof, "memory0": self.law.memory_size(self.dof)}.items():
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_row(name, getattr(self, name), size))
+        if self.friction_speed is not None:
+            each = "one per joint, and one for motors that turn with several joints"
+            as_row("friction_speed", self.friction_speed, self.dof + 1, same=True, above=0.0, each=each)
         if self.substeps is not None:
             as_whole("substeps", self.substeps, least=1)
-
-    def _check_row(self, name: str, size: int, owner: str) -> None:
-        """Refuse an initial value that is not as many finite numbers as there must be."""
-        given = getattr(self, name)
-        if given is None:
-            return
-        try:
-            array = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
-            array = np.array(np.nan)
-        if array.shape != (size,) or not np.isfinite(array).all():
-            raise ArgumentError(f"{name} is {given!r}", remedy=f"Give {size} finite numbers, as many as {owner}.")
 
     def check_joints(self, robot: Robot) -> None:
         """Refuse a robot with more or fewer joints than the reference.
@@ -160,8 +143,8 @@ class Loop:
     @property
     def start(self) -> Floats:
         """(2 n + 1,) state at the first instant: positions, velocities, no work done."""
-        q0 = self.reference.q[0] if self.q0 is None else np.asarray(self.q0, dtype=float)
-        dq0 = self.reference.dq[0] if self.dq0 is None else np.asarray(self.dq0, dtype=float)
+        q0 = self.reference.q[0] if self.q0 is None else self.q0
+        dq0 = self.reference.dq[0] if self.dq0 is None else self.dq0
         return np.concatenate([q0, dq0, [0.0]])
 
     @property
@@ -179,5 +162,4 @@ class Loop:
     @property
     def start_memory(self) -> Floats:
         """(m,) the law's memory at the first instant."""
-        given = self.memory0
-        return np.zeros(self.law.memory_size(self.dof)) if given is None else np.asarray(given, dtype=float)
+        return np.zeros(self.law.memory_size(self.dof)) if self.memory0 is None else self.memory0

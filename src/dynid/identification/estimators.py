@@ -84,16 +84,10 @@ def read_robot_law(path: str, robot: Robot) -> ControlLaw:
     law, rest = read_law(path, model=robot), np.zeros(robot.dof)
     try:
         law.torque(Tracked(rest, rest, rest, rest, rest), np.zeros(law.memory_size(robot.dof)), 1e-3)
-    except ArgumentError as error:
-        raise ArgumentError(
-            f"{error.reason}, but robot '{robot.name}' has {robot.dof} moving joints",
-            path=path,
-            remedy=error.remedy or "Give one number, or one per moving joint, in order.",
-        ) from error
-    try:
         law.check_joints(robot.joint_names)
     except ArgumentError as error:
-        raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
+        reason = f"{error.reason}; robot '{robot.name}' has {robot.dof} moving joints"
+        raise ArgumentError(reason, path=path, remedy=error.remedy) from error
     return law
 
 

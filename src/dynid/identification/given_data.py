@@ -55,20 +55,14 @@ def list_data(
         items.append(item if isinstance(item, kinds) else as_recording(item, robot, channel_map=channel_map))
     if not items:
         raise ArgumentError("data is empty", remedy=USABLE)
+    check_copies([item for item in items if not isinstance(item, Experiment)])
     for (i, one), (k, other) in combinations(enumerate(given, start=1), 2):
-        if _is_copy(one, other):
+        runs = isinstance(one, Experiment) and isinstance(other, Experiment)
+        if one is other or (runs and shares_samples(one, other)):
             raise ArgumentError(
                 f"items {i} and {k} of data are the same", remedy="Give each log once: a copy adds no knowledge."
             )
     return tuple(items)
-
-
-def _is_copy(one: Any, other: Any) -> bool:
-    """Whether two data are one object or one file, or two experiments have the same samples."""
-    if isinstance(one, Experiment) and isinstance(other, Experiment):
-        return shares_samples(one, other)
-    files = isinstance(one, str | Path) and isinstance(other, str | Path)
-    return one is other or (files and log_digest(one) == log_digest(other))
 
 
 def shares_samples(run: Experiment, other: Experiment) -> bool:

@@ -31,7 +31,7 @@ from dynid.identification.leaves import fix_cutoff, reduce_logs
 from dynid.identification.log_errors import Comparison
 from dynid.identification.log_reader import Log, LogReader, read_in_pieces, refuse_in_pieces
 from dynid.identification.recipe import Recipe
-from dynid.identification.rich.joint_friction import friction_figures, joint_friction
+from dynid.identification.rich.joint_friction import friction_table, joint_friction
 from dynid.identification.rich.mechanisms import TILT, load_friction, make_menu
 from dynid.identification.rich.models import Model, refit_friction, valued
 from dynid.identification.rich.selection import Selection, select_mechanisms
@@ -163,8 +163,11 @@ class Identification:
 
     @property
     def friction(self) -> Table:
-        """The friction of each joint by name: Coulomb and viscous (plain model), the rich model's at three speeds."""
-        return friction_figures(joint_friction(self))
+        """The friction of each joint by name: Coulomb and viscous (plain model), the rich model's at three speeds.
+
+        `dynid.identification.joint_friction` has the numbers.
+        """
+        return friction_table(joint_friction(self))
 
     def torque(self, experiment: Experiment) -> Floats:
         """(N, n) torques of an experiment's motion by the rich model [N m or N].

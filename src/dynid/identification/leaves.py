@@ -118,19 +118,39 @@ def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
             f"a worker has dynid {here}, this run needs {task.version}",
             remedy=f"Install dynid=={task.version} on all workers.",
         )
-    warnings: list[Finding] = []
+    warnings, beginning, samples = list[Finding](), list[Experiment](), 0
+    dropped, warmth = Counter[str](), list[tuple[int, Floats]]()
+
+    def watched(pieces: Iterator[Experiment]) -> Iterator[Experiment]:
+        nonlocal samples
+        for piece in pieces:
+            samples += piece.samples
+            dropped.update(piece.dropped)
+            if not beginning:
+                beginning.append(piece.rows(slice(0, DRAWN)))
+            if piece.temperature is not None and piece.samples:
+                warmth.append((piece.samples, piece.temperature))
+            yield piece
+
     with _local(task.log) as log:
         reader = LogReader(robot=task.robot, recipe=task.recipe, channel_map=task.channel_map,
                            notice=warnings.append, progress=progress)  # fmt: skip
-        pieces = _Watched(reader.stream(log))
-        information = reduce_in_blocks(task.robot, task.columns, pieces)
-    if pieces.first is None:
+        information = reduce_in_blocks(task.robot, task.columns, watched(reader.stream(log)))
+    if not beginning:
         raise DataError("the log has no sample that can be used", path=_name(task.log), remedy="See dynid check.")
     return Leaf(
-        log=_name(task.log), information=information, start_s=float(pieces.first.time[0]), samples=pieces.samples,
-        beginning=pieces.first, findings=tuple(warnings), dropped=dict(pieces.dropped),
-        temperature=pieces.temperature,
+        log=_name(task.log), information=information, start_s=float(beginning[0].time[0]), samples=samples,
+        beginning=beginning[0], findings=tuple(warnings), dropped=dict(dropped),
+        temperature=_mean_temperature(warmth),
     )  # fmt: skip
+
+
+def _mean_temperature(parts: Sequence[tuple[int, Floats]]) -> Floats | None:
+    """(n,) mean of the temperatures of pieces, each weighted by its samples; None where none has any."""
+    if not parts:
+        return None
+    samples, values = zip(*parts, strict=True)
+    return np.asarray(np.ma.filled(np.ma.average(np.ma.masked_invalid(values), axis=0, weights=samples), np.nan))
 
 
 def leaf_equations(robot: Robot, base: BaseParameters, leaves: Sequence[Leaf], *, excerpts: bool = True) -> Factors:
@@ -239,35 +259,6 @@ def _reduced(robot: Robot, columns: Sequence[int], run: Experiment | None) -> In
 def _joined(a: Information, b: Information) -> Information:
     """The information of neighbouring blocks as that of one."""
     return a.merge(b.renumber(1)).as_one()
-
-
-class _Watched:
-    """Pieces on their way, counted; the beginning of the first is kept."""
-
-    def __init__(self, pieces: Iterator[Experiment]) -> None:
-        self._pieces = pieces
-        self.first: Experiment | None = None
-        self.samples = 0
-        self.dropped = Counter[str]()
-        self._warmth: list[tuple[int, Floats]] = []
-
-    @property
-    def temperature(self) -> Floats | None:
-        """(n,) mean of all pieces, each weighted by its samples."""
-        if not self._warmth:
-            return None
-        samples, values = zip(*self._warmth, strict=True)
-        return np.asarray(np.ma.filled(np.ma.average(np.ma.masked_invalid(values), axis=0, weights=samples), np.nan))
-
-    def __iter__(self) -> Iterator[Experiment]:
-        for piece in self._pieces:
-            if self.first is None:
-                self.first = piece.rows(slice(0, DRAWN))
-            self.samples += piece.samples
-            if piece.temperature is not None and piece.samples:
-                self._warmth.append((piece.samples, piece.temperature))
-            self.dropped.update(piece.dropped)
-            yield piece
 
 
 @cache

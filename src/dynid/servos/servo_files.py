@@ -120,7 +120,7 @@ def _parameters(file: LawFile, alike: tuple[tuple[str, ...], ...]) -> tuple[Serv
         ServoParameter(
             name,
             start=file.start.get(name),
-            share="all" if name in file.shared else "each" if name in OF_ASSEMBLY else alike or "each",
+            share="all" if name in file.shared else () if name in OF_ASSEMBLY else alike,
             lower=file.lower.get(name),
             upper=file.upper.get(name),
         )

@@ -32,8 +32,8 @@ class ServoParameter:
     """Value, or first guess: one number or (n,); the kind's own by default."""
     free: bool = True
     """Whether it is to be found; otherwise it stays at `start`."""
-    share: Literal["each", "all"] | tuple[tuple[str, ...], ...] = "each"
-    """Joints with one common value: none, all, or groups of joint names; joints in no group have their own."""
+    share: Literal["all"] | tuple[tuple[str, ...], ...] = ()
+    """Joints with one common value: all, or groups of joint names; joints in no group have their own."""
     lower: float | None = None
     """Smallest value; the kind's own by default."""
     upper: float | None = None
@@ -184,8 +184,6 @@ class ServoModel:
     def _groups(self, parameter: ServoParameter) -> list[tuple[int, ...]]:
         if parameter.share == "all":
             return [tuple(range(self.dof))]
-        if parameter.share == "each":
-            return [(j,) for j in range(self.dof)]
         names = list(self.robot.joint_names)
         named = [name for group in parameter.share for name in group]
         for name in named:

@@ -116,21 +116,6 @@ def friction_table(joints: Sequence[JointFriction], stated: Sequence[float] = ST
     return Table.of(header, rows)
 
 
-def friction_figures(joints: Sequence[JointFriction]) -> Table:
-    """The same as numbers, each with half of its 95 % interval."""
-    header = ["joint", "Coulomb", "Coulomb ±95 %", "unit", "viscous", "viscous ±95 %", "viscous unit"]
-    header += [f"at {100 * part:g} % of the speed{width}" for part in STATED for width in ("", " ±95 %")]
-    rows: list[list[str | float]] = []
-    for joint in joints:
-        dry, viscous, *curve = (
-            (figure.value, figure.half_width)
-            for figure in (joint.dry, joint.viscous, *(joint.at(part)[1] for part in STATED))
-        )
-        at_speeds = [number for pair in curve for number in pair]
-        rows.append([joint.name, *dry, joint.unit, *viscous, joint.viscous_unit, *at_speeds])
-    return Table.of(header, rows)
-
-
 def joint_friction(fit: Identification, runs: Sequence[Experiment] | None = None) -> tuple[JointFriction, ...]:
     """Compute the friction of every joint and coupled motor, with the uncertainty of the estimate.
 
