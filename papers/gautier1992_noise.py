@@ -249,8 +249,7 @@ def components(quick: bool = False) -> Part:
         about = data[number]
         points = sequences(about["r"], about["sequence"], quick)[0]
         printed_values = np.array(about["rows"])
-        sigma = about["k"] / 4 * np.abs(points.W @ _truth()).max()
-        sigma = sigma * np.sqrt(np.diag(np.linalg.inv(points.W.T @ points.W)))
+        sigma = points.predicted_deviation(about["k"] / 4 * float(np.abs(points.W @ _truth()).max()))
         rows.append(
             row(
                 f"Table {number}: standard deviations, ours over the paper's (geometric mean)",

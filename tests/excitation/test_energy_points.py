@@ -87,6 +87,13 @@ def test_the_public_search_reaches_a_cost_of_cond_and_s_by_stages(model: EnergyP
     assert points.equilibrium < 1500.0
 
 
+def test_predicted_deviation_is_the_paper_s_covariance(model: EnergyPoints) -> None:
+    points = model.random(40, np.random.default_rng(2))
+    _, s, Vt = np.linalg.svd(points.W, full_matrices=False)
+    expected = 0.1 * np.sqrt(((Vt.T / s) ** 2).sum(axis=1))
+    assert points.predicted_deviation(0.1) == pytest.approx(expected)
+
+
 def limits(acceleration: float, half: float = np.pi / 2) -> MotionLimits:
     ones = np.ones(3)
     return MotionLimits(

@@ -140,6 +140,10 @@ class PointSequence:
         """Ratio of the extreme absolute entries of W."""
         return Criterion("equilibrium").value(self.W)  # [GautierKhalil1992] eq. (19)
 
+    def predicted_deviation(self, noise: float) -> Floats:
+        """(b,) standard deviations of the parameters for energies with noise of that standard deviation [J]."""
+        return noise * np.sqrt(np.diag(np.linalg.inv(self.W.T @ self.W)))
+
     def trajectory(
         self, *, velocity: ArrayLike, acceleration: ArrayLike, rest: ArrayLike | None = None
     ) -> QuinticTrajectory:
