@@ -1,4 +1,4 @@
-"""Files and folders: written whole or not at all, digested, measured."""
+"""Files and folders: atomic writes, groups of files that change together (transactions), digests, bounded reads."""
 
 from dynid.files.atomic_files import (
     file_digest,

@@ -1,4 +1,4 @@
-"""Files: write them whole or not at all (temporary file, fsync, rename), digest them, measure their size."""
+"""Write files atomically (temporary file, fsync, rename), make folders, and give digest and size of a file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from dynid.errors import DataError, ExportError
 from dynid.files.small_files import open_regular
 
 TEMPORARY = ".part"
-"""Suffix of a file that is not yet whole."""
+"""Suffix of a temporary file that is being written."""
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, force: bool = False) -> Path:
-    """Write a whole file or nothing.
+    """Write a file atomically: whole, or not at all.
 
     Args:
         path: Destination; its folder must exist.
-        content: Text (written as UTF-8, line ends as given, bytes of odd file names as escapes) or bytes.
+        content: Bytes, or text, which is written as UTF-8 with line ends as given. Letters that UTF-8 lacks (Python's
+            stand-ins for bytes of file names that are no text) are written as escapes.
         force: Overwrite an existing file.
 
     Raises:
@@ -47,7 +48,10 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
 
 
 def _put(target: Path, data: bytes, *, force: bool) -> None:
-    """Write a temporary file, and give it its name: atomically, and only if the name is free where force is False."""
+    """Write a temporary file in the same folder, then give it its name in one step.
+
+    Where force is False, the name must be free, or the step raises a FileExistsError.
+    """
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=TEMPORARY)
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -64,7 +68,10 @@ def _put(target: Path, data: bytes, *, force: bool) -> None:
 
 
 def _link(temporary: str, target: Path) -> bool:
-    """Give a file a name that must be free; False on file systems where a file has one name only."""
+    """Move a file to a name that must be free, by a hard link; False on file systems without hard links.
+
+    Unlike a rename, a link is refused by the system where the name is taken, even if another process took it just now.
+    """
     try:
         os.link(temporary, target)
     except FileExistsError:
@@ -76,7 +83,7 @@ def _link(temporary: str, target: Path) -> bool:
 
 
 def sync_folder(path: Path) -> None:
-    """Bring the names in a folder to the disk, on systems that can."""
+    """Make sure that the names of new files in a folder are on the disk, on systems that can."""
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -86,6 +93,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _umask() -> int:
+    """Permissions that new files of this process do not get; the system tells it only by setting another one."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -128,7 +136,7 @@ def file_digest(path: str | os.PathLike[str]) -> str:
 
 @lru_cache
 def _digest(path: Path, changed_ns: int, size: int) -> str:
-    """The digest of a file that last changed at this time; cached, so that a large log is read only once."""
+    """Digest of a file's bytes; cached for the same time of change and size, so that a log is read only once."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -1,6 +1,6 @@
-"""Records: what a file may hold, as types that msgspec checks before anything uses a value.
+"""Check the content of a file against a type, by msgspec, before anything uses a value.
 
-A file of ours is described by a `msgspec.Struct` whose fields are its keys; the types below bound texts and numbers::
+A file of dynid is described by a `msgspec.Struct` whose fields are its keys; the types below bound texts and numbers::
 
     class Input(Struct, forbid_unknown_fields=True):
         path: Text
@@ -21,13 +21,18 @@ from dynid.errors import DataError, DynidError
 
 T = TypeVar("T")
 Text = Annotated[str, Meta(max_length=100_000, pattern=r"\A[^\0]*\Z")]
+"""A text without NUL, of bounded length."""
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+"""A SHA-256 digest in hexadecimal."""
 FileName = Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[^/\\\x00-\x1f]{1,255}\Z")]
+"""Name of a file without folders."""
 Whole = Annotated[int, Meta(ge=0, le=2**53)]
+"""A count; up to 2^53 a double holds every integer."""
 Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
+"""A finite number."""
 
 SHOWN = 60
-"""Letters of a wrong name or value that an error shows (convention)."""
+"""Number of letters of a wrong name or value that an error shows (convention)."""
 
 
 def as_record(
@@ -42,10 +47,10 @@ def as_record(
 
     Args:
         content: Content of the file, of plain Python types.
-        kind: What it should be.
+        kind: The type that it should be.
         path: The file, for the error.
         error: Class of the error.
-        remedy: What the user can do about it.
+        remedy: Text that says what the user can do about it.
 
     Raises:
         DynidError: Of class ``error``, with the file, the place inside it and the reason.
@@ -58,10 +63,10 @@ def as_record(
 
 
 def check_bounded(value: Any, most: float, place: str = "") -> None:
-    """Refuse numbers, also those in lists and tables inside, that are larger than ``most`` in magnitude.
+    """Refuse numbers in a value, and in lists and tables inside it, that are larger than ``most`` in magnitude.
 
     Raises:
-        DataError: One is; with its place.
+        DataError: There is one; with its place.
     """
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -71,7 +76,7 @@ def check_bounded(value: Any, most: float, place: str = "") -> None:
 
 
 def split_failure(failure: msgspec.ValidationError) -> tuple[str, str]:
-    """Reason of a failed conversion, and the place such as ``.inputs[2].sha256``, which msgspec states in one text."""
+    """Split msgspec's message into the reason and the place, such as ``.inputs[2].sha256``."""
     reason, _, place = str(failure).partition(" - at `")
     if " matching regex " in reason:
         reason = "the text is not of the form that belongs here: a digest, a name of a file without folders"

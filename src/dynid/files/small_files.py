@@ -1,8 +1,8 @@
-"""Small files of text, JSON and TOML: one bounded way to read what others may have written.
+"""Read small files of text, JSON and TOML that others may have written, within bounds.
 
 Only a regular file is read (a pipe would block, a device never ends), only up to a size, as UTF-8 with or without a
-byte order mark. The parsers' own errors, numbers beyond every use and halves of letters become one error with the file,
-the place inside it, the reason and the remedy. `dynid.files.records` then checks types and bounds.
+byte order mark. Errors of the parsers, integers beyond 2^63 and halves of surrogate pairs become one kind of error,
+with the file, the place inside it, the reason and the remedy. `dynid.files.records` then checks types and bounds.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ from typing import Any
 from dynid.errors import DataError, DynidError
 
 HAND_WRITTEN = 2**20
-"""Size of the largest map, law, recipe or library [bytes] (convention: real ones have a few kilobytes)."""
+"""Size of the largest file that a person writes, such as a channel map or a recipe [bytes] (convention: real ones have
+a few kilobytes)."""
 WRITTEN = 64 * 2**20
-"""Size of the largest result, report or plan [bytes] (convention: those of seven joints have about one megabyte)."""
+"""Size of the largest file that dynid writes, such as a result or a report [bytes] (convention: those of seven joints
+have about one megabyte)."""
 LARGEST_WHOLE = 2**63
-"""Whole numbers in a file are smaller than this: those of every other program are, too."""
+"""Integers in a file must be smaller: other programs hold them in 64 bits."""
 MOST_DOTS = 64
-"""Most parts of a dotted key in TOML (convention); the parser's time grows with their square."""
+"""Largest number of dots in a key in TOML (convention: the parser's time grows with its square)."""
 _HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]")
-"""Escape in JSON that may stand for half a letter."""
+"""Escape in JSON that may be half of a surrogate pair, which is no letter by itself and cannot be written as UTF-8."""
 _BETWEEN_KEYS = re.compile(r"[=,\[\]{}\n]")
+"""What ends a key in TOML."""
 
 
 def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
@@ -57,9 +60,9 @@ def read_small(
 
     Args:
         path: The file.
-        most: Most bytes that are read.
+        most: Largest number of bytes that is read.
         error: Class of the errors.
-        remedy: What the user can do about a file that is not the right one.
+        remedy: Text that says what the user can do about a file that is not the right one.
 
     Raises:
         DynidError: Of class ``error``: the file cannot be read, is too large or is no regular file.
@@ -100,23 +103,27 @@ def read_json(
     remedy: str | None = None,
     odd_names: bool = False,
 ) -> Any:
-    """Read a JSON file; arguments and errors as `read_small`; `odd_names` allows names of files that are no text."""
+    """Read a JSON file; arguments and errors as `read_small`.
+
+    With ``odd_names`` texts may hold halves of surrogate pairs, by which Python stands for names of files that are no
+    text.
+    """
     text = read_small_text(path, most=most, error=error, remedy=remedy)
     if sum(map(text.count, ",[{")) > WRITTEN // 16:  # at about 100 bytes each they take 0.4 GB when parsed
         raise error(f"the file holds more than {WRITTEN // 16} values", path=path, remedy=remedy)
-    suspects = []
+    too_large = []
 
-    def whole(digits: str) -> int:
+    def read_integer(digits: str) -> int:
         number = int(digits)
         if abs(number) >= LARGEST_WHOLE:
-            suspects.append(digits)
+            too_large.append(digits)
         return number
 
     try:
-        content = json.loads(text, parse_int=whole)
+        content = json.loads(text, parse_int=read_integer)
     except (ValueError, RecursionError) as failure:
-        raise error(f"the file is no JSON: {_words(failure)}", path=path, remedy=remedy) from failure
-    if suspects or (not odd_names and _HALF_LETTER.search(text)):
+        raise error(f"the file is no JSON: {_reason(failure)}", path=path, remedy=remedy) from failure
+    if too_large or (not odd_names and _HALF_LETTER.search(text)):  # only then it is worth looking at every value
         _check_values(content, path, error)
     return content
 
@@ -137,17 +144,18 @@ def read_toml(
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as failure:
         advice = remedy or "Mend the line it names."
-        raise error(f"the file is not TOML: {_words(failure)}", path=path, remedy=advice) from failure
+        raise error(f"the file is not TOML: {_reason(failure)}", path=path, remedy=advice) from failure
     _check_values(content, path, error)
     return content
 
 
-def _words(failure: Exception) -> str:
+def _reason(failure: Exception) -> str:
+    """Why a parser failed."""
     return "it is nested too deeply" if isinstance(failure, RecursionError) else str(failure)
 
 
 def _check_values(content: Any, path: str | os.PathLike[str], error: type[DynidError]) -> None:
-    """Refuse whole numbers that no other program can hold, and halves of letters."""
+    """Refuse integers that do not fit into 64 bits, and texts that UTF-8 cannot hold."""
     for place, value in _leaves(content):
         if isinstance(value, int) and abs(value) >= LARGEST_WHOLE:
             raise error("the whole number is beyond 2^63", path=path, place=place, remedy="Write it as 1.5e20.")
@@ -156,6 +164,7 @@ def _check_values(content: Any, path: str | os.PathLike[str], error: type[DynidE
 
 
 def _is_text(value: str) -> bool:
+    """Whether UTF-8 can hold a text."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -164,7 +173,7 @@ def _is_text(value: str) -> bool:
 
 
 def _leaves(content: Any) -> Iterator[tuple[str, Any]]:
-    """Every value that holds no others, and every key, with its place such as ``inputs[2].sha256``."""
+    """Every key, and every value that is no table or list, with its place such as ``inputs[2].sha256``."""
     waiting = [("", content)]
     while waiting:
         place, value = waiting.pop()

@@ -1,4 +1,4 @@
-"""Logs as files: read, mapped to quantities and units, not yet processed."""
+"""Logs as they were recorded: read from files, columns mapped to quantities and units, not yet processed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Picking the columns a channel map names, and putting them side by side.
+"""Pick the columns of a log that a channel map names.
 
-A name stands for one column, or is a pattern: by number (``q_{0..5}``), by joint (``{joint}``), or with a wildcard
-(``*``) that fits exactly one column.
+A name stands for one column, or is a pattern: with a range of numbers (``q_{0..5}``), with the names of joints
+(``{joint}``), or with a wildcard (``*``) that must match exactly one column.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dynid.logs.channel_map import Signal
 from dynid.logs.readers.base import Table
 
 _NUMBER_RANGE = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
+"""A range of numbers in a pattern: its first and its last number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,8 +28,11 @@ class Picked:
     """
 
     table: Table
+    """The table that has them."""
     names: tuple[str, ...]
+    """Name of each column."""
     arrays: tuple[Floats, ...]
+    """(N,) or (N, k) each column."""
     joints: tuple[str, ...]
     """The joint names that ``{joint}`` stands for, as the log spells them; empty without such a pattern."""
 
@@ -102,11 +106,12 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
 
 def expand_numbers(pattern: str) -> list[str]:
     """``q_{0..2}`` as q_0, q_1, q_2."""
-    before, *ranges = _NUMBER_RANGE.split(pattern)  # the ends of a range stand between what is around it
+    # the text before a range, then for every range its two numbers and the text behind it
+    before, *ranges = _NUMBER_RANGE.split(pattern)
     if not ranges:
         return [pattern]
-    first, last, behind, *more = ranges
-    if more:
+    first, last, behind, *second_range = ranges
+    if second_range:
         raise DataError(
             f"'{pattern}' has two ranges of numbers",
             remedy="Give one pattern for each number of the first range, each with the second range only.",
@@ -119,27 +124,32 @@ def expand_numbers(pattern: str) -> list[str]:
     return [f"{before}{number}{behind}" for number in range(int(first), int(last) + 1)]
 
 
-MOST_WILD, LONGEST_NAME = 2, 300
-"""Most ``*`` in one pattern, and most letters of a name that matches one (convention: the time to match grows with a
-power of the length)."""
+MOST_WILDCARDS = 2
+"""Largest number of ``*`` in one pattern (convention: the time to match grows with this power of the length)."""
+LONGEST_NAME = 300
+"""Largest number of letters of a name that a pattern can match (convention)."""
 
 
 def match_pattern(pattern: str, name: str) -> str | None:
-    """Match a name as a whole with a pattern; every ``*`` takes as much as it can, the first one first.
+    """Match a whole name with a pattern; every ``*`` takes as many letters as it can, the first one first.
 
     Returns:
         What stands at ``{joint}``, empty where the pattern has none; None if the name does not match.
     """
-    if len(name) > LONGEST_NAME or pattern.count("*") > MOST_WILD:
+    if len(name) > LONGEST_NAME or pattern.count("*") > MOST_WILDCARDS:
         return None
-    wild = {"*": ".*", "{joint}": "(.+)"}
-    found = re.fullmatch("".join(wild.get(p, re.escape(p)) for p in re.split(r"(\*|\{joint\})", pattern)), name)
-    return None if found is None else found[1] if found.re.groups else ""
+    expressions = {"*": ".*", "{joint}": "(.+)"}
+    parts = re.split(r"(\*|\{joint\})", pattern)
+    found = re.fullmatch("".join(expressions.get(part, re.escape(part)) for part in parts), name)
+    if found is None:
+        return None
+    return found[1] if found.re.groups else ""
 
 
-def _check_stars(pattern: str) -> None:
-    if pattern.count("*") > MOST_WILD:
-        reason = f"a pattern has {pattern.count('*')} times '*', at most {MOST_WILD} are read"
+def _check_wildcards(pattern: str) -> None:
+    """Refuse a pattern with too many wildcards."""
+    if pattern.count("*") > MOST_WILDCARDS:
+        reason = f"a pattern has {pattern.count('*')} times '*', at most {MOST_WILDCARDS} are read"
         raise DataError(reason, remedy="Name the column in full.")
 
 
@@ -147,7 +157,7 @@ def _resolve(table: Table, pattern: str) -> str:
     """The one column a name or pattern stands for."""
     if table.column(pattern) is not None:
         return pattern
-    _check_stars(pattern)
+    _check_wildcards(pattern)
     matches = [name for name in table.names if match_pattern(pattern, name) is not None] if "*" in pattern else []
     if len(matches) == 1:
         return matches[0]
@@ -156,7 +166,7 @@ def _resolve(table: Table, pattern: str) -> str:
             f"'{pattern}' fits several columns: {', '.join(matches[:6])}",
             remedy="Name the column (or ROS topic) in full.",
         )
-    from difflib import get_close_matches  # few maps are wrong
+    from difflib import get_close_matches  # loaded here because few maps are wrong
 
     near = get_close_matches(pattern, table.names, 4, 0.5) or list(table.names[:12])
     raise DataError(
@@ -166,13 +176,16 @@ def _resolve(table: Table, pattern: str) -> str:
 
 
 def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
-    """The columns of a pattern for each joint, in the order of `joints`, or of the log where none are given."""
+    """For each joint the column of a pattern with ``{joint}``, and the joints.
+
+    They are in the order of `joints`, or of the log where none are given.
+    """
     if pattern.count("{joint}") > 1 or _NUMBER_RANGE.search(pattern):
         raise DataError(
             f"'{pattern}' has {{joint}} twice, or together with a range of numbers",
             remedy="Write {joint} once in a pattern and no {0..5} beside it; give one pattern for each number.",
         )
-    _check_stars(pattern)
+    _check_wildcards(pattern)
     columns_of: dict[str, list[str]] = {}
     for name in table.names:
         joint = match_pattern(pattern, name)

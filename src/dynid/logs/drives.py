@@ -1,4 +1,4 @@
-"""Drives: from currents to joint torques. `dynid.payload.drive_gains` calibrates the gains with known loads."""
+"""From motor currents to torques. `dynid.payload.drive_gains` calibrates the gains of `CurrentGains` by known loads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CurrentGains:
     gain: Floats
     """(n,) torque constant times gear ratio [N m/A]."""
     stderr: Floats = field(default_factory=lambda: np.zeros(()))
-    """(n,) standard deviation of the gains [N m/A]; zero by default: exact."""
+    """(n,) standard deviation of the gains [N m/A]; zero by default, for gains taken as exact."""
 
     def __post_init__(self) -> None:
         """Store both as arrays with one number per joint."""
@@ -38,12 +38,13 @@ class ThreePhase:
 
     def torque(self, currents: ArrayLike, angle: ArrayLike) -> Floats:
         """Torque (N,) [N m] from phase currents (N, 3) [A] and rotor angle (N,) [rad]."""
-        phases, turn = np.asarray(currents, dtype=float), np.asarray(angle, dtype=float)
-        if turn.ndim != 1 or phases.shape != (turn.size, 3):
+        amperes = np.asarray(currents, dtype=float)
+        rotor = np.asarray(angle, dtype=float)
+        if rotor.ndim != 1 or amperes.shape != (rotor.size, 3):
             raise ArgumentError(
-                f"currents of shape {phases.shape} for angles of shape {turn.shape}",
+                f"currents of shape {amperes.shape} for angles of shape {rotor.shape}",
                 remedy="Give three currents, (N, 3), and one angle, (N,), per sample.",
             )
         # [Atkeson1986] eq. (22)
-        phase = self.pole_pairs * turn[:, None] + np.deg2rad([0.0, 120.0, 240.0])
-        return np.asarray(self.torque_constant * np.sum(phases * np.sin(phase), axis=1))
+        electrical_angle = self.pole_pairs * rotor[:, None] + np.deg2rad([0.0, 120.0, 240.0])
+        return np.asarray(self.torque_constant * np.sum(amperes * np.sin(electrical_angle), axis=1))

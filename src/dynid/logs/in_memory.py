@@ -1,4 +1,4 @@
-"""Logs that are in memory already: data frames, dictionaries and arrays become a `Recording`."""
+"""Make a `Recording` of a log that is in memory already: a data frame, or a dictionary of arrays."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from dynid.logs.units import declared_unit
 from dynid.robot.model import Robot
 
 FIELDS = ("time", "q", "dq", "effort", "current", "wrench", "effort_time", "wrench_time", "joint_names")
-"""Keys of a dictionary in SI units, as `Recording` names its fields."""
+"""Fields of `Recording` that columns in SI units may be named after."""
 OF_JOINTS = ("q", "dq", "effort", "current")
-"""Those of them that have one column per joint."""
+"""Those of the fields that have one column per joint."""
 SOURCE = "data in memory"
-"""What messages call such a log in place of a file."""
+"""Name of such a log in messages, where others have a file."""
 
 
 def is_table(data: object) -> bool:
-    """Whether an object is a dictionary of columns or a data frame: it has named columns that become arrays."""
+    """Whether an object is a dictionary of columns or a data frame."""
     return isinstance(data, Mapping) or (hasattr(data, "columns") and hasattr(data, "__getitem__"))
 
 
@@ -57,9 +57,11 @@ def as_recording(data: Any, robot: Robot | None = None, *, channel_map: ChannelM
             listed = ", ".join(list(columns)[:12])
             raise DataError(
                 f"the columns ({listed}) do not say what they are and in which units",
-                remedy="Name them as Recording does, in SI units: time, then q, dq, effort, each with one column per "
-                "joint, or q1, q2, ... or q_JOINT; or pass channel_map=..., as dynid inspect proposes it for the same "
-                "columns in a file.",
+                remedy=(
+                    "Name them as Recording does, in SI units: time, then q, dq, effort, each with one column per "
+                    "joint, or q1, q2, ... or q_JOINT; or pass channel_map=..., as dynid inspect proposes it for the "
+                    "same columns in a file."
+                ),
             )
         names = tuple(str(name) for name in columns.pop("joint_names", ())) or labels
         numbers: dict[str, Any] = {name: _numbers(name, values) for name, values in columns.items()}
@@ -75,7 +77,7 @@ def as_recording(data: Any, robot: Robot | None = None, *, channel_map: ChannelM
 
 
 def _columns(data: Any) -> dict[str, Any]:
-    """The columns by name."""
+    """The columns of a dictionary or data frame by name."""
     if isinstance(data, Mapping):
         return {str(name): values for name, values in data.items()}
     if not is_table(data):
@@ -83,19 +85,20 @@ def _columns(data: Any) -> dict[str, Any]:
             f"{type(data).__name__} is no log",
             remedy="Give a file, a Recording, a data frame or a dictionary of arrays.",
         )
-    return {_text(name): _array(data[name]) for name in data.columns}
+    return {_column_name(name): _array(data[name]) for name in data.columns}
 
 
-def _text(name: Any) -> str:
-    """The name of a column; the levels of a name are joined by a point."""
-    return ".".join(str(part) for part in name if str(part)) if isinstance(name, tuple) else str(name)
+def _column_name(label: Any) -> str:
+    """The name of a data frame's column; the levels of a label with several are joined by dots."""
+    return ".".join(str(part) for part in label if str(part)) if isinstance(label, tuple) else str(label)
 
 
 def _one_per_quantity(columns: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Put columns of single joints (q1, q_elbow, elbow.q) side by side, in the order of q.
 
     Returns:
-        The columns by field, and the names of the joints where they are no numbers.
+        The columns by field, and the names of the joints; no names where the joints are numbered, and the columns as
+        they are where they cannot all be read so.
 
     Raises:
         DataError: Two quantities have columns of different joints.
@@ -106,41 +109,45 @@ def _one_per_quantity(columns: dict[str, Any]) -> tuple[dict[str, Any], tuple[st
         if match is not None and name not in FIELDS:
             field = match["first"] or match["last"]
             found.setdefault(field, {})[match["number"] or match["behind"] or match["before"]] = name
-    taken = {name for group in found.values() for name in group.values()}
-    if "q" not in found or set(found) & set(columns) or set(columns) - taken - set(FIELDS):
+    of_joints = {name for by_joint in found.values() for name in by_joint.values()}
+    if "q" not in found or set(found) & set(columns) or set(columns) - of_joints - set(FIELDS):
         return columns, ()
     joints = list(found["q"])
-    numbered = all(joint.isdecimal() for joint in joints)
-    joints = sorted(joints, key=int) if numbered else joints
-    for field, group in found.items():
-        if set(group) != set(joints):
-            other = ", ".join(sorted(set(group) ^ set(joints))[:6])
+    are_numbered = all(joint.isdecimal() for joint in joints)
+    joints = sorted(joints, key=int) if are_numbered else joints
+    for field, by_joint in found.items():
+        if set(by_joint) != set(joints):
+            other = ", ".join(sorted(set(by_joint) ^ set(joints))[:6])
             raise DataError(
                 f"{field} and q have columns of different joints ({other})",
                 remedy="Give each quantity one column per joint, with the same numbers or names.",
             )
-    whole: dict[str, Any] = {name: values for name, values in columns.items() if name not in taken}
-    whole |= {field: np.column_stack([_numbers(g[j], columns[g[j]]) for j in joints]) for field, g in found.items()}
-    return whole, () if numbered else tuple(joints)
+    stacked: dict[str, Any] = {name: values for name, values in columns.items() if name not in of_joints}
+    for field, by_joint in found.items():
+        names = [by_joint[joint] for joint in joints]
+        stacked[field] = np.column_stack([_numbers(name, columns[name]) for name in names])
+    return stacked, () if are_numbered else tuple(joints)
 
 
 _COLUMN = re.compile(
     rf"(?P<first>{'|'.join(OF_JOINTS)})(?:[._/ -]?(?P<number>\d+)|[._/ -](?P<behind>.+))"
     rf"|(?P<before>.+)[._/ -](?P<last>{'|'.join(OF_JOINTS)})"
 )
-"""Name of a column of one joint: the quantity and the joint."""
+"""Name of a column of one joint: the field first (q1, q_1, q_elbow), or last (elbow.q)."""
 
 
 def _array(column: Any) -> Any:
+    """A column of any library as a NumPy array."""
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
 def _is_numeric(values: Any) -> bool:
+    """Whether a column holds numbers, booleans or instants."""
     return np.asarray(_array(values)).dtype.kind in "fiubmM"
 
 
 def _numbers(name: str, values: Any) -> Floats:
-    """Numbers as doubles; instants count seconds from the first."""
+    """A column as doubles (N,) or (N, k); instants become seconds from the first."""
     array = np.asarray(_array(values))
     if array.dtype.kind in "mM" and array.size:
         array = (array - array[0]) / np.timedelta64(1, "ns") * 1e-9

@@ -1,8 +1,8 @@
-"""LeRobot data sets, versions 2.1 and 3: every episode is a run.
+"""Read LeRobot data sets, versions 2.1 and 3: every episode becomes a recording.
 
-The action is what was commanded, the state what was measured. ``meta/info.json`` has the rate and the names; the
-numbers are in Parquet files: one per episode (2.1), or several episodes in one file, told apart by ``episode_index``
-(3).
+A feature is a named vector per sample. The feature "action" is what was commanded, "observation.state" what was
+measured. ``meta/info.json`` describes the features; the numbers are in Parquet files: one per episode (2.1), or several
+episodes in one file, with their number in the column ``episode_index`` (3).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FEATURES = {
 }
 """Quantity -> the usual feature that holds it; what was commanded is called the reference."""
 GRIPPER = "the gripper is a percentage of its opening in LeRobot data sets, not an angle, and is left out"
-"""What is said of a gripper's column."""
+"""Message about a gripper's column."""
 
 
 def is_lerobot(path: str | Path) -> bool:
@@ -70,28 +70,31 @@ def read_lerobot(
     """
     root = Path(folder)
     info = read_info(root)
-    held = {quantity: name for quantity, name in FEATURES.items() if name in info["features"]}
-    if "position" not in held:
+    present = {quantity: name for quantity, name in FEATURES.items() if name in info["features"]}
+    if "position" not in present:
         listed = ", ".join(info["features"])
         raise LogReadError(
             f"it has no feature '{FEATURES['position']}'", path=root,
             remedy=f"Rename the one with the joint positions; it has: {listed}.",
         )  # fmt: skip
-    if "reference" in held and not _same_numbers(info["features"], held["position"], held["reference"]):
-        del held["reference"]
+    if "reference" in present and not _same_numbers(info["features"], present["position"], present["reference"]):
+        del present["reference"]
     units = {"position": unit, "reference": unit, "velocity": f"{unit}/s", "effort": "N m"}
-    kept = columns_of_joints(info["features"])
-    signals = {quantity: {"columns": kept.get(name, name), "unit": units[quantity]} for quantity, name in held.items()}
-    chosen = read_channel_map({"time": {"column": "timestamp", "unit": "s"}, **signals})
-    all_names = _names(info["features"][held["position"]])
+    without_gripper = columns_of_joints(info["features"])
+    signals = {
+        quantity: {"columns": without_gripper.get(name, name), "unit": units[quantity]}
+        for quantity, name in present.items()
+    }
+    channel_map = read_channel_map({"time": {"column": "timestamp", "unit": "s"}, **signals})
+    all_names = _names(info["features"][present["position"]])
     names = tuple(joints) or tuple(name for name in all_names if not _is_gripper(name))
     if robot is not None and len(names) < robot.dof == len(all_names):
         raise DataError(GRIPPER, path=root, remedy="Hold the robot's gripper joint (--hold JOINT).")
     found = []
     for number, table in _episodes(root, episodes):
-        fields = convert(chosen, {"episode": table}, robot)
+        fields = convert(channel_map, {"episode": table}, robot)
         recording = Recording(**{**fields, "source": f"{root} episode {number}"})
-        if kept:
+        if without_gripper:
             recording = replace(recording, findings=(*recording.findings, Finding(
                 code="unit", severity="warning", where="q", message=GRIPPER,
                 remedy="If the robot has a joint for it, hold that joint (--hold JOINT).",
@@ -106,17 +109,17 @@ def read_lerobot(
 
 
 def columns_of_joints(features: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Feature with a gripper -> the columns of its joints, as a channel map names them."""
+    """Table: name of a feature with a gripper -> the other columns of it, as a channel map names them."""
     found = {}
     for name, feature in features.items():
-        names = _names(feature) if isinstance(feature, Mapping) else ()
-        if any(map(_is_gripper, names)):
-            found[name] = [f"{name}[{k}]" for k, own in enumerate(names) if not _is_gripper(own)]
+        joints = _names(feature) if isinstance(feature, Mapping) else ()
+        if any(map(_is_gripper, joints)):
+            found[name] = [f"{name}[{k}]" for k, joint in enumerate(joints) if not _is_gripper(joint)]
     return found
 
 
 def root_of(path: Path) -> Path | None:
-    """The folder of the LeRobot data set that a path is, or is a file of; None for others."""
+    """The folder of the LeRobot data set that a path is, or lies in up to four folders deep; None for others."""
     return next((folder for folder in (path, *path.absolute().parents[:4]) if is_lerobot(folder)), None)
 
 
@@ -125,7 +128,7 @@ def _is_gripper(name: str) -> bool:
 
 
 def read_info(root: Path) -> dict[str, Any]:
-    """The description of the data set."""
+    """The content of ``meta/info.json``, with its table of features."""
     try:
         info: dict[str, Any] = read_json(root / "meta" / "info.json")
     except DataError as error:
@@ -155,7 +158,7 @@ def _names(feature: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _episodes(root: Path, wanted: tuple[int, ...] | None) -> Iterator[tuple[int, Table]]:
-    """The wanted episodes in order, each as a table."""
+    """Number and table of every wanted episode (None: all), in order."""
     files = sorted((root / "data").rglob("*.parquet"))
     if not files:
         raise LogReadError(
@@ -163,6 +166,7 @@ def _episodes(root: Path, wanted: tuple[int, ...] | None) -> Iterator[tuple[int,
         )
     for file in files:
         table = read_table(file)
+        # a file without the column holds one episode
         index = table.columns.get("episode_index", np.zeros(len(next(iter(table.columns.values())))))
         for number in np.unique(index).astype(int).tolist():
             if wanted is None or number in wanted:

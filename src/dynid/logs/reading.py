@@ -1,4 +1,4 @@
-"""From log files to a `Recording`: a channel map picks the columns, converts them and brings them to the joint side."""
+"""Find the files of a run, and read them to a `Recording`: by a channel map, to SI units on the joint side."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Paths = str | Path | Sequence[str | Path]
 Progress = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""
 ROWS = 122_880
-"""Rows of a piece (convention): long against the memory of any filter, small against the memory of the machine."""
+"""Rows of a piece (convention: many against the length of any filter, few against the memory of a machine)."""
 
 
 def read_recording(
@@ -58,13 +58,13 @@ def read_recording(
         >>> dynid.read_recording(folder / "run1.csv", channel_map=folder / "map.toml").time.size
         601
     """
-    tell = progress or (lambda share, note: None)
-    tell(0.0, "reading")
+    report = progress or (lambda share, note: None)
+    report(0.0, "reading")
     chosen, files = _find(path, robot, channel_map)
     recording = next(_pieces(files, chosen, robot, 0))
-    tell(0.9, "making a digest")
+    report(0.9, "making a digest")
     recording = replace(recording, sha256=_digest([part for log in files.values() for part in parts_of(log)]))
-    tell(1.0, "read")
+    report(1.0, "read")
     return recording
 
 
@@ -93,7 +93,8 @@ def read_stream(
         DataError: If the map does not fit the file, or leaves a unit undeclared.
     """
     chosen, files = _find(path, robot, channel_map)
-    total, done = sum(file.stat().st_size for log in files.values() for file in parts_of(log)), 0
+    total_bytes = sum(file.stat().st_size for log in files.values() for file in parts_of(log))
+    done = 0
     for recording in _pieces(files, chosen, robot, rows):
         yield recording
         if progress is not None:
@@ -101,13 +102,15 @@ def read_stream(
             numbers = sum(
                 x.size for x in (recording.time, recording.q, recording.dq, recording.effort) if x is not None
             )
-            progress(min(8.0 * numbers / recording.time.size * done / max(total, 1), 1.0), f"{done} rows")
+            # an estimate: every number took about eight bytes of the file
+            row_bytes = 8.0 * numbers / recording.time.size
+            progress(min(row_bytes * done / max(total_bytes, 1), 1.0), f"{done} rows")
 
 
 def _find(
     path: Paths, robot: Robot | None, channel_map: ChannelMapSource | None
 ) -> tuple[ChannelMap | None, dict[str, Path]]:
-    """The map to read with, if one is given, and the files of the run."""
+    """The channel map, if one is given, and the files of the run by their keys in it (or by their names)."""
     if robot is not None and not isinstance(robot, Robot):
         raise ArgumentError(
             f"robot is {robot!r:.80}", remedy="Give a Robot or None; a channel map belongs under channel_map=."
@@ -119,14 +122,15 @@ def _find(
 def _pieces(
     files: Mapping[str, Path], chosen: ChannelMap | None, robot: Robot | None, rows: int
 ) -> Iterator[Recording]:
-    """The recordings of a run's pieces, one after the other; one piece for 0 rows. Errors name the files."""
+    """Read a run piece by piece, each to a recording; one piece for 0 rows. Errors name the files."""
     options = Options(**(structs.asdict(chosen.reader) if chosen else {}))
     source = ", ".join(str(file) for file in files.values())
     first_row = 0
     for pieces in zip_longest(*(read_pieces(file, options, rows=rows) for file in files.values())):
-        if any(piece is None for piece in pieces):
+        if any(piece is None for piece in pieces):  # one file ended before another
             raise DataError("the files of the run have different numbers of rows", path=source)
         tables = dict(zip(files, pieces, strict=True))
+        # without a map only logs are read whose format says what is time: ROS messages
         if chosen is None and not all(table.clocks for table in tables.values()):
             name = next(iter(files.values()))
             raise DataError(
@@ -139,17 +143,17 @@ def _pieces(
             fields = convert(chosen, tables, robot, first_row)
             for array in fields.values():
                 if isinstance(array, np.ndarray):
-                    seal(array)  # nothing else refers to it
+                    seal(array)  # made read-only, as nothing else refers to it; so it is not copied
             recording = Recording(**fields, source=source)
         except DataError as error:
-            place = f"{error.place} of {chosen.source}" if error.place else None  # the converter names those of the map
+            place = f"{error.place} of {chosen.source}" if error.place else None  # a place in the channel map
             raise type(error)(error.reason, path=error.path or source, place=place, remedy=error.remedy) from error
-        yield recording if first_row == 0 else replace(recording, notes=())
+        yield recording if first_row == 0 else replace(recording, notes=())  # notes hold for all pieces
         first_row += recording.time.size
 
 
 def read_tables(files: Mapping[str, Path], progress: Progress | None = None) -> dict[str, Table]:
-    """Read each file of a run as it is."""
+    """Read the table of each file of a run, without a channel map."""
     tables = {}
     for number, (key, file) in enumerate(files.items()):
         if progress is not None:
@@ -159,7 +163,7 @@ def read_tables(files: Mapping[str, Path], progress: Progress | None = None) -> 
 
 
 def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
-    """The files of the run by the map's keys; by their own names where the map has none."""
+    """The files of the run by the keys of [files] in the map, or by their names where the map has no [files]."""
     given = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
     patterns = dict(chosen.files) if chosen else {}
     if len(given) == 1 and given[0].is_dir() and patterns:
@@ -183,13 +187,13 @@ def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
 
 
 _NO_LOG = (".md", ".json", ".toml", ".yaml", ".yml", ".png", ".svg", ".html", ".urdf", ".xml", ".py")
-"""Endings of files beside logs that are no logs."""
+"""Endings of files that are no logs, but often lie in the same folder."""
 
 
 def folder_contents(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The logs and the folders in a folder, without hidden ones and those whose ending says that they are no logs.
+    """The logs and the subfolders of a folder, without hidden ones and files whose ending says that they are no logs.
 
-    JSON files are logs where there is nothing else.
+    JSON files count as logs where there is nothing else.
     """
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     files = [entry for entry in entries if entry.is_file()]
@@ -203,8 +207,8 @@ def folder_contents(folder: Path) -> tuple[list[Path], list[Path]]:
 def runs_in(path: str | Path, channel_map: ChannelMapSource | None = None) -> list[Path]:
     """The runs that a path stands for: itself, or those in a folder of runs.
 
-    A folder stays whole if it is a ROS 2 bag or a LeRobot data set, or if the map names the files of a run and they lie
-    in it. Otherwise its logs, or its folders, are a run each.
+    A folder is one run if it is a ROS 2 bag or a LeRobot data set, or if it holds logs and the map names the files of a
+    run. Otherwise each of its logs is a run, or each of its subfolders where it has no logs.
 
     Args:
         path: A log, the folder of a run, or a folder of runs.
@@ -221,7 +225,7 @@ def runs_in(path: str | Path, channel_map: ChannelMapSource | None = None) -> li
 
 
 def _names_in(folder: Path) -> list[str]:
-    """The names of a folder's files."""
+    """The names of the files in a folder, sorted."""
     try:
         return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     except OSError as error:
@@ -229,7 +233,7 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def parts_of(log: Path) -> list[Path]:
-    """The files that hold a log: those of a ROS 2 bag, or the file itself."""
+    """The files of a log: those of a ROS 2 bag's folder, or the log itself."""
     return (bag_files(log) or [log]) if log.is_dir() else [log]
 
 

@@ -1,4 +1,4 @@
-"""Units a log may declare, and the factor that turns each into SI."""
+"""The units that a log may declare, and the factor (for temperatures also the zero) that converts each to SI."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dynid.errors import DataError
 
 _BRACKETED = re.compile(r"(.*?)\s*[\[(]\s*([A-Za-z%°/·. ]{1,12})\s*[\])]\s*")
+"""Name of a column that ends with a unit in brackets: the name and the unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +17,16 @@ class Unit:
     """A unit of a log."""
 
     dimension: str
+    """Physical dimension, such as ``angle``."""
     factor: float
     """Value of one such unit in SI units."""
     si: str
     """The SI unit that it is converted to; of temperatures the degree Celsius."""
     zero: float = 0.0
-    """Value of its zero in that unit."""
+    """What is zero in this unit, in the SI unit; other than 0 for scales of temperature only."""
 
 
+# (dimension, SI unit) -> name of a unit, without blanks and dots -> its value in the SI unit
 _TABLE: dict[tuple[str, str], dict[str, float]] = {
     ("time", "s"): {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
     ("angle", "rad"): {
@@ -90,8 +93,8 @@ def declared_unit(name: str) -> tuple[str, str | None]:
 
 
 def _plain(text: str) -> str:
-    """A unit's name without blanks, dots and multiplication signs; the sign for degrees is spelled out."""
-    return "".join(mark for mark in text.replace("°", "deg") if mark not in " .*·_⋅")
+    """A unit's name without blanks, dots and multiplication signs; the degree sign is spelled out."""
+    return "".join(letter for letter in text.replace("°", "deg") if letter not in " .*·_⋅")
 
 
 def known_unit(text: str | None) -> Unit | None:
@@ -106,7 +109,7 @@ def parse_unit(text: str, quantity: str) -> Unit:
         DataError: If it is unknown, or not a unit of this quantity; the remedy lists those that are.
     """
     unit = known_unit(text)
-    known = [name for name, candidate in UNITS.items() if candidate.dimension in ACCEPTED[quantity]]
+    accepted = [name for name, candidate in UNITS.items() if candidate.dimension in ACCEPTED[quantity]]
     if unit is None or unit.dimension not in ACCEPTED[quantity]:
-        raise DataError(f"'{text}' is no unit of {quantity}", remedy=f"Use one of: {', '.join(known)}.")
+        raise DataError(f"'{text}' is no unit of {quantity}", remedy=f"Use one of: {', '.join(accepted)}.")
     return unit

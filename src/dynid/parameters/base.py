@@ -19,7 +19,7 @@ from dynid.parameters.dh_frames import chain_in_dh_frames, has_closed_form
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
 from dynid.parameters.minimal_combinations import Members, minimal_combinations
-from dynid.parameters.numeric import EXPLAINED, explains_torques, keep_order, numeric_row_space
+from dynid.parameters.numeric import LARGEST_REST_SHARE, explains_torques, keep_order, numeric_row_space
 from dynid.parameters.regrouping import read_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import AttainableSpan, attainable_spans, knows_terms, structural_row_space
@@ -216,7 +216,7 @@ def _acts(robot: Robot, base: BaseParameters) -> bool:
     """Whether the robot's torques depend on these combinations, as of robots that differ in a term's constants only."""
     own = base_parameters(robot)
     missed = np.abs(base.grouping[:, list(own.columns)] @ own.grouping - base.grouping).max(initial=0.0)
-    return bool(missed <= EXPLAINED * np.abs(base.grouping).max(initial=0.0))
+    return bool(missed <= LARGEST_REST_SHARE * np.abs(base.grouping).max(initial=0.0))
 
 
 def _default_method(robot: Robot, motion: str) -> Method:

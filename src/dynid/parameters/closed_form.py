@@ -1,10 +1,11 @@
 """Base parameters in closed form, from the geometry alone ([GautierKhalil1990]).
 
-One sweep from the last link to the first moves the parameters that the joint in between cannot tell apart to the link
-before it: ``YY MZ M`` at a revolute joint (eq. 15), the whole tensor at a prismatic one (eq. 16), and between the
-joints r and s some first moments as well (eqs. 19, 20). The conditions are the complete ones (see
-`dynid.dynamics.chain`); coefficients are polynomials in the robot's own geometric symbols. Before the sweep begins,
-rotor inertias are added to the link parameters that they cannot be told from.
+Some parameters of a link act on the torques exactly like parameters of the link before, because the joint in between
+does not change the difference. One sweep from the last link to the first moves them there: ``YY MZ M`` at a revolute
+joint (eq. 15), the whole tensor at a prismatic one (eq. 16), and between the joints r and s some first moments as well
+(eqs. 19, 20). The conditions are the complete ones, and r and s are explained, in `dynid.dynamics.chain`. Coefficients
+are polynomials in the robot's geometric symbols. Before the sweep, rotor inertias are added to the link parameters that
+they act like.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dynid.terms.base import Dependence
 Linear = dict[str, Polynomial]
 """A linear combination of standard parameters, by name."""
 
-XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(10)
+XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(10)  # positions among the parameters of a link
 
 
 def closed_form(
@@ -39,29 +40,30 @@ def closed_form(
         The kept columns, the base parameters as combinations, and the values of the geometric symbols in them.
     """
     table, values = dh_symbols(chain.rows)
+    # what stands for each of the ten parameters of each link, and for each term: at first the parameter alone
     links = [[{f"{symbol}{j}": ONE} for symbol in INERTIAL_SYMBOLS] for j in range(1, len(chain.rows) + 1)]
-    models = {p.name: {p.name: ONE} for p in layout if p.kind == "term"}
+    terms = {p.name: {p.name: ONE} for p in layout if p.kind == "term"}
     for rotor, substitutes in rotor_substitutes(chain, table, layout).items():
-        del models[rotor]
+        del terms[rotor]
         for name, coefficient in substitutes.items():
             parameter = layout[layout.index(name)]
-            target = models[name] if name in models else links[parameter.number - 1][_position(parameter.symbol)]
+            if name in terms:
+                target = terms[name]
+            else:
+                target = links[parameter.number - 1][INERTIAL_SYMBOLS.index(parameter.symbol)]
             _add(target, {rotor: ONE}, coefficient)
     for j in reversed(range(len(links))):  # [GautierKhalil1990] section V, steps 2 and 3
-        before = links[j - 1] if j else [{} for _ in range(10)]
+        before = links[j - 1] if j > 0 else [{} for _ in range(10)]  # what goes to the base acts on nothing
         _regroup(chain, table[j], j, links[j], before)
     kept = {f"{INERTIAL_SYMBOLS[k]}{j + 1}": links[j][k] for j in range(len(links)) for k in _kept_positions(chain, j)}
-    kept |= models
+    kept |= terms
     names = [name for name in layout.names if name in kept]
     columns = tuple(layout.index(name) for name in names)
     return columns, tuple(_combination(layout, name, kept[name]) for name in names), values
 
 
-def _position(symbol: str) -> int:
-    return INERTIAL_SYMBOLS.index(symbol)
-
-
 def _add(target: Linear, source: Mapping[str, Polynomial], factor: Polynomial | float = 1.0) -> None:
+    """Add ``factor * source`` to a linear combination, in place; coefficients that cancel are removed."""
     for name, coefficient in source.items():
         total = target.get(name, Polynomial()) + coefficient * factor
         if total:
@@ -71,15 +73,24 @@ def _add(target: Linear, source: Mapping[str, Polynomial], factor: Polynomial | 
 
 
 def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: list[Linear]) -> None:
-    """Move the parameters that joint j cannot tell apart from link j to link j - 1."""
+    """Move parameters of link j that act like parameters of link j - 1 to that link, in place.
+
+    Args:
+        chain: The robot.
+        row: DH row of joint j, in symbols.
+        j: Index of the joint.
+        link: What stands for each parameter of link j.
+        before: The same for link j - 1.
+    """
     S = transport(row.T_previous_joint[:3, :3], row.T_previous_joint[:3, 3])
 
-    def move(source: int, *like: int) -> None:
-        for k, factor in enumerate(S[:, list(like or (source,))].sum(axis=1)):
+    def move(source: int, *acts_like: int) -> None:
+        """Add a parameter to link j - 1, where it acts like the sum of some parameters (itself by default)."""
+        for k, factor in enumerate(S[:, list(acts_like or (source,))].sum(axis=1)):
             _add(before[k], link[source], factor)
 
-    if not chain.rows[j].sigma:  # [GautierKhalil1990] eq. (15)
-        move(YY, XX, YY)
+    if not chain.rows[j].sigma:  # revolute: [GautierKhalil1990] eq. (15)
+        move(YY, XX, YY)  # XX and YY together are symmetric about the axis; what is left is XX - YY
         move(MZ)
         move(M)
         _add(link[XX], link[YY], -1.0)
@@ -121,6 +132,7 @@ def _kept_positions(chain: Chain, j: int) -> Sequence[int]:
 
 
 def _combination(layout: ParameterLayout, name: str, linear: Linear) -> Combination:
+    """A base parameter, named after the standard parameter that is kept, which also comes first in it."""
     parameter = layout[layout.index(name)]
     order = sorted((other for other in linear if other != name), key=layout.index)
     terms = (Term(linear[name], name), *(Term(linear[other], other) for other in order))
@@ -128,17 +140,19 @@ def _combination(layout: ParameterLayout, name: str, linear: Linear) -> Combinat
 
 
 def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: ParameterLayout) -> dict[str, Linear]:
-    """For every rotor inertia that cannot be told from other parameters, those parameters with their coefficients.
+    """Rotor inertias that act like a combination of other parameters -> these, with their coefficients.
 
-    Revolute joints: r, and s if it is perpendicular to r; there the rotor turns with ``ZZ``. Prismatic joints: where
-    all joints before are parallel revolute or perpendicular prismatic ones; there the rotor acts as mass that only
-    slides, if gravity does not pull along the joint or the joint has an offset to make up for it.
+    Revolute joints: at r, and at s if its axis is perpendicular to that of r, the rotor acts like ``ZZ``. Prismatic
+    joints: where all joints before are parallel revolute or perpendicular prismatic ones, the rotor acts like a mass
+    that only slides. Gravity would tell them apart, unless it does not pull along the joint, or the joint has an offset
+    that takes up the pull.
     """
     found: dict[str, Linear] = {}
     terms = {(p.number, p.dependence): p.name for p in layout}
     for j, row in enumerate(chain.rows):
         number = j + 1
-        rotor, offset = terms.get((number, Dependence.ACCELERATION)), terms.get((number, Dependence.CONSTANT))
+        rotor = terms.get((number, Dependence.ACCELERATION))
+        offset = terms.get((number, Dependence.CONSTANT))
         if rotor is None:
             continue
         if not row.sigma:
@@ -151,8 +165,9 @@ def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: Paramete
         substitutes = {f"M{number}": ONE}
         if j > 0:
             d = table[j].d
-            carried = {"M": ONE, "MX": d, "YY": d * d, "ZZ": d * d}
-            substitutes |= {f"{symbol}{j}": -factor for symbol, factor in carried.items() if factor}
+            # minus the parameters of a unit mass at distance d on the x axis of the link before
+            point_mass = {"M": ONE, "MX": d, "YY": d * d, "ZZ": d * d}
+            substitutes |= {f"{symbol}{j}": -factor for symbol, factor in point_mass.items() if factor}
         if offset is not None and pull != 0.0:
             substitutes[offset] = Polynomial.constant(pull)
         found[rotor] = substitutes
@@ -160,17 +175,18 @@ def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: Paramete
 
 
 def _is_s_perpendicular(chain: Chain) -> bool:
-    axis = chain.rows[chain.s].T_previous_joint[:3, :3].T
-    before = chain.axis_of_r[chain.s - 1]
-    return abs(float((axis @ before)[2])) <= SAME
+    """Whether the axis of joint s is perpendicular to that of joint r."""
+    R_s_previous = chain.rows[chain.s].T_previous_joint[:3, :3].T
+    axis_of_r = R_s_previous @ chain.axis_of_r[chain.s - 1]
+    return abs(float(axis_of_r[2])) <= SAME
 
 
 def _pull_along(chain: Chain, j: int) -> float | None:
-    """Gravity along prismatic joint j [m/s^2]; None where an earlier joint makes the rotor identifiable."""
+    """Gravity along prismatic joint j [m/s^2]; None where an earlier joint tells its rotor from a mass."""
     direction = np.array([0.0, 0.0, 1.0])
     for k in range(j, 0, -1):
         direction = chain.rows[k].T_previous_joint[:3, :3] @ direction  # axis j in frame k - 1
-        along = abs(float(direction[2]))
+        along = abs(float(direction[2]))  # 0 where perpendicular to axis k - 1, 1 where parallel
         if along > SAME if chain.rows[k - 1].sigma else along < 1.0 - EXACT:
             return None
     pull = float(chain.gravity @ (chain.rows[0].T_previous_joint[:3, :3] @ direction))

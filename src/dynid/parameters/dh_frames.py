@@ -1,7 +1,8 @@
-"""Base parameters in DH frames: modified ones, at the near end of each link, and standard ones, at its far end.
+"""Robots in DH frames: modified ones for the closed forms, standard ones for the elimination of [Izaguirre1992].
 
-The closed forms need a serial robot in modified DH frames. [Izaguirre1992] describes each link in its standard DH
-frame, which lies at its far end on the next joint's axis, and eliminates dependent parameters one by one (section 6.1).
+The closed forms need a serial robot in modified DH frames, which lie at the near end of each link
+(`chain_in_dh_frames`). [Izaguirre1992] describes each link in its standard DH frame, which lies at the far end of the
+link ("distal"), on the next joint's axis, and eliminates dependent parameters one by one (`distal_base_parameters`).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def has_closed_form(robot: Robot) -> bool:
 
 
 def _obstacle(robot: Robot) -> str | None:
+    """Why the closed forms do not describe a robot, as the end of a sentence; None where they do."""
     if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
         return f"needs a serial robot, '{robot.name}' is none"
     unknown = [p.term for p in robot.terms if len(p.joints) > 1 or p.term.dependence is Dependence.OTHER]
@@ -43,15 +45,15 @@ def _obstacle(robot: Robot) -> str | None:
 
 
 def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None]:
-    """The chain of a serial robot in modified DH frames: the robot's own frames where they are modified DH frames.
+    """The chain of a serial robot in modified DH frames: its body frames, where these are modified DH frames already.
 
     Args:
         robot: The robot.
         method: Name of the method that asks, for the error message.
 
     Returns:
-        The chain, and the map (p, p) from the robot's parameters to those in the DH frames, None where they are the
-        robot's own frames.
+        The chain, and the map (p, p) from the robot's parameters to those in the DH frames; None where these are the
+        body frames.
 
     Raises:
         ArgumentError: The robot branches, or has couplings or terms of other kinds.
@@ -74,12 +76,12 @@ def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None]
 
 
 class DistalBase(NamedTuple):
-    """Base parameters of which those of the links are described at their far ends."""
+    """Base parameters in distal frames, at the far ends of the links."""
 
     base: BaseParameters
     """Names, combinations and hidden parameters; all link parameters are those in the distal frames."""
     to_body: Floats
-    """(p, p) the robot's parameter vector from that in the distal frames."""
+    """(p, p) map from the parameter vector in the distal frames to the robot's."""
 
 
 def distal_frames(robot: Robot) -> tuple[Floats, ...]:
@@ -119,8 +121,8 @@ def distal_base_parameters(robot: Robot, *, order: Sequence[str] = ()) -> Distal
 
     Args:
         robot: The robot, a serial chain.
-        order: Names of the parameters to keep rather than others, the most wanted first; the rest follows in the
-            paper's order: rotor inertias, links from the last to the first, other terms.
+        order: Names of parameters that are kept in preference to others, the most wanted first. The rest follows in
+            the paper's order: rotor inertias, links from the last to the first, other terms.
 
     Raises:
         ArgumentError: The robot is not a serial chain.

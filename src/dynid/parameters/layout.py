@@ -15,10 +15,13 @@ INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 """The ten parameters of a body about its frame's origin ([GautierKhalil1990] eq. (1))."""
 
 INERTIAL_UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
+"""The unit of each of them."""
 
 ParameterKind = Literal["inertia", "first moment", "mass", "term"]
+"""``term``: of friction, a motor, a spring or a coupling."""
 
 INERTIAL_KINDS: tuple[ParameterKind, ...] = ("inertia",) * 6 + ("first moment",) * 3 + ("mass",)
+"""The kind of each of the ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Parameter:
     owner: str
     """Name of the link or, for a term, of the joint; several joints are joined by ``+``."""
     kind: ParameterKind
+    """Group that it belongs to."""
     number: int
     """Number of the body or joint, from 1."""
     symbol: str
@@ -41,7 +45,7 @@ class Parameter:
 
     @property
     def regrouped_name(self) -> str:
-        """Its name once others were regrouped into it: ``ZZR1``."""
+        """Name of the base parameter into which others were regrouped: ``ZZR1`` for ``ZZ1``."""
         return f"{self.symbol}R{self.name[len(self.symbol) :]}"
 
 
@@ -50,6 +54,7 @@ class ParameterLayout:
     """All parameters in the order of `Robot.parameter_vector` and of the regressor's columns."""
 
     parameters: tuple[Parameter, ...]
+    """(p,) one per column."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -70,6 +75,7 @@ class ParameterLayout:
 
     @cached_property
     def _columns(self) -> dict[str, int]:
+        """Name of a parameter -> its column."""
         return {name: column for column, name in enumerate(self.names)}
 
     def __len__(self) -> int:
@@ -107,6 +113,7 @@ def term_unit(robot: Robot, term: Term, joints: Sequence[int]) -> str:
 
 
 def _unique(rows: list[Parameter]) -> tuple[Parameter, ...]:
+    """The parameters, or an ArgumentError where two have one name."""
     names = [row.name for row in rows]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:

@@ -1,11 +1,11 @@
-"""Lin's set of base parameters, named and readable ([Lin1995] theorem 2).
+"""Lin's set of base parameters as named combinations of standard parameters ([Lin1995] theorem 2).
 
-The constants themselves come from `dynid.dynamics.minimal_constants`; here they are mapped to the robot's own frames,
-the terms join them, and their coefficients are written in the robot's geometric symbols. In Lin's letters, each of a
-link i together with all links behind it:
+The constants themselves come from `dynid.dynamics.minimal_constants`. Here they are mapped to the robot's body frames,
+the parameters of terms are added, and coefficients are written in the robot's geometric symbols. Lin's letters, each
+for a link i together with all links behind it:
 
-    U     moments of inertia
-    K     first moments; kappa: the two across r, the vector between the axes i and i + 1
+    U     moments and products of inertia
+    K     first moments; K1 and K2 (kappa in the paper): the two components across the axis of joint r
     MC    mass
 """
 
@@ -27,7 +27,7 @@ from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.robot.model import Robot
 from dynid.spatial import ROUNDING
 
-_OWN = {
+_SAME_LINK = {
     "U11-U22": "XX",
     "U33": "ZZ",
     "U12": "XY",
@@ -38,24 +38,24 @@ _OWN = {
     "KZ": "MZ",
     "MC": "M",
 }
-"""Symbol of a member -> the parameter of its own link that it contains with factor one."""
+"""Symbol of a member -> the parameter of the same link that it contains with factor one."""
 
 
 class Members(NamedTuple):
-    """Lin's set of constants, one row of the matrix each."""
+    """Lin's set of b constants, with the parameters of terms."""
 
     combinations: tuple[Combination, ...]
-    """``U33_1  U11-U22_4  KX4  MC3`` (mass of all links from 3 on), and terms by their own names; with coefficients in
-    geometric symbols, numbers where the robot's frames are no modified DH frames."""
+    """``U33_1  U11-U22_4  KX4  MC3`` (mass of all links from 3 on), and terms by their names. Coefficients are in
+    geometric symbols, or numbers where the robot's frames are no modified DH frames."""
     units: tuple[str, ...]
     """(b,) SI units."""
     grouping: Floats
-    """(b, p) values of the combinations: ``grouping @ theta``."""
+    """(b, p) matrix G: ``G @ theta`` are the values of the combinations."""
     columns: tuple[int, ...] | None
-    """(b,) standard parameters that can take the members' places: the matrix is invertible in these columns. None where
-    the robot's frames are no modified DH frames."""
+    """(b,) columns in which `grouping` is invertible, so that these standard parameters can represent the set. None
+    where the robot's frames are no modified DH frames."""
     symbols: Mapping[str, float]
-    """Values of the geometric symbols."""
+    """Values of the geometric symbols; empty where the coefficients are numbers."""
 
 
 def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to_dh: Floats | None) -> Members:
@@ -65,27 +65,30 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
         robot: The robot.
         layout: Its parameters.
         chain: Its chain in modified DH frames.
-        to_dh: (p, p) its parameters in these frames from those in its own; None where these are the same.
+        to_dh: (p, p) map from parameters in the robot's body frames to those in the DH frames; None where these are the
+            same frames.
     """
     members = minimal_set(chain)
     table, symbols = dh_symbols(chain.rows)
     substitutes = rotor_substitutes(chain, table, layout)
-    own = [c for c, p in enumerate(layout) if p.kind == "term" and p.name not in substitutes]
-    names = [*(member.name for member in members), *(layout[column].name for column in own)]
-    units = [*(member.unit for member in members), *(layout[column].unit for column in own)]
+    # columns of the terms that are constants by themselves: all but rotors that act like other parameters
+    terms = [c for c, p in enumerate(layout) if p.kind == "term" and p.name not in substitutes]
+    names = [*(member.name for member in members), *(layout[column].name for column in terms)]
+    units = [*(member.unit for member in members), *(layout[column].unit for column in terms)]
     numbers = {rotor: {k: c.value(symbols) for k, c in linear.items()} for rotor, linear in substitutes.items()}
-    matrix = _rows(members, layout, own, numbers).astype(float)
+    matrix = _rows(members, layout, terms, numbers).astype(float)
     matrix = matrix if to_dh is None else matrix @ to_dh
-    # a coefficient is a power of lengths: what rounding makes of zero grows with the same power of the longest link
-    reach = max(float(np.abs(body.p_parent_joint).max()) for body in robot.bodies)
-    lengths = np.array([_degree(unit) for unit in units])[:, None] - [_degree(unit) for unit in layout.units]
-    matrix[np.abs(matrix) <= ROUNDING * reach ** np.maximum(lengths, 0)] = 0.0
-    formulas, columns = matrix, None
+    # A coefficient is a sum of products of so many lengths. Rounding leaves of a zero what grows with that power.
+    longest = max(float(np.abs(body.p_parent_joint).max()) for body in robot.bodies)
+    powers = np.array([_degree(unit) for unit in units])[:, None] - [_degree(unit) for unit in layout.units]
+    matrix[np.abs(matrix) <= ROUNDING * longest ** np.maximum(powers, 0)] = 0.0
+    formulas = matrix
+    columns = None
     if to_dh is None:
-        # the same recursion once more, on symbols in place of numbers
+        # the same recursion once more, with symbols instead of numbers
         in_symbols = replace(chain, rows=tuple(table))  # type: ignore[arg-type]
-        formulas = _rows(minimal_set(in_symbols), layout, own, substitutes)
-        columns = (*_own_columns(chain, list(members), layout), *own)
+        formulas = _rows(minimal_set(in_symbols), layout, terms, substitutes)
+        columns = (*_same_link_columns(chain, list(members), layout), *terms)
     combinations = tuple(
         Combination(name, tuple(Term(Polynomial() + formula[c], layout.names[c]) for c in np.flatnonzero(row).tolist()))
         for name, row, formula in zip(names, matrix, formulas, strict=True)
@@ -99,7 +102,14 @@ def _rows(
     terms: list[int],
     substitutes: Mapping[str, Mapping[str, Any]],
 ) -> NDArray[np.object_]:
-    """(b, p) the members, then those terms, with what rotors share with other parameters."""
+    """Rows (b, p): the members, then one row per term.
+
+    Args:
+        members: Member -> its row of link parameters.
+        layout: The parameters.
+        terms: Columns of the terms.
+        substitutes: Rotor inertia -> the parameters it acts like, with coefficients; its column is made of theirs.
+    """
     rows = np.zeros((len(members) + len(terms), len(layout)), dtype=object)
     for k, row in enumerate(members.values()):
         rows[k, : len(row)] = row
@@ -110,12 +120,15 @@ def _rows(
     return rows
 
 
-def _own_columns(chain: Chain, members: list[Member], layout: ParameterLayout) -> list[int]:
-    """For every member a parameter of its own link: in these columns the set is triangular with ones, link by link."""
+def _same_link_columns(chain: Chain, members: list[Member], layout: ParameterLayout) -> list[int]:
+    """For every member the column of a parameter of the same link.
+
+    In these columns the matrix of the set is triangular, link by link, with ones on the diagonal.
+    """
     columns = []
     for member in members:
-        symbol = _OWN.get(member.symbol)
-        if symbol is None:  # kappa1, kappa2: the first moments but the one along which r mostly points
+        symbol = _SAME_LINK.get(member.symbol)
+        if symbol is None:  # K1, K2: two of MX, MY, MZ; not the one that the axis of r points along most
             hidden = int(np.argmax(np.abs(chain.axis_of_r[member.joint])))
             kept = [INERTIAL_SYMBOLS[6 + axis] for axis in range(3) if axis != hidden]
             symbol = kept[int(member.symbol[1]) - 1]

@@ -1,9 +1,9 @@
-"""Inverse dynamics in base parameters, and what it costs ([Lin1995] section III, [GautierKhalil1990] section VI).
+"""Count the operations of inverse dynamics in base parameters ([Lin1995] section III, [GautierKhalil1990] section VI).
 
-Standard form: the base parameters stand in the kept columns and zeros elsewhere, so the plain recursion recorded on
-these values loses every term with a zero: that *is* the customised Newton-Euler algorithm. Minimal form: the recursion
-in Lin's minimal linear combinations. Counts are those of the recorded program: sines, cosines and sign changes are not
-counted and constants are folded, as in the papers.
+Standard form: all parameters but the base parameters are zero. The plain recursion, recorded with these values, loses
+every product with a zero: that *is* the customised Newton-Euler algorithm. Minimal form: the recursion in Lin's minimal
+linear combinations. Counted is the recorded program, in which constants are folded. As in the papers, sines, cosines
+and sign changes do not count.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ from dynid.tape import OperationCount, count, record
 def count_inverse_dynamics(
     robot: Robot, kept: Sequence[str] | None = None, *, form: Form = "standard"
 ) -> OperationCount:
-    """Cost of the torques of the links for one state, the parameter values known.
+    """Cost of the torques of the links for one state, where parameter values are known numbers.
 
     Args:
         robot: The robot; its terms are left out.
-        kept: Names of the parameters that are not zero; all of them by default.
+        kept: Names of the parameters that are not zero; by default the base parameters in the standard form, and all
+            parameters in the minimal form.
         form: ``"standard"`` counts the recursion in base parameters, ``"minimal"`` that in Lin's set.
     """
     plain, theta = known_values(robot, kept, form)
-    shape, torque = (robot.dof,), partial(rigid_body_torque, plain, theta)
+    shape = (robot.dof,)
+    torque = partial(rigid_body_torque, plain, theta)
     if form == "minimal":
         chain = find_chain(plain)
         torque = partial(minimal_torque, chain, minimal_values(chain, theta))
@@ -44,7 +46,10 @@ def count_inverse_dynamics(
 
 
 def known_values(robot: Robot, kept: Sequence[str] | None, form: str) -> tuple[Robot, Floats]:
-    """The robot without terms, and parameter values that are all different, so that none cancel."""
+    """The robot without terms, and a parameter vector (p,) of which the kept values are different irrational numbers.
+
+    So no values cancel or coincide by chance. The arguments are those of `count_inverse_dynamics`.
+    """
     plain = replace(robot.with_terms(), couplings=())
     layout = parameter_layout(plain)
     columns: Sequence[int] = range(len(layout)) if form == "minimal" else base_parameters(plain).columns

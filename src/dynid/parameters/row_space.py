@@ -1,8 +1,8 @@
 """The row space of a regressor, and the choice of columns that represent it.
 
 A set of parameters acts on the torques only through the row space of the regressor. Every method of this package ends
-in such a space; what differs is how it is found. From the space, columns are kept one after another in a given order
-as long as they are independent of those before ([Izaguirre1992] section 6.1, eqs. (27)-(29)); all other columns are
+in such a space; what differs is how it is found. From the space, columns are kept one after another in a given order,
+each if it is independent of those kept before ([Izaguirre1992] section 6.1, eqs. (27)-(29)); all other columns are
 combinations of the kept ones.
 """
 
@@ -17,23 +17,24 @@ from dynid.arrays import Floats
 from dynid.decompositions import svd
 from dynid.spatial import EXACT, SAME, TINY
 
-INDEPENDENT = (1e-3, 1e-7)
-"""Part of a column outside the kept ones from which it is independent, in the first and in the second round: clearly
-independent columns are preferred (convention)."""
+LEAST_REST_SHARES = (1e-3, 1e-7)
+"""Share of a column that must remain outside the kept columns for it to count as independent, in the first and in the
+second round: clearly independent columns are preferred (convention)."""
 SHORTEST = 1e-6
-"""Length of a column of the orthonormal basis below which that part is taken of this length (convention)."""
+"""Smallest length of a column of the orthonormal basis that this share refers to (convention): shorter columns are
+mostly rounding."""
 HALF = 1e-10
-"""Distance of a coefficient from a multiple of one half that is rounding (convention)."""
+"""Largest distance of a coefficient from a multiple of one half that counts as rounding (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSpace:
-    """The combinations of p parameters that a set of linear measurements depends on."""
+    """The row space of a matrix (m, p): the combinations of p parameters that its products with them depend on."""
 
     basis: Floats
-    """(b, p) orthonormal rows that span the space after every column was divided by its scale."""
+    """(b, p) orthonormal rows that span the space of the matrix with columns divided by their scale."""
     scale: Floats
-    """(p,) norm of every column; 1 for a column of zeros."""
+    """(p,) norm of every column of the matrix; 1 for a column of zeros."""
     singular_values: Floats
     """(p,) of the scaled matrix, descending."""
 
@@ -44,7 +45,7 @@ class RowSpace:
 
     @property
     def gap(self) -> float:
-        """Smallest singular value that counts over the largest that does not (infinite when there is none)."""
+        """Ratio of the smallest singular value of the space to the largest outside it; infinite without the latter."""
         values = self.singular_values
         if not 0 < self.rank < len(values) or values[self.rank] == 0.0:
             return float("inf")
@@ -52,7 +53,7 @@ class RowSpace:
 
     @property
     def rows(self) -> Floats:
-        """(b, p) the space in the parameters' own units."""
+        """(b, p) rows that span the space of the matrix as it was given."""
         return self.basis * self.scale
 
 
@@ -60,14 +61,14 @@ def row_space(matrix: Floats, rounding: float = 0.0) -> RowSpace:
     """The row space of a matrix (m, p), found after scaling its columns to equal length.
 
     Args:
-        matrix: The measurements.
-        rounding: Columns no longer than this are taken for zero, besides those far shorter than the longest.
+        matrix: The matrix.
+        rounding: Columns no longer than this are taken for zero, like those far shorter than the longest.
     """
     norms = np.linalg.norm(matrix, axis=0)
-    silent = norms <= max(EXACT * float(norms.max(initial=0.0)), rounding, TINY)
-    scale = np.where(silent, 1.0, norms)
-    scaled = np.where(silent, 0.0, matrix / scale)
-    if len(scaled) > scaled.shape[1]:
+    is_zero = norms <= max(EXACT * float(norms.max(initial=0.0)), rounding, TINY)
+    scale = np.where(is_zero, 1.0, norms)
+    scaled = np.where(is_zero, 0.0, matrix / scale)
+    if len(scaled) > scaled.shape[1]:  # QR first: the same row space and singular values, and a smaller matrix
         scaled = np.asarray(np.linalg.qr(scaled, mode="r"))
     _, values, Vt = svd(scaled, full_matrices=False)
     rank = int(np.count_nonzero(values > SAME * max(float(values.max(initial=0.0)), TINY)))
@@ -81,11 +82,11 @@ def successive_columns(space: RowSpace, order: Sequence[int]) -> tuple[tuple[int
 
     Args:
         space: The row space.
-        order: All column numbers, those to keep rather than drop first.
+        order: All column numbers, the most wanted first.
 
     Returns:
-        The kept columns (ascending) and the grouping matrix G (b, p), ``Y == Y[:, columns] @ G``, ``G[:, columns] ==
-        1``.
+        The kept columns (ascending), and the grouping matrix G (b, p): for every matrix Y with this row space
+        ``Y == Y[:, columns] @ G``. ``G[:, columns]`` is the identity.
     """
     columns = tuple(sorted(_find_independent(space.basis, order, space.rank)))
     kept = list(columns)
@@ -101,20 +102,21 @@ def successive_columns(space: RowSpace, order: Sequence[int]) -> tuple[tuple[int
 def _find_independent(basis: Floats, order: Sequence[int], rank: int) -> list[int]:
     """The first ``rank`` columns in this order that are independent; nearly dependent ones wait for a second round."""
     kept: list[int] = []
-    directions: list[Floats] = []
-    for threshold in INDEPENDENT:
+    directions: list[Floats] = []  # orthonormal, spanning the kept columns
+    for least_share in LEAST_REST_SHARES:
         for column in order:
             if column in kept or len(kept) == rank:
                 continue
             rest = _reject(basis[:, column], directions)
             length = float(np.linalg.norm(rest))
-            if length > threshold * max(float(np.linalg.norm(basis[:, column])), SHORTEST):
+            if length > least_share * max(float(np.linalg.norm(basis[:, column])), SHORTEST):
                 kept.append(column)
                 directions.append(rest / length)
     return kept
 
 
 def _reject(vector: Floats, directions: list[Floats]) -> Floats:
+    """What remains of a vector after its parts along orthonormal directions are removed."""
     if directions:
         Q = np.array(directions)
         for _ in range(2):  # twice is enough: the second round removes the rounding of the first
@@ -123,6 +125,6 @@ def _reject(vector: Floats, directions: list[Floats]) -> Floats:
 
 
 def _round_halves(grouping: Floats) -> Floats:
-    """Coefficients within rounding of a multiple of one half made exact."""
+    """Round coefficients that are within `HALF` of a multiple of one half to it."""
     halves = np.round(2.0 * grouping) / 2.0
     return np.where(np.abs(grouping - halves) <= HALF, halves, grouping)

@@ -1,4 +1,4 @@
-"""A processed log: uniformly sampled, filtered, differentiated, masked. Identification works on nothing else."""
+"""`Experiment`: a processed log, uniformly sampled, filtered, differentiated, masked; what identification accepts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dynid.logs.recording import all_finite, freeze
 from dynid.processing.filters import Butterworth, Derivation
 from dynid.robot.model import Robot
 
-if TYPE_CHECKING:  # few experiments have a control loop
+if TYPE_CHECKING:  # not loaded otherwise: few experiments have a control loop
     from dynid.control_loop.loop import Loop
 
 
 class Dropped(StrEnum):
-    """Why a sample of a joint was left out."""
+    """Reasons for which a sample of a joint is left out."""
 
     SHORT_STRETCH = "stretch too short"
     TRANSIENT = "filter transient"
@@ -49,9 +49,9 @@ class Experiment:
     q: Floats
     """(N, n) [rad or m]"""
     dq: Floats
-    """(N, n)"""
+    """(N, n) [rad/s or m/s]"""
     ddq: Floats
-    """(N, n)"""
+    """(N, n) [rad/s^2 or m/s^2]"""
     effort: Floats
     """(N, n) joint torques [N m or N]; NaN only where `valid` is False."""
     valid: NDArray[np.bool_]
@@ -63,12 +63,15 @@ class Experiment:
     wrench: Floats | None = None
     """(N, 6) force [N] and moment [N m], sensor frame."""
     joint_names: tuple[str, ...] = ()
+    """Names of the joints, in the order of the columns; empty where the log has none."""
     processing_steps: tuple[str, ...] = ()
-    """Steps of the processing, in words."""
+    """What was done to the log, one sentence per step."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Reason, the text of a `Dropped` -> number of joint samples left out."""
     source: str = "arrays"
+    """Where the log is from, such as its file."""
     sha256: str = ""
+    """Digest of the log's file; empty without a file."""
     smoothing: Butterworth | None = None
     """The low-pass that the torques went through, for columns that must go through the same."""
     gain_std: Floats | None = None
@@ -76,19 +79,19 @@ class Experiment:
     temperature: Floats | None = None
     """(n,) mean temperature of each joint [degC], NaN where it is not known; None where the log has none."""
     stretch_keys: tuple[float, ...] = ()
-    """Keys of some stretches of the log, by which another log is known to hold a part of it."""
+    """Numbers computed from some stretches of the log; another log that holds one of them shares a stretch with it."""
     derivation: Derivation | None = None
-    """How the motion was made from measured positions; None where it is exact, or not known."""
+    """How the motion was computed from measured positions; None where it is exact, or this is not known."""
     loop: Loop | None = None
     """The control loop that made the motion, where it is known; its clock is that of `time`."""
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
-        rows, width = np.shape(self.q)
+        shape = np.shape(self.q)
         for name in ("q", "dq", "ddq", "effort", "valid"):
             value = freeze(getattr(self, name), bool if name == "valid" else float)
-            if value.shape != (rows, width):
-                raise DataError(f"experiment channel '{name}' has shape {value.shape}, expected {(rows, width)}")
+            if value.shape != shape:
+                raise DataError(f"experiment channel '{name}' has shape {value.shape}, expected {shape}")
             object.__setattr__(self, name, value)
         if not all(all_finite(getattr(self, name)) for name in ("q", "dq", "ddq")):
             raise DataError("an experiment holds finite motion only", remedy="Drop the samples concerned before.")
@@ -105,7 +108,7 @@ class Experiment:
         return int(self.q.shape[0])
 
     def rows(self, rows: slice | NDArray[np.int64]) -> Experiment:
-        """Some samples, in order; those of one stretch are not copied."""
+        """The experiment with some samples only, in order; adjacent samples are not copied."""
         if isinstance(rows, np.ndarray) and rows.size and np.all(rows[1:] - rows[:-1] == 1):
             rows = slice(int(rows[0]), int(rows[-1]) + 1)
         names = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
@@ -113,7 +116,7 @@ class Experiment:
         return replace(self, wrench=wrench, **{name: getattr(self, name)[rows] for name in names})
 
     def parts(self, most: int, count: int) -> Experiment:
-        """Parts of a long experiment, evenly spread over it, of at most so many samples; a shorter one as it is.
+        """Keep evenly spread parts of a long experiment; a short one stays as it is.
 
         Args:
             most: Largest number of samples of all parts.
@@ -123,16 +126,19 @@ class Experiment:
             return self
         length = most // count
         starts = np.linspace(0, self.samples - length, count).astype(int)
-        found = self.rows((starts[:, None] + np.arange(length)).reshape(-1))
-        stretch = count * found.segment + np.repeat(np.arange(count), length)
-        return replace(found, segment=np.cumsum(np.diff(stretch, prepend=stretch[0]) != 0))
+        kept = self.rows((starts[:, None] + np.arange(length)).reshape(-1))
+        # a number for every pair of old segment and part, then segments counted from 0
+        pair = count * kept.segment + np.repeat(np.arange(count), length)
+        return replace(kept, segment=np.cumsum(np.diff(pair, prepend=pair[0]) != 0))
 
     def matched(self, robot: Robot) -> Experiment:
-        """The experiment with its columns in the robot's order, where its joint names are the robot's in another.
+        """Put the columns into the order of the robot's joints, by the joint names.
+
+        An experiment without names, or with none of the robot's, stays as it is.
 
         Raises:
-            DataError: The experiment holds the control loop, which has an order of its own; or some of its names are
-                joints of the robot, but not every joint has one name.
+            DataError: The order differs and the experiment has a control loop, which cannot be reordered; or some of
+                its names are joints of the robot, but not every joint has one name.
         """
         order = self._order(robot)
         if order is None:
@@ -150,20 +156,21 @@ class Experiment:
         return replace(self, **ordered, joint_names=robot.joint_names)
 
     def as_recorded(self, columns: Floats, robot: Robot) -> Floats:
-        """Columns (N, n) in the robot's order, put into the order of the experiment's own columns."""
+        """Put columns (N, n) from the order of the robot's joints into that of this experiment."""
         order = self._order(robot)
         return columns if order is None else columns[:, np.argsort(order)]
 
     def _order(self, robot: Robot) -> NDArray[np.int64] | None:
+        """For every joint of the robot its column here; None where no column has to move."""
         return column_order(self.joint_names, robot, whose=f"the experiment '{self.source}'")
 
     def by_segment(self, change: Callable[[Floats], Floats], columns: Floats) -> Floats:
-        """Columns (N, k), each gap-free stretch of them changed by itself."""
+        """Apply a function to every gap-free stretch of columns (N, k)."""
         borders = np.flatnonzero(np.diff(self.segment)) + 1
         return np.concatenate([change(part) for part in np.split(columns, borders)])
 
 
 def matched_runs(robot: Robot, experiments: Experiment | Sequence[Experiment]) -> tuple[Experiment, ...]:
-    """One or several experiments, their columns in the robot's order; every function of a robot and runs begins so."""
+    """One or several experiments with their columns in the robot's order; functions of a robot and runs begin so."""
     given = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     return tuple(run.matched(robot) for run in given)

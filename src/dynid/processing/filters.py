@@ -1,8 +1,8 @@
-"""From positions to velocities and accelerations: a low-pass, which shifts nothing in time, and central differences.
+"""From positions to velocities and accelerations: a low-pass without delay, and central differences.
 
-Strategies of differentiation state the gain of their acceleration relative to the true one, so that a cutoff can be
-chosen for them before anything is differentiated (`dynid.processing.cutoff`). All signals are arrays (N, k), one column
-per channel, gap-free and uniformly sampled.
+`CentralDifferences` and `MeasuredVelocity` are the two ways of differentiation. Each states the gain of its
+acceleration relative to the true one, so that a cutoff can be chosen before anything is differentiated
+(`dynid.processing.cutoff`). All signals are arrays (N, k), one column per channel, gap-free and uniformly sampled.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from dynid.errors import ArgumentError, DataError
 
 
 def check_band(name: str, hz: float, rate_hz: float) -> None:
-    """Refuse a frequency [Hz] that the samples of a log at a rate [Hz] cannot hold.
+    """Refuse a frequency [Hz] outside the band of a log sampled at a rate [Hz].
 
     Raises:
-        ArgumentError: It is not above zero, and below half the sampling rate.
+        ArgumentError: It is not above zero and below half the sampling rate.
     """
     if not 0.0 < hz < 0.5 * rate_hz:
         raise ArgumentError(
@@ -34,30 +34,31 @@ def check_band(name: str, hz: float, rate_hz: float) -> None:
 
 
 def continuation(x: Floats, count: int, window: int) -> tuple[Floats, Floats]:
-    """The `count` rows before and after x (N, k) along cubics fitted to its outer `window` rows.
+    """Continue a signal x (N, k) by `count` rows before its start and after its end.
 
-    Plain reflection turns the sign of the acceleration at the end and so makes a transient; a cubic carries it on. What
-    the cubic does not explain is reflected.
+    Plain reflection about an end would change the sign of the acceleration there, and the filter would answer with a
+    transient. So a cubic is fitted to the outer `window` rows and continued; only the residuals are reflected.
     """
     return np.flip(_beyond(np.flip(x[:window], axis=0), count), axis=0), _beyond(x[-window:], count)
 
 
 def _beyond(x: Floats, count: int) -> Floats:
-    """The next `count` rows after x (N, k)."""
+    """The next `count` rows after x (N, k), at most N - 1."""
     window = x.shape[0]
     count = min(count, window - 1)
     inside, fit, outside = _cubics(window, count)
-    cubic = fit @ x
-    residual = x - inside @ cubic
-    reflected = 2.0 * residual[-1] - residual[-2 : -count - 2 : -1]
-    return np.asarray(outside @ cubic + reflected)
+    coefficients = fit @ x
+    residual = x - inside @ coefficients
+    reflected = 2.0 * residual[-1] - residual[-2 : -count - 2 : -1]  # about the last residual
+    return np.asarray(outside @ coefficients + reflected)
 
 
 @lru_cache(maxsize=32)
 def _cubics(window: int, count: int) -> tuple[Floats, Floats, Floats]:
-    """The powers (window, 4) within a window, the fit (4, window) of a cubic to it, and the powers (count, 4) beyond.
+    """Three matrices of a cubic, cached because many columns and stretches have the same window.
 
-    Many columns and stretches are continued by the same window.
+    Values in the window from coefficients (window, 4); coefficients fitted to values in the window (4, window); values
+    beyond the window from coefficients (count, 4).
     """
     inside = np.vander(np.linspace(-1.0, 0.0, window), 4)
     outside = np.vander(np.arange(1, count + 1) / (window - 1), 4)
@@ -69,7 +70,7 @@ ORDER = 4
 
 
 def filter_there_and_back(x: Floats, share: float) -> Floats:
-    """The usual low-pass over x (N, k): Butterworth forwards and backwards, the ends reflected by some rows.
+    """Filter x (N, k) by SciPy's forward and backward Butterworth low-pass, with its usual reflection at the ends.
 
     Args:
         x: The signal.
@@ -80,8 +81,8 @@ def filter_there_and_back(x: Floats, share: float) -> Floats:
 
 
 def low_pass_gains(frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
-    """(c, f) gain of `Butterworth` at some cutoffs (c,) and frequencies (f,) [Hz]; real, because the phase is zero."""
-    # bilinear transform: the analogue prototype at the warped frequency; both passes give the squared magnitude
+    """Gains (c, f) of `Butterworth` for cutoffs (c,) and frequencies (f,) [Hz]; real, because the phase is zero."""
+    # bilinear transform: the analogue filter at the warped frequency; both passes give the squared magnitude
     warped = np.tan(np.pi * np.minimum(frequency_hz, 0.4999 * rate_hz) / rate_hz)
     ratio = warped / np.tan(np.pi * cutoffs_hz / rate_hz)[:, None]
     return np.asarray(1.0 / (1.0 + ratio ** (2 * ORDER)))
@@ -96,7 +97,7 @@ class Butterworth:
     cutoff_hz: float | None
     """Frequency at which the gain is one half [Hz]; None for no filter."""
     accuracy: float = 1e-3
-    """Relative accuracy that transients at the ends may spoil."""
+    """Relative error that transients at the ends may cause outside `settling_s`."""
 
     def apply(self, x: Floats) -> Floats:
         """The filtered signal (N, k)."""
@@ -105,29 +106,30 @@ class Butterworth:
         check_band("cutoff_hz", self.cutoff_hz, self.rate_hz)
         window = min(x.shape[0], int(np.ceil(self.rate_hz / self.cutoff_hz)) + 4)
         before, after = continuation(x, window - 1, window)
-        # beyond the cubics SciPy reflects them about their ends, so that the recursion can settle
-        whole = np.concatenate([before, x, after])
+        # beyond the cubics SciPy reflects them about their ends (padlen), so that the recursion can settle
+        continued = np.concatenate([before, x, after])
         sections = signal.butter(ORDER, self.cutoff_hz, fs=self.rate_hz, output="sos")
-        smooth = signal.sosfiltfilt(sections, whole, axis=0, padlen=window - 1)
+        smooth = signal.sosfiltfilt(sections, continued, axis=0, padlen=window - 1)
         return np.ascontiguousarray(smooth[len(before) : len(before) + len(x)])
 
     def gain(self, frequency_hz: Floats) -> Floats:
-        """Gain at each frequency [Hz]."""
+        """Gain at each frequency (f,) [Hz]."""
         if self.cutoff_hz is None:
             return np.ones_like(frequency_hz)
         return np.asarray(low_pass_gains(frequency_hz, self.rate_hz, np.array([self.cutoff_hz]))[0])
 
     @property
     def settling_s(self) -> float:
-        """Time at each end within which what lies outside changes the result by more than `accuracy` [s]."""
+        """Time at each end [s] within which the unknown signal outside changes the result by more than `accuracy`."""
         if self.cutoff_hz is None:
             return 0.0
-        decay = 2.0 * np.pi * np.sin(0.5 * np.pi / ORDER)  # of the slowest pole, per period of the cutoff
+        decay = 2.0 * np.pi * np.sin(0.5 * np.pi / ORDER)  # rate of the slowest pole, per period of the cutoff
+        # the continuation is taken to miss the signal by a tenth; 1.5 to 5 periods in any case (convention)
         return float(np.clip(np.log(0.1 / self.accuracy) / decay, 1.5, 5.0)) / self.cutoff_hz
 
 
 def stencil(accuracy: int) -> list[float]:
-    """Weights of ``x[i + k] - x[i - k]``, k = 1, 2, ..., accurate to an even order in the sampling period."""
+    """Weights of ``x[i + k] - x[i - k]``, k = 1, 2, ..., for a first derivative of an even order of accuracy."""
     m = accuracy // 2
     return [-((-1) ** k) * comb(2 * m, m + k) / (k * comb(2 * m, m)) for k in range(1, m + 1)]
 
@@ -142,7 +144,7 @@ class Motion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CentralDifferences:
-    """Low-pass, then central differences, twice.
+    """Filter positions by a low-pass, then take central differences twice.
 
     ``accuracy=2`` is ``v_i = (q_{i+1} - q_{i-1}) / (2 tau)``, ``a_i = (v_{i+1} - v_{i-1}) / (2 tau)``,
     [Izaguirre1992] section 7. The wider stencils lose less at high frequencies: at a tenth of the sampling rate 0.02 %
@@ -169,25 +171,25 @@ class CentralDifferences:
             dq: (N, n) measured velocities, where there are any.
             smoothing: The low-pass.
         """
-        smooth = smoothing.apply(q)
-        velocity = difference(smooth, smoothing.rate_hz, self.accuracy)
-        return Motion(smooth, velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
+        smooth_q = smoothing.apply(q)
+        velocity = difference(smooth_q, smoothing.rate_hz, self.accuracy)
+        return Motion(smooth_q, velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
 
     def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
-        """(c, f) acceleration obtained / true one, of each of some cutoffs (c,) at frequencies (f,) [Hz]."""
-        w = 2.0 * np.pi * np.asarray(frequency_hz) / rate_hz
+        """Ratios (c, f) of the computed to the true acceleration, for cutoffs (c,) at frequencies (f,) [Hz]."""
+        w = 2.0 * np.pi * np.asarray(frequency_hz) / rate_hz  # [rad per sample]
         response = sum(2.0 * weight * np.sin(k * w) for k, weight in enumerate(stencil(self.accuracy), start=1))
         once = np.where(w > 1e-9, response / np.maximum(w, 1e-9), 1.0)
         return np.asarray(low_pass_gains(frequency_hz, rate_hz, cutoffs_hz) * once**self.times)
 
     def margin(self) -> int:
-        """Samples at each end that no full stencil reaches."""
+        """Number of samples at each end for which a full stencil would reach beyond the signal."""
         return self.times * self.accuracy // 2
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredVelocity(CentralDifferences):
-    """Take velocities from a tachometer or the controller and differentiate them once ([Atkeson1986] section 3.2)."""
+    """Take measured velocities (tachometer, controller) and differentiate them once ([Atkeson1986] section 3.2)."""
 
     source: ClassVar[str] = "dq"
     times: ClassVar[int] = 1
@@ -201,23 +203,25 @@ class MeasuredVelocity(CentralDifferences):
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How a motion was computed from measured signals, so that a simulated motion can be treated alike."""
+    """How a motion was computed from measured signals, so that a simulated motion can be treated in the same way."""
 
     smoothing: Butterworth
-    """The smoothing at the rate of the log, before samples were thinned out."""
+    """The low-pass at the rate of the log, before its rate was reduced."""
     differentiation: CentralDifferences
+    """The way of differentiation."""
 
     def motion(self, q: Floats, dq: Floats) -> Motion:
-        """The motion that a gap-free log of positions and velocities (N, n) would have become."""
+        """Compute the motion of a gap-free log of positions and velocities (N, n)."""
         return self.differentiation.motion(np.ascontiguousarray(q), np.ascontiguousarray(dq), self.smoothing)
 
 
 def difference(x: Floats, rate_hz: float, accuracy: int) -> Floats:
-    """First derivative (N, k) of x by central differences of the given order of accuracy."""
-    weights, width = stencil(accuracy), accuracy // 2
+    """First derivative (N, k) of x, per second, by central differences of the given order of accuracy."""
+    weights = stencil(accuracy)
+    width = accuracy // 2
     if x.shape[0] <= width:
         raise DataError(f"a stretch of {x.shape[0]} samples is too short for differences over {2 * width + 1}")
-    both = rate_hz * np.array([*(-weight for weight in reversed(weights)), 0.0, *weights])
-    # at both ends the signal is turned about its end point, so that slopes continue
-    turned = np.pad(x, ((width, width), (0, 0)), mode="reflect", reflect_type="odd")
-    return np.asarray(ndimage.correlate1d(turned, both, axis=0)[width:-width])
+    full_stencil = rate_hz * np.array([*(-weight for weight in reversed(weights)), 0.0, *weights])
+    # at both ends the signal is reflected about its end point, so that slopes continue
+    padded = np.pad(x, ((width, width), (0, 0)), mode="reflect", reflect_type="odd")
+    return np.asarray(ndimage.correlate1d(padded, full_stencil, axis=0)[width:-width])

@@ -1,6 +1,7 @@
-"""Recordings of robots whose parameters are known: for tests, rehearsals and demonstrations.
+"""Simulate recordings of robots whose parameters are known: for tests, rehearsals and demonstrations.
 
-The torques are those of the robot's own parameters and terms along a motion; noise, delay and jitter are added.
+The torques are computed by inverse dynamics from the robot's parameters and terms, along a given motion; noise and delay are
+added.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
 
 States = tuple[Floats, Floats, Floats]
+"""Positions, velocities and accelerations, each (N, n)."""
 TimeFunction = Callable[[Floats], States]
 """Time (N,) [s] -> positions, velocities, accelerations, each (N, n)."""
 Motion = Trajectory | TimeFunction
+"""What `simulate_experiment` takes as a motion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +60,11 @@ def simulate_experiment(
     """Record a motion of a robot with known parameters.
 
     Args:
-        robot: The planted truth: geometry, inertias, terms (friction among them) and their values, as
+        robot: The true robot: geometry, inertias, terms (friction among them) and their values, as
             ``arm.with_terms(Viscous(1.0), Coulomb(2.0))``.
         trajectory: A trajectory; or a function of time (N,) that returns (q, dq, ddq), each (N, n).
         rate_hz: Sampling rate [Hz].
-        duration_s: Length of the recording [s]; needed with a function, the motion's own otherwise.
+        duration_s: Length of the recording [s]; that of the motion by default, but required for a function.
         noise: White noise of positions, velocities and torques.
         quantisation: Step of the position encoders [rad or m]; one number, or one per joint.
         delay_s: Delay of the torques [s].
@@ -82,6 +85,7 @@ def simulate_experiment(
         _check_spread(name, spread, robot.dof)
     motion, duration = _motion(trajectory, duration_s)
     rng = np.random.default_rng(seed)
+    # the factor keeps the last sample where rounding makes the product just less than an integer
     time = np.arange(int(np.floor(duration * rate_hz * (1 + 1e-12))) + 1) / rate_hz
     q, dq, _ = motion(time)
     if q.shape != (time.size, robot.dof):
@@ -105,7 +109,7 @@ def simulate_experiment(
 
 
 def _check_spread(name: str, values: ArrayLike, joints: int) -> None:
-    """Refuse standard deviations and steps that no measurement can have."""
+    """Refuse standard deviations and encoder steps that are negative or infinite, or of another shape than () or (n,)."""
     array = np.asarray(values, dtype=float)
     if array.shape not in ((), (joints,)) or not np.all((array >= 0.0) & (array < np.inf)):
         raise ArgumentError(
@@ -140,7 +144,7 @@ def sum_of_sines(
         joints: Number of joints n.
         period_s: Period [s].
         harmonics: Number of harmonics of the period.
-        amplitude: About the largest excursion [rad or m]; one number, or one per joint.
+        amplitude: Approximate largest excursion [rad or m]; one number, or one per joint.
         seed: Seed of the random coefficients.
     """
     rng = np.random.default_rng(seed)
@@ -148,7 +152,8 @@ def sum_of_sines(
     sine, cosine = rng.normal(size=(2, harmonics, joints)) / np.sqrt(2.0 * harmonics) * np.asarray(amplitude)
 
     def trajectory(t: Floats) -> States:
-        s, c = np.sin(np.multiply.outer(t, w)), np.cos(np.multiply.outer(t, w))
+        s = np.sin(np.multiply.outer(t, w))
+        c = np.cos(np.multiply.outer(t, w))
         q = s @ sine + c @ cosine
         dq = c @ (w[:, None] * sine) - s @ (w[:, None] * cosine)
         ddq = -(s @ (w[:, None] ** 2 * sine) + c @ (w[:, None] ** 2 * cosine))

@@ -2,7 +2,8 @@
 
 Reverse mode follows the program backwards once and gives the gradient of a weighted sum of all output elements for a
 small multiple of the program's own cost; forward mode gives the derivative along one direction. The results are
-ordinary tapes: every back end runs them.
+ordinary tapes: every back end runs them. A value that does not depend on the differentiated inputs is a plain float
+while the derivative is recorded, so that products with zeros and ones leave no steps.
 """
 
 from __future__ import annotations
@@ -31,22 +32,25 @@ def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
         Tape with the inputs of ``tape`` and a last one, ``cotangent``, in the output's shape, whose elements at
         structural zeros and constants of the output are not read; one output per differentiated input, of its name.
     """
-    recorder, chosen = Recorder(), _choose_inputs(tape, wrt)
+    recorder = Recorder()
+    chosen = _choose_inputs(tape, wrt)
     inputs = _declare_inputs(recorder, tape)
     elements = tape.output(output).elements
     weights = recorder.input("cotangent", elements.shape)
-    value = replay(tape, inputs)
-    adjoints: dict[int, Value] = {}
+    value = replay(tape, inputs)  # from an operand of the tape to its recorded value
+    adjoints: dict[int, Value] = {}  # operand -> derivative of the weighted sum with respect to it
     for element, weight in zip(elements.ravel().tolist(), weights.ravel().tolist(), strict=True):
         adjoints[element] = adjoints.get(element, 0.0) + weight
     for step in reversed(list(tape.steps())):
-        adjoint = adjoints.pop(step[0], 0.0)
+        number, *_ = step
+        adjoint = adjoints.pop(number, 0.0)
         if isinstance(adjoint, float) and adjoint == 0.0:
             continue
         for partial, operand in _partials(step, value):
-            if operand >= 0:
+            if operand >= 0:  # not a constant
                 adjoints[operand] = adjoints.get(operand, 0.0) + adjoint * partial
-    shapes, places = {entry.name: entry.shape for entry in tape.inputs}, _places(tape)
+    shapes = {entry.name: entry.shape for entry in tape.inputs}
+    places = _places(tape)
     return recorder.tape(
         {name: _as_objects([adjoints.get(k, 0.0) for k in places[name]]).reshape(shapes[name]) for name in chosen}
     )
@@ -58,16 +62,19 @@ def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
     Args:
         tape: the program to differentiate.
         output: the output.
-        wrt: names of the inputs that move; all of them if None.
+        wrt: names of the inputs that change along the direction; all of them if None.
 
     Returns:
         Tape with one output, of the name and shape of ``output``. The direction's inputs follow those of ``tape``, and
         are called like these with ``d_`` before the name.
     """
-    recorder, moving, places = Recorder(), _choose_inputs(tape, wrt), _places(tape)
-    inputs, seeds = _declare_inputs(recorder, tape), dict[int, Value]()
+    recorder = Recorder()
+    chosen = _choose_inputs(tape, wrt)
+    places = _places(tape)
+    inputs = _declare_inputs(recorder, tape)
+    seeds: dict[int, Value] = {}  # element of an input -> its rate
     for entry in tape.inputs:
-        if entry.name in moving:
+        if entry.name in chosen:
             direction = recorder.input(f"d_{entry.name}", entry.shape).ravel().tolist()
             seeds |= zip(places[entry.name], direction, strict=True)
     elements = tape.output(output).elements
@@ -89,15 +96,18 @@ def jacobian(tape: Tape, output: str, wrt: str, at: float) -> Tape:
     Returns:
         Tape with one output, of the name of ``output`` and its shape followed by that of the input.
     """
-    _choose_inputs(tape, [wrt])
-    recorder, values, shape = Recorder(), list[Value](), tuple[int, ...]()
+    _choose_inputs(tape, [wrt])  # refuses an unknown name
+    recorder = Recorder()
+    values: list[Value] = []
+    shape: tuple[int, ...] = ()
     for entry in tape.inputs:
         if entry.name == wrt:
             shape = entry.shape
             values += [at] * entry.size
         else:
             values += recorder.input(entry.name, entry.shape).ravel().tolist()
-    elements, seeds = tape.output(output).elements, [{place: 1.0} for place in _places(tape)[wrt]]
+    elements = tape.output(output).elements
+    seeds = [{place: 1.0} for place in _places(tape)[wrt]]
     found = _rates(tape, replay(tape, _as_objects(values)), elements, seeds)
     return recorder.tape({output: np.stack(found, axis=-1).reshape((*elements.shape, *shape))})
 
@@ -105,12 +115,20 @@ def jacobian(tape: Tape, output: str, wrt: str, at: float) -> Tape:
 def _rates(
     tape: Tape, value: Callable[[int], Value], elements: Integers, seeds: Sequence[Mapping[int, Value]]
 ) -> list[npt.NDArray[np.object_]]:
-    """For each seed, the rates of some inputs, those of some elements."""
-    partials, found = [(step[0], _partials(step, value)) for step in tape.steps()], []
+    """For each seed, the derivatives of some elements of the tape in the direction of the seed.
+
+    Args:
+        tape: the program.
+        value: gives the value of an operand.
+        elements: operands whose derivatives are wanted.
+        seeds: directions, each a table: number of an input element -> its rate; the others do not change.
+    """
+    steps = [(step[0], _partials(step, value)) for step in tape.steps()]  # step[0]: number of the result
+    found = []
     for seed in seeds:
-        rates = dict(seed)  # what does not move is not in it
-        for number, slopes in partials:
-            parts = [slope * rates[operand] for slope, operand in slopes if operand in rates]
+        rates = dict(seed)  # value -> its rate; what does not change is not in it
+        for number, partials in steps:
+            parts = [partial * rates[operand] for partial, operand in partials if operand in rates]
             if parts:
                 rates[number] = sum(parts, 0.0)
         found.append(_as_objects([rates.get(element, 0.0) for element in elements.ravel().tolist()]))
@@ -118,25 +136,26 @@ def _rates(
 
 
 def _places(tape: Tape) -> dict[str, range]:
-    """Where the elements of each input stand among all of them."""
+    """Name of an input -> numbers of its elements among the elements of all inputs."""
     ends = accumulate(entry.size for entry in tape.inputs)
     return {entry.name: range(end - entry.size, end) for entry, end in zip(tape.inputs, ends, strict=True)}
 
 
 def _declare_inputs(recorder: Recorder, tape: Tape) -> npt.NDArray[np.object_]:
-    """Declare a tape's inputs once more; all their elements in one vector."""
+    """Declare the inputs of a tape in a new recording; returns all their elements in one vector."""
     arrays = [recorder.input(entry.name, entry.shape).ravel().tolist() for entry in tape.inputs]
     return _as_objects([scalar for array in arrays for scalar in array])
 
 
 def _as_objects(values: Sequence[Value]) -> npt.NDArray[np.object_]:
-    """Scalars and floats in a vector; NumPy itself would look into scalars for elements."""
+    """A vector of recorded scalars and floats; ``np.array`` would try to iterate over the scalars."""
     flat = np.empty(len(values), dtype=object)
     flat[:] = values
     return flat
 
 
 def _choose_inputs(tape: Tape, wrt: Sequence[str] | None) -> list[str]:
+    """The names of the inputs to differentiate by, all for None; an unknown one is an ArgumentError."""
     names = [entry.name for entry in tape.inputs]
     unknown = set(wrt or ()) - set(names)
     if unknown:
@@ -145,13 +164,14 @@ def _choose_inputs(tape: Tape, wrt: Sequence[str] | None) -> list[str]:
 
 
 def _partials(step: tuple[int, int, int, int], value: Callable[[int], Value]) -> list[tuple[Value, int]]:
-    """Derivatives of one operation with respect to its operands, each with its operand."""
+    """Derivatives of one step (number, code, left, right) with respect to its operands, each with its operand."""
     number, code, left, right = step
-    slopes = _slopes(code, value(number), value(left), value(right) if is_binary(code) else None)
-    return list(zip(slopes, (left, right), strict=False))
+    derivatives = _derivatives(code, value(number), value(left), value(right) if is_binary(code) else None)
+    return list(zip(derivatives, (left, right), strict=False))  # one derivative, or two
 
 
-def _slopes(code: int, result: Value, left: Value, right: Value) -> tuple[Value, ...]:
+def _derivatives(code: int, result: Value, left: Value, right: Value) -> tuple[Value, ...]:
+    """Derivatives of an operation with respect to each of its operands, from its operands and its result."""
     match code:
         case Operation.ADD:
             return 1.0, 1.0

@@ -1,4 +1,4 @@
-"""How many operations a tape costs, in the terms in which papers count."""
+"""Count the operations of a tape, in the classes in which papers count them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OperationCount:
     """Quotients."""
 
     negations: int
-    """Sign changes that no sum could absorb."""
+    """Sign changes that could not be made part of a sum or difference."""
 
     trigonometric: int
     """Sines and cosines."""

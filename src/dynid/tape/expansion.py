@@ -1,8 +1,8 @@
-"""A tape multiplied out: every output as a polynomial in the inputs and in functions of them.
+"""A tape multiplied out: every output as a polynomial in atoms, which are input elements and functions of polynomials.
 
-Polynomials are kept in a normal form in which the square of a sine is one minus the square of the cosine, so that equal
-expressions look the same. A monomial is one integer that holds the powers of all atoms, eight bits each: the product of
-two monomials is the sum of their integers.
+Polynomials are kept in a normal form in which ``sin^2`` is replaced by ``1 - cos^2``, so that equal expressions look
+the same. A monomial is one integer that holds the powers of all atoms, eight bits each, the first atom in the lowest
+bits: the product of two monomials is the sum of their integers.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.spatial import EXACT, ROUNDING
-from dynid.tape.operations import Operation
+from dynid.tape.operations import BINARY, Operation
 from dynid.tape.tape import Tape
 
 BITS = 8
 """Bits per power in a monomial; no recorded product comes near a power of 256."""
 MOST_TERMS = 400_000
-"""Largest number of monomials in all polynomials together; convention: some hundred megabytes."""
+"""Largest number of monomials in all polynomials together (convention: some hundred megabytes)."""
 
 Expanded = dict[int, float]
 """A polynomial: monomial -> coefficient."""
@@ -30,14 +30,14 @@ Expanded = dict[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What a polynomial is a polynomial in: an element of an input, or a function of a polynomial."""
+    """A variable of the polynomials: an element of an input, or a function of a polynomial."""
 
     name: str
     """Name of the input, or of the function: ``sin``, ``cos``, ``sign``, ``tanh``, ``exp``, ``abs`` or ``sqrt``."""
     index: int = -1
     """Element of the input, counted row by row; -1 for a function."""
     argument: tuple[tuple[int, float], ...] = ()
-    """Argument of a function, a polynomial in atoms that come earlier."""
+    """Argument of a function: (monomial, coefficient) of a polynomial in earlier atoms."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class Expansion:
     """All outputs of a tape, multiplied out."""
 
     atoms: tuple[Atom, ...]
-    """In the order in which they need each other."""
+    """A function stands behind the atoms of its argument."""
     outputs: Mapping[str, NDArray[np.object_]]
     """Each output in its own shape, with an `Expanded` polynomial as every element."""
 
@@ -55,15 +55,14 @@ class Expansion:
         return sum(len(element) for output in self.outputs.values() for element in output.ravel())
 
     def mix(self, name: str, matrix: Floats) -> Expansion:
-        """The same with an output (..., k) times a matrix (k, m)."""
+        """The same expansion with one output (..., k) multiplied by a matrix (k, m)."""
         old = self.outputs[name]
         new = np.empty((*old.shape[:-1], matrix.shape[1]), dtype=object)
         for place in np.ndindex(new.shape):
             total: Expanded = {}
             for polynomial, factor in zip(old[place[:-1]], matrix[:, place[-1]].tolist(), strict=True):
-                total = _sum(
-                    total, {monomial: factor * value for monomial, value in polynomial.items() if factor}, False
-                )
+                scaled = {monomial: factor * value for monomial, value in polynomial.items() if factor}
+                total = _sum(total, scaled, is_difference=False)
             new[place] = _tidy(total)
         return Expansion(self.atoms, {**self.outputs, name: new})
 
@@ -77,7 +76,7 @@ def expand_tape(tape: Tape, *, most_terms: int = MOST_TERMS) -> Expansion:
 
     Args:
         tape: The program; quotients by anything but a constant are refused.
-        most_terms: Number of monomials above which the work is given up.
+        most_terms: Largest number of monomials; more of them are an error.
 
     Raises:
         ArgumentError: The program divides by something that is not constant, or has too many terms.
@@ -89,11 +88,11 @@ def expand_tape(tape: Tape, *, most_terms: int = MOST_TERMS) -> Expansion:
     def read(operand: int) -> Expanded:
         if operand >= 0:
             return values[operand]
-        return {0: constants[~operand]} if constants[~operand] else {}
+        return {0: constants[~operand]} if constants[~operand] else {}  # 0 is the monomial without atoms
 
     for _, code, left, right in tape.steps():
         operation = Operation(code)
-        if operation in _BINARY:
+        if operation in BINARY:
             values.append(ring.combine(operation, read(left), read(right)))
         elif operation is Operation.NEG:
             values.append({monomial: -value for monomial, value in read(left).items()})
@@ -108,21 +107,22 @@ def expand_tape(tape: Tape, *, most_terms: int = MOST_TERMS) -> Expansion:
     return Expansion(tuple(ring.atoms), outputs)
 
 
-_BINARY = (Operation.ADD, Operation.SUB, Operation.MUL, Operation.DIV)
-
-
 @dataclass(slots=True)
 class _Ring:
-    """Polynomials in a growing list of atoms."""
+    """The ring of polynomials: sums, products and functions of them, in a list of atoms that grows on the way."""
 
     most_terms: int
+    """Largest number of monomials that all sums and products may have together."""
     atoms: list[Atom] = field(default_factory=list)
+    """The atoms so far."""
     places: dict[Atom, int] = field(default_factory=dict)
+    """Atom -> its place in `atoms`."""
     squared_sines: int = 0
-    """Bits that are set in a monomial where a sine has power two."""
+    """Mask of the bits that are set in a monomial where a sine has power two."""
     cosines: dict[int, int] = field(default_factory=dict)
     """Place of a sine -> place of the cosine of the same argument."""
     terms: int = 0
+    """Number of monomials of all sums and products so far."""
 
     def symbol(self, atom: Atom) -> Expanded:
         """The polynomial that is one atom."""
@@ -132,7 +132,7 @@ class _Ring:
         return {1 << (BITS * self.places[atom]): 1.0}
 
     def function(self, operation: Operation, argument: Expanded) -> Expanded:
-        """A function of a polynomial as an atom; sines and cosines come in pairs."""
+        """The polynomial that is one atom, a function of a polynomial; sines and cosines are made in pairs."""
         key = tuple(sorted(_tidy(argument).items()))
         if operation not in (Operation.SIN, Operation.COS):
             return self.symbol(Atom(operation.name.lower(), argument=key))
@@ -148,7 +148,10 @@ class _Ring:
             if set(b) != {0}:
                 raise ArgumentError("the program divides by something that is not constant")
             return {monomial: value / b[0] for monomial, value in a.items()}
-        result = self._product(a, b) if operation is Operation.MUL else _sum(a, b, operation is Operation.SUB)
+        if operation is Operation.MUL:
+            result = self._product(a, b)
+        else:
+            result = _sum(a, b, is_difference=operation is Operation.SUB)
         self.terms += len(result)
         if self.terms > self.most_terms:
             raise ArgumentError(
@@ -158,10 +161,12 @@ class _Ring:
         return result
 
     def _product(self, a: Expanded, b: Expanded) -> Expanded:
+        """Product of two polynomials, in normal form."""
         result: Expanded = {}
         for left, x in a.items():
             for right, y in b.items():
-                monomial, value = left + right, x * y
+                monomial = left + right
+                value = x * y
                 if monomial & self.squared_sines:
                     for part, sign in self._without_squares(monomial):
                         result[part] = result.get(part, 0.0) + sign * value
@@ -170,7 +175,10 @@ class _Ring:
         return {monomial: value for monomial, value in result.items() if value}
 
     def _without_squares(self, monomial: int) -> list[tuple[int, float]]:
-        """``sin^2 = 1 - cos^2`` for every sine of power two."""
+        """The monomials and signs that a monomial becomes by ``sin^2 = 1 - cos^2`` for every sine of power two.
+
+        Higher powers of a sine do not occur: both factors of a product are in normal form.
+        """
         parts = [(monomial, 1.0)]
         for sine, cosine in self.cosines.items():
             square = 2 << (BITS * sine)
@@ -180,8 +188,10 @@ class _Ring:
         return parts
 
 
-def _sum(a: Expanded, b: Expanded, is_difference: bool) -> Expanded:
-    result, sign = dict(a), -1.0 if is_difference else 1.0
+def _sum(a: Expanded, b: Expanded, *, is_difference: bool) -> Expanded:
+    """Sum or difference of two polynomials, without monomials that cancel."""
+    result = dict(a)
+    sign = -1.0 if is_difference else 1.0
     for monomial, value in b.items():
         total = result.get(monomial, 0.0) + sign * value
         if total:
@@ -192,20 +202,23 @@ def _sum(a: Expanded, b: Expanded, is_difference: bool) -> Expanded:
 
 
 def _tidy(polynomial: Expanded) -> Expanded:
-    """Without what rounding left, and with coefficients that are multiples of a quarter made exact."""
+    """The polynomial without monomials that rounding left, and with coefficients rounded to exact quarters."""
     largest = max((abs(value) for value in polynomial.values()), default=0.0)
     kept = {monomial: value for monomial, value in polynomial.items() if abs(value) > ROUNDING * largest}
     return {monomial: _exact(value) for monomial, value in kept.items()}
 
 
 def _exact(value: float) -> float:
+    """The multiple of a quarter that a coefficient is within rounding, else the coefficient."""
     quarter = round(4.0 * value) / 4.0
     return quarter if quarter and abs(value - quarter) <= EXACT * abs(value) else value
 
 
 def _powers(monomial: int) -> Iterator[tuple[int, int]]:
-    place, rest = 0, monomial
-    while rest:
-        if power := rest & ((1 << BITS) - 1):
+    """Place and power of every atom in a monomial."""
+    place = 0
+    while monomial:
+        if power := monomial & ((1 << BITS) - 1):
             yield place, power
-        place, rest = place + 1, rest >> BITS
+        place += 1
+        monomial >>= BITS

@@ -1,4 +1,4 @@
-"""A recorded program with its name, callable for batches and for one state."""
+"""`Kernel`: a recorded function of a robot's state, callable for many states and, with less overhead, for one."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Kernel:
     """One function of a robot's state, recorded, and compiled when first called."""
 
     name: str
+    """Name of the function, such as ``inverse_dynamics``."""
     tape: Tape
     """The recorded program."""
 

@@ -1,10 +1,12 @@
-"""From a tape to the instructions of a processor, in the order of the tape.
+"""From the steps of a tape to processor instructions (lowering).
 
-Lowering: a sum that only another sum reads is merged into it, so that ``a*b + c*d - (e*f + g)`` is one signed sum of
-four terms and costs one instruction per term; each product that only sums read becomes a fused multiply-add.
-A value may be kept as its negative, so that no instruction only changes a sign. `stages` lists the transcendental
-functions, which are passes over whole columns between pieces of straight-line code; `lower` makes such a piece, with
-the results of passes as inputs. The order of the tape is kept: link after link, it needs few values at a time.
+A sum that only one other sum reads is merged into that, so that ``a*b + c*d - (e*f + g)`` is one signed sum of four
+terms and costs one instruction per term. Each product that only sums read becomes a fused multiply-add. An instruction
+may compute minus a value instead of the value, where that saves an instruction that only changes a sign.
+
+Transcendental functions are not computed by instructions, but by passes over whole columns of samples. `stages` lists
+these passes; between them stand pieces of straight-line code, which `lower` makes, with the results of passes as
+inputs. Instructions keep the order of the tape: link after link, few values are needed at a time.
 """
 
 from __future__ import annotations
@@ -19,19 +21,20 @@ from dynid.tape.tape import Tape
 
 
 class Instruction(NamedTuple):
-    """One instruction: ``result = name(operands)``, or ``store`` of its operand to output slot ``result``.
-
-    Beside the tape's own operations there are ``fma`` (a*b + c) and ``fnma`` (c - a*b).
-    """
+    """One instruction: ``result = name(operands)``, or ``store`` of its operand to output slot ``result``."""
 
     name: str
+    """An operation of the tape in lower case, ``fma`` (a*b + c), ``fnma`` (c - a*b) or ``store``."""
     operands: tuple[int, ...]
+    """Operands of the tape, or results of earlier instructions."""
     result: int
+    """Number of the result, above all value numbers of the tape; of a ``store`` the output slot."""
 
 
 _SUMS = frozenset({Operation.ADD, Operation.SUB, Operation.NEG})
 _PRODUCTS = frozenset({Operation.MUL, Operation.DIV})
 _NAMES = {int(operation): operation.name.lower() for operation in Operation}
+"""Number of an operation -> name of its instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +45,15 @@ class FunctionPass:
     """``sincos``, ``tanh`` or ``exp``."""
 
     arguments: tuple[int, ...]
-    """The tape's operands it is applied to."""
+    """Operands of the tape that the function is applied to."""
 
     results: tuple[dict[int, int], ...]
-    """For each function computed (sine, then cosine; or the only one): tape value -> position of its argument."""
+    """For each function computed (``sincos``: sine, then cosine): tape value -> position of its argument."""
 
 
 def stages(tape: Tape) -> list[FunctionPass]:
     """The transcendental functions of a tape as passes; each needs only the results of earlier ones."""
-    depth: dict[int, int] = {}
+    depth: dict[int, int] = {}  # value -> number of passes that must run before it can be computed
     calls: dict[int, dict[int, tuple[int, int]]] = {}  # depth -> value -> (code, argument)
     for value, code, left, right in tape.steps():
         depth[value] = max(depth.get(left, 0), depth.get(right, 0) if is_binary(code) else 0)
@@ -61,6 +64,7 @@ def stages(tape: Tape) -> list[FunctionPass]:
 
 
 def _passes(calls: dict[int, tuple[int, int]]) -> Iterable[FunctionPass]:
+    """Group function calls (value -> code and argument) of one depth into passes."""
     groups = {
         "sincos": (Operation.SIN, Operation.COS),
         "tanh": (Operation.TANH,),
@@ -69,18 +73,16 @@ def _passes(calls: dict[int, tuple[int, int]]) -> Iterable[FunctionPass]:
     for name, operations in groups.items():
         arguments = sorted({argument for code, argument in calls.values() if code in operations})
         if arguments:
-            place = {argument: position for position, argument in enumerate(arguments)}
+            positions = {argument: position for position, argument in enumerate(arguments)}
             results = tuple(
-                {value: place[argument] for value, (code, argument) in calls.items() if code == operation}
+                {value: positions[argument] for value, (code, argument) in calls.items() if code == operation}
                 for operation in operations
             )
             yield FunctionPass(name, tuple(arguments), results)
 
 
 def lower(tape: Tape, targets: Sequence[int], fused: bool = True) -> list[Instruction]:
-    """Instructions that compute some values of a tape and store each as soon as it is known.
-
-    Operands are numbered like the tape's.
+    """Instructions that compute some values of a tape and store each as soon as it is computed.
 
     Args:
         tape: the program.
@@ -88,50 +90,52 @@ def lower(tape: Tape, targets: Sequence[int], fused: bool = True) -> list[Instru
         fused: form fused multiply-adds; without them every product is an instruction of its own.
     """
     lowering = _Lowering(tape, targets, fused)
-    stores: dict[int, list[Instruction]] = {}
+    stores: dict[int, list[Instruction]] = {}  # result -> the instructions that store it
     for slot, target in enumerate(targets):
-        value = lowering.plain(target)
-        stores.setdefault(value, []).append(Instruction("store", (value,), slot))
-    computed = {step.result for step in lowering.instructions}
-    lowered = [store for value, group in stores.items() if value not in computed for store in group]
-    for step in lowering.instructions:
-        lowered += [step, *stores.get(step.result, ())]
+        result = lowering.positive(target)
+        stores.setdefault(result, []).append(Instruction("store", (result,), slot))
+    computed = {instruction.result for instruction in lowering.instructions}
+    # inputs, constants and results of passes are stored at once, the others behind their instruction
+    lowered = [store for result, group in stores.items() if result not in computed for store in group]
+    for instruction in lowering.instructions:
+        lowered += [instruction, *stores.get(instruction.result, ())]
     return lowered
 
 
 class _Lowering:
-    """The instructions of one piece of a tape, in the order of the tape."""
+    """Makes the instructions of one piece of a tape, in the order of the tape."""
 
     def __init__(self, tape: Tape, targets: Sequence[int], fused: bool) -> None:
         self.instructions: list[Instruction] = []
         self._result_of: dict[int, int] = {}  # tape value -> result of the instruction that computes it
-        self._flipped: set[int] = set()  # tape values whose instruction computes minus the value
-        self._next = tape.input_size + len(tape.opcodes)
+        self._negated: set[int] = set()  # tape values whose instruction computes minus the value
+        self._next = tape.input_size + len(tape.opcodes)  # number of the next result
         self._fused = fused
         self._steps = {value: (code, left, right) for value, code, left, right in tape.steps()}
-        needed = self._cone(targets)
-        self._readers = Counter(targets)
-        self._materialised = Counter(targets)  # readers that need the value itself, not as a term of a sum
+        needed = self._needed(targets)
+        self._readers = Counter(targets)  # operand -> number of steps and targets that read it
+        self._direct_readers = Counter(targets)  # those of them that are no sums, and need the value itself
         for value in needed:
             for operand in self._operands(value):
                 self._readers[operand] += 1
-                self._materialised[operand] += self._steps[value][0] not in _SUMS
+                if self._steps[value][0] not in _SUMS:
+                    self._direct_readers[operand] += 1
         for value in needed:
             self._compute(value)
 
-    def plain(self, operand: int) -> int:
-        """What the instructions call an operand of the tape, after a change of sign where they computed minus that."""
-        if operand in self._flipped:
+    def positive(self, operand: int) -> int:
+        """Result number of an operand of the tape, after a change of sign where minus the value was computed."""
+        if operand in self._negated:
             self._result_of[operand] = self._emit("neg", operand)
-            self._flipped.remove(operand)
+            self._negated.remove(operand)
         return self._number(operand)
 
     def _number(self, operand: int) -> int:
-        """What the instructions call an operand of the tape, whatever its sign."""
+        """Result number of an operand of the tape, whether it was computed with its sign or negated."""
         return self._result_of.get(operand, operand)
 
-    def _cone(self, targets: Sequence[int]) -> list[int]:
-        """The values the targets need, in order; the results of functions are given."""
+    def _needed(self, targets: Sequence[int]) -> list[int]:
+        """The values that the targets need, in order, up to results of functions, which are given."""
         found: set[int] = set()
         waiting = list(targets)
         while waiting:
@@ -142,82 +146,82 @@ class _Lowering:
         return sorted(found)
 
     def _operands(self, value: int) -> tuple[int, ...]:
+        """The one or two operands of the step that computes a value."""
         code, left, right = self._steps[value]
         return (left, right) if is_binary(code) else (left,)
 
     def _compute(self, value: int) -> None:
-        """Emit a value, unless a sum absorbs it."""
+        """Emit the instructions of a value, unless it becomes part of a sum that reads it."""
         code = self._steps[value][0]
         if code in _SUMS:
-            if self._materialised[value] or self._readers[value] > 1:
+            if self._direct_readers[value] or self._readers[value] > 1:
                 self._sum(value)
         elif code in _PRODUCTS:
             if not self._is_absorbed(value):
                 self._product(value)
         else:
-            self._result_of[value] = self._emit(_NAMES[code], *map(self.plain, self._operands(value)))
+            self._result_of[value] = self._emit(_NAMES[code], *map(self.positive, self._operands(value)))
 
     def _emit(self, name: str, *operands: int) -> int:
+        """Append an instruction; returns the number of its result."""
         self.instructions.append(Instruction(name, tuple(map(self._number, operands)), self._next))
         self._next += 1
         return self._next - 1
 
     def _is_absorbed(self, operand: int) -> bool:
-        """Whether the operand is a product that only sums read, and that no instruction has computed."""
+        """Whether an operand is a product that becomes part of fused multiply-adds in the sums that read it."""
         is_product = operand in self._steps and self._steps[operand][0] == Operation.MUL
-        is_free = not self._materialised[operand]
-        return self._fused and is_product and is_free and operand not in self._result_of
+        only_sums_read_it = not self._direct_readers[operand]
+        return self._fused and is_product and only_sums_read_it and operand not in self._result_of
 
     def _terms(self, value: int) -> list[tuple[bool, int]]:
-        """The signed terms (negative, operand) of a sum; sums that only this one reads are merged."""
+        """The signed terms (is negative, operand) of a sum; sums that only this one reads are merged into it."""
         terms: list[tuple[bool, int]] = []
         waiting = [(False, value)]
         while waiting:
-            negative, operand = waiting.pop()
+            is_negative, operand = waiting.pop()
             code = self._steps[operand][0] if operand in self._steps else None
-            merged = operand == value or (self._readers[operand] == 1 and not self._materialised[operand])
-            if code in _SUMS and merged:
+            is_merged = operand == value or (self._readers[operand] == 1 and not self._direct_readers[operand])
+            if code in _SUMS and is_merged:
                 _, left, right = self._steps[operand]
                 if code != Operation.NEG:
-                    waiting.append((negative != (code == Operation.SUB), right))
-                waiting.append((negative != (code == Operation.NEG), left))
+                    waiting.append((is_negative != (code == Operation.SUB), right))
+                waiting.append((is_negative != (code == Operation.NEG), left))
             else:
-                terms.append((negative, operand))
+                terms.append((is_negative, operand))
         return terms
 
     def _product(self, value: int) -> None:
-        """Compute a product or quotient, or minus that where one operand is kept as its negative."""
+        """Compute a product or quotient, or minus that where just one of its operands is negated."""
         if self._signs_differ(value):
-            self._flipped.add(value)
+            self._negated.add(value)
         self._result_of[value] = self._emit(_NAMES[self._steps[value][0]], *self._operands(value))
 
     def _signs_differ(self, product: int) -> bool:
-        """Whether just one of the factors is known by its negative."""
+        """Whether just one of the operands of a product or quotient is negated."""
         left, right = self._operands(product)
-        return (left in self._flipped) != (right in self._flipped)
+        return (left in self._negated) != (right in self._negated)
 
-    def _is_negative(self, operand: int) -> bool:
-        """Whether an operand, or the product that it stands for, is known by its negative."""
-        return self._signs_differ(operand) if self._is_absorbed(operand) else operand in self._flipped
+    def _is_negated(self, operand: int) -> bool:
+        """Whether minus the operand is what instructions compute, or would if it were not absorbed."""
+        return self._signs_differ(operand) if self._is_absorbed(operand) else operand in self._negated
 
     def _sum(self, value: int) -> None:
-        """Compute a sum with one instruction per term after the opening one; minus the sum if that one is negative."""
-        terms = [(negative != self._is_negative(operand), operand) for negative, operand in self._terms(value)]
-        opening = self._opening(terms)
-        if opening[0]:
-            self._flipped.add(value)
-        if self._is_absorbed(opening[1]):
-            self._product(opening[1])
-        total = self._number(opening[1])
-        terms.remove(opening)
-        for negative, operand in terms:
-            is_subtracted = negative != opening[0]
+        """Compute a sum, with one instruction per term after the first; minus the sum if the first is negative."""
+        terms = [(is_negative != self._is_negated(operand), operand) for is_negative, operand in self._terms(value)]
+        # begin with a value rather than a product, with a positive term rather than a negative one
+        first = min(terms, key=lambda term: (self._is_absorbed(term[1]), term[0]))
+        first_is_negative, first_operand = first
+        if first_is_negative:
+            self._negated.add(value)
+        if self._is_absorbed(first_operand):
+            self._product(first_operand)
+        total = self._number(first_operand)
+        terms.remove(first)
+        for is_negative, operand in terms:
+            is_subtracted = is_negative != first_is_negative
             if self._is_absorbed(operand):
                 total = self._emit("fnma" if is_subtracted else "fma", *self._operands(operand), total)
             else:
                 total = self._emit("sub" if is_subtracted else "add", total, operand)
         self._result_of[value] = total
-
-    def _opening(self, terms: list[tuple[bool, int]]) -> tuple[bool, int]:
-        """Where a sum begins: with a value rather than a product, with a positive term rather than a negative one."""
-        return min(terms, key=lambda term: (self._is_absorbed(term[1]), term[0]))

@@ -11,11 +11,12 @@ from dynid.tape.record import replay
 from dynid.tape.tape import Tape
 
 BLOCK = 1024
-"""Samples that are computed at a time: many for NumPy, few for the memory, as every value is kept (convention)."""
+"""Samples that are computed at a time (convention: many, because every NumPy call takes a microsecond; few, because
+every intermediate value of all of them is in memory)."""
 
 
 class NumpyExecutor:
-    """Interprets a tape, a block of samples at a time."""
+    """Interprets a tape, a block of samples at a time; an `Executor`."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
@@ -26,7 +27,7 @@ class NumpyExecutor:
             for start in range(0, len(outputs[0]) if outputs else 0, BLOCK):
                 part = slice(start, start + BLOCK)
                 columns = [column for array in inputs for column in np.ascontiguousarray(array[part].T)]
-                value = replay(self._tape, columns)
+                value = replay(self._tape, columns)  # from an operand of the tape to its column, or to its constant
                 for array, output in zip(outputs, self._tape.outputs, strict=True):
                     for column, element in enumerate(output.elements.ravel().tolist()):
                         array[part, column] = value(element)

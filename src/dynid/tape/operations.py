@@ -22,11 +22,17 @@ class Operation(IntEnum):
     SIGN = 12
 
 
+BINARY = frozenset({Operation.ADD, Operation.SUB, Operation.MUL, Operation.DIV})
+"""Operations that read two operands; all others read one."""
+
 COMMUTATIVE = frozenset({Operation.ADD, Operation.MUL})
 """Operations whose operands may be exchanged."""
 
 ODD = frozenset({Operation.SIN, Operation.TANH, Operation.SIGN})
-"""Functions with f(-x) = -f(x)."""
+"""Functions with f(-x) = -f(x): a recorder moves the sign of the operand to the result.
+
+NEG is odd too, but is no function here: a recorder keeps signs beside its values and adds a NEG step only where a
+negative value is needed as such."""
 
 EVEN = frozenset({Operation.COS, Operation.ABS})
 """Functions with f(-x) = f(x)."""
@@ -36,5 +42,5 @@ TRANSCENDENTAL = frozenset({Operation.SIN, Operation.COS, Operation.TANH, Operat
 
 
 def is_binary(operation: int) -> bool:
-    """True if the operation reads two operands, False if it reads one."""
-    return operation <= Operation.DIV
+    """Whether the operation with this number reads two operands."""
+    return operation in BINARY

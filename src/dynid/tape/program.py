@@ -1,4 +1,4 @@
-"""Run a tape: one interface for the compiled and the interpreted back end."""
+"""Make a tape callable: one interface for the compiled (LLVM) and the interpreted (NumPy) back end."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from dynid.tape.numpy_backend import NumpyExecutor
 from dynid.tape.tape import Input, Output, Tape
 
 Backend = Literal["auto", "llvm", "numpy"]
+"""``auto``: compiled where llvmlite can be loaded, else interpreted."""
 _DOUBLE = np.dtype(np.float64)
-REPEATED = 2048
-"""Rows for which a single sample is repeated (convention: a hundred parameters of so many stay in a processor's cache,
-where those of a long log would take a gigabyte)."""
+REPEATED_ROWS = 2048
+"""Rows that are computed at a time where an input is one sample for all of them and is repeated (convention: a hundred
+parameters, repeated so often, stay in a processor's cache; for all rows of a long log they would take a gigabyte)."""
 
 
 class Executor(Protocol):
-    """What runs a tape on batches of samples."""
+    """A back end's compiled or interpreted form of one tape."""
 
     def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> None:
         """Fill one C-contiguous (N, size) array per output from one C-contiguous (N, size) array per input."""
@@ -40,6 +41,13 @@ class Program:
     __slots__ = ("_executor", "backend", "tape")
 
     def __init__(self, tape: Tape, executor: Executor, backend: str) -> None:
+        """Use `compile_tape` instead.
+
+        Args:
+            tape: the program.
+            executor: what runs it.
+            backend: ``llvm`` or ``numpy``.
+        """
         self.tape = tape
         self.backend = backend
         self._executor = executor
@@ -58,32 +66,34 @@ class Program:
             ArgumentError: if an array does not have the shape or the type the tape asks for.
         """
         arrays, samples = self._prepare(inputs)
-        lead = () if samples is None else (samples,)
-        outputs, rows = self.tape.outputs, 1 if samples is None else samples
+        batch_shape = () if samples is None else (samples,)
+        rows = 1 if samples is None else samples
+        outputs = self.tape.outputs
         if out is None:
-            results = [np.empty((*lead, *output.shape)) for output in outputs]
+            results = [np.empty((*batch_shape, *output.shape)) for output in outputs]
         elif len(outputs) > 1:
             raise ArgumentError(f"out for {len(outputs)} outputs", remedy="Leave it out, or select one output.")
-        else:  # results are written while inputs are still read
-            results = [_destination(outputs[0], lead, out)]
+        else:
+            results = [_destination(outputs[0], batch_shape, out)]
+            # the result is written while inputs are still read, so they must not share memory
             arrays = [array.copy() if np.may_share_memory(array, out) else array for array in arrays]
         self._run(arrays, [result.reshape(rows, each.size) for result, each in zip(results, outputs, strict=True)])
         named = {output.name: result for output, result in zip(outputs, results, strict=True)}
         return results[0] if len(results) == 1 else named
 
     def _run(self, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> None:
-        """Run all rows at once; where an input is one row for all of them, piece by piece, with the row repeated."""
+        """Run all rows at once, or piece by piece where an input is one row for all of them, which is then repeated."""
         rows = len(outputs[0]) if outputs else 0
-        single = [len(array) == 1 < rows for array in inputs]
-        if not any(single):
+        is_single = [len(array) == 1 < rows for array in inputs]
+        if not any(is_single):
             self._executor.run(inputs, outputs)
             return
-        step = min(rows, REPEATED)
-        ready = [np.repeat(array, step, axis=0) if one else array for array, one in zip(inputs, single, strict=True)]
+        step = min(rows, REPEATED_ROWS)
+        ready = [np.repeat(array, step, axis=0) if one else array for array, one in zip(inputs, is_single, strict=True)]
         for start in range(0, rows, step):
             part = slice(start, min(start + step, rows))
-            first = slice(part.stop - start)
-            pieces = [array[first if one else part] for array, one in zip(ready, single, strict=True)]
+            repeated = slice(part.stop - start)  # as many of the repeated rows as the part has
+            pieces = [array[repeated if one else part] for array, one in zip(ready, is_single, strict=True)]
             self._executor.run(pieces, [output[part] for output in outputs])
 
     def _prepare(self, inputs: Sequence[npt.ArrayLike]) -> tuple[list[Floats], int | None]:
@@ -102,7 +112,7 @@ class Program:
             else real_array(entry.name, array).astype(np.float64, copy=False)
             for array, entry in zip(inputs, entries, strict=True)
         ]
-        samples: int | None = None
+        samples: int | None = None  # until an array with several samples is met
         for array, entry in zip(arrays, entries, strict=True):
             if array.shape == entry.shape:
                 continue
@@ -121,9 +131,9 @@ def real_array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
     """An argument as an array of real numbers, of whatever type they are.
 
     Raises:
-        ArgumentError: if it has something else, or masked elements, whose values would be used all the same.
+        ArgumentError: if it holds anything else, or masked elements, whose hidden values would be used otherwise.
     """
-    # nothing is masked before this part of NumPy is loaded, which would take longer than a first torque may
+    # Nobody can have made a masked array before numpy.ma is loaded; loading it here would delay a first call.
     if "numpy.ma" in sys.modules and np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
         raise ArgumentError(f"{name!r} has masked elements", remedy="Leave them out, or fill them")
     try:
@@ -133,18 +143,18 @@ def real_array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         raise ArgumentError(
             f"{name} is no array of real numbers: {error}", remedy="Give an array of floats."
         ) from error
-    if array.dtype.kind not in "fiub":
-        raise ArgumentError(f"{name} is an array of {_spoken(array.dtype)}", remedy="Give an array of floats.")
+    if array.dtype.kind not in "fiub":  # floats, integers, unsigned integers, booleans
+        raise ArgumentError(f"{name} is an array of {_plain_name(array.dtype)}", remedy="Give an array of floats.")
     return array
 
 
-def _spoken(dtype: np.dtype[Any]) -> str:
-    """What a person calls the entries of an array."""
+def _plain_name(dtype: np.dtype[Any]) -> str:
+    """The plain word for a data type, for messages."""
     return {"U": "texts", "S": "texts", "c": "complex numbers", "O": "objects"}.get(dtype.kind, str(dtype))
 
 
 def _flat(array: Floats, rows: int, entry: Input) -> Floats:
-    """The array as C-contiguous (rows, size), or (1, size) for a single sample; unchanged where it is that."""
+    """The array as C-contiguous (rows, size), or (1, size) for a single sample; the array itself where it is so."""
     if array.shape == (rows, entry.size) and array.flags.c_contiguous:
         return array  # the usual case; the calls below take microseconds each
     count = min(rows, 1) if array.shape == entry.shape else rows
@@ -152,8 +162,9 @@ def _flat(array: Floats, rows: int, entry: Input) -> Floats:
     return np.ascontiguousarray(full.reshape(count, entry.size))
 
 
-def _destination(output: Output, lead: tuple[int, ...], given: Any) -> Floats:
-    shape = (*lead, *output.shape)
+def _destination(output: Output, batch_shape: tuple[int, ...], given: Any) -> Floats:
+    """The caller's array for an output, checked: float64 (*batch shape, *output shape), C-contiguous, writeable."""
+    shape = (*batch_shape, *output.shape)
     if not isinstance(given, np.ndarray) or given.shape != shape or given.dtype != np.float64:
         raise ArgumentError(f"out for {output.name!r} is not a float64 array of shape {shape}")
     if not (given.flags.c_contiguous and given.flags.writeable):
@@ -162,7 +173,7 @@ def _destination(output: Output, lead: tuple[int, ...], given: Any) -> Floats:
 
 
 def compiles(backend: Backend) -> bool:
-    """Whether a back end compiles.
+    """Whether a back end compiles; ``auto`` does where llvmlite can be loaded.
 
     Raises:
         ArgumentError: if there is no such back end.
@@ -195,7 +206,8 @@ def compile_single(
     Args:
         tape: the program.
         backend: as for :func:`compile_tape`.
-        program: makes the program for other arguments, if there is one already.
+        program: gives the `Program` that is used for arguments that the fast function cannot take; made from the tape
+            by default.
 
     Returns:
         Function ``f(*inputs)``, ``f(*inputs, out)`` or ``f(*inputs, out=out)``. It is fastest with C-contiguous float64
@@ -203,7 +215,7 @@ def compile_single(
     """
     if len(tape.outputs) != 1:
         raise ArgumentError(f"the tape has {len(tape.outputs)} outputs, not one", remedy="Select one output")
-    many = program or functools.cache(lambda: compile_tape(tape, backend))  # compiled when first needed
+    get_program = program or functools.cache(lambda: compile_tape(tape, backend))  # compiled when first needed
 
     def ordinary(*arguments: npt.ArrayLike, out: npt.ArrayLike | None = None, **named: object) -> Floats:
         if named:
@@ -216,7 +228,7 @@ def compile_single(
         if len(targets) + (out is not None) > 1:
             given = len(arguments) + (out is not None)
             raise ArgumentError(f"{given} arguments given, at most {len(tape.inputs) + 1} expected")
-        result: Floats = many()(*inputs, out=targets[0] if targets else out)
+        result: Floats = get_program()(*inputs, out=targets[0] if targets else out)
         return result
 
     if not compiles(backend):

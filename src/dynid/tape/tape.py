@@ -1,8 +1,8 @@
 """A straight-line program as data, and its formulas as text.
 
-Values are numbered: first the input elements (input after input, row-major), then one value per operation. An operand
-is a value number, or ``~k`` (negative) for the constant ``constants[k]``; an output element is such an operand too, so
-what is structurally zero or constant is known without running anything.
+Values are numbered: first the input elements (input after input, row-major), then one value per step, the result of its
+operation. An operand is a value number, or ``~k = -1 - k`` (negative) for the constant ``constants[k]``. An output
+element is such an operand too, so that structural zeros and constants are known without running anything.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Input:
     """One named input array."""
 
     name: str
-    """The keyword the recorded function was called with."""
+    """The name of the recorded function's argument."""
 
     shape: tuple[int, ...]
     """Shape for one sample."""
@@ -80,7 +80,7 @@ class Tape:
     """The inputs, in the order in which a compiled program takes them."""
 
     outputs: tuple[Output, ...]
-    """The outputs."""
+    """The outputs, in the order in which the recorded function gave them."""
 
     @property
     def input_size(self) -> int:
@@ -124,7 +124,7 @@ class Tape:
         return ~np.isin(elements, zeros)
 
     def select(self, indices: Mapping[str, Any]) -> Tape:
-        """Tape of some elements of some outputs, without what only the others needed.
+        """Tape of some elements of some outputs, without the steps that only the other elements need.
 
         Args:
             indices: for each output to keep, a NumPy index into it (``...`` keeps it whole, ``np.s_[:, columns]`` some
@@ -171,9 +171,8 @@ def prune(
             for operand in pairs[position][: 1 + is_binary(codes[position])]:
                 if operand >= 0:
                     needed[operand] = True
-    return _renumber(
-        [first + i for i in range(len(codes)) if needed[first + i]], codes, pairs, constants, inputs, outputs
-    )
+    kept = [first + position for position in range(len(codes)) if needed[first + position]]
+    return _renumber(kept, codes, pairs, constants, inputs, outputs)
 
 
 def _renumber(
@@ -184,20 +183,21 @@ def _renumber(
     inputs: tuple[Input, ...],
     outputs: Mapping[str, Integers],
 ) -> Tape:
-    """Number the kept values without gaps; constants in the order of their first use."""
+    """Make a tape of the kept values, numbered without gaps; constants in the order of their first use."""
     first = sum(entry.size for entry in inputs)
-    numbers = dict(zip(range(first), range(first), strict=True))
-    values: list[float] = []
+    numbers = dict(zip(range(first), range(first), strict=True))  # old operand -> new one; inputs keep theirs
+    new_constants: list[float] = []
 
     def number(operand: int) -> int:
         if operand not in numbers:  # a constant met for the first time
-            numbers[operand] = ~len(values)
-            values.append(float(constants[~operand]))
+            numbers[operand] = ~len(new_constants)
+            new_constants.append(float(constants[~operand]))
         return numbers[operand]
 
     new_pairs = np.zeros((len(kept), 2), dtype=np.int32)
     for position, value in enumerate(kept):
-        code, (left, right) = codes[value - first], pairs[value - first]
+        code = codes[value - first]
+        left, right = pairs[value - first]
         new_pairs[position] = number(left), number(right) if is_binary(code) else 0
         numbers[value] = first + position
     new_outputs = tuple(
@@ -207,9 +207,10 @@ def _renumber(
         for name, elements in outputs.items()
     )
     new_codes = _freeze(np.array([codes[value - first] for value in kept], dtype=np.uint8))
-    return Tape(new_codes, _freeze(new_pairs), _freeze(np.array(values, dtype=np.float64)), inputs, new_outputs)
+    return Tape(new_codes, _freeze(new_pairs), _freeze(np.array(new_constants, dtype=np.float64)), inputs, new_outputs)
 
 
 def _freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, made read-only."""
     array.setflags(write=False)
     return array

@@ -1,4 +1,4 @@
-"""The list of all terms, and the terms of a usual joint."""
+"""The list of all types of terms, and the usual terms of a joint."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ TERMS: list[type[Term]] = [
     BaseTilt,
     MotorFriction,
 ]
-"""Every term; result files and description files read the list."""
+"""Every type of term. Readers of result and description files accept the types listed here."""
 
 
 def usual_terms() -> tuple[RotorInertia, Viscous, Coulomb, Offset]:
-    """The terms of a usual joint, values zero: rotor inertia, viscous and dry friction, offset.
+    """The usual terms of a joint, with zero values: rotor inertia, viscous and dry friction, offset.
 
     Example:
         >>> [type(term).__name__ for term in dynid.terms.usual_terms()]

@@ -1,4 +1,8 @@
-"""Motors that turn with several joints at once, as in the geared wrists of the TX40 and the PUMA."""
+"""Motors that turn with several joints at once, as in the geared wrists of the TX40 and the PUMA.
+
+`Coupling` describes such a motor in a robot. `CoupledInertia`, `CoupledViscous` and `CoupledCoulomb` are its terms,
+which a tape can record. `MotorFriction` is for further kinds of friction, which depend on the motor's motion.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +32,13 @@ from dynid.terms.base import (
 
 @dataclass(frozen=True)
 class CoupledTerm(RecordableTerm, ABC):
-    """One term of a motor that turns with several joints; `Coupling` holds all of them."""
+    """One term of a motor that turns with several joints; a `Coupling` makes three of them."""
 
     ratios: Mapping[str, float] = field(kw_only=True)
     """Joint name -> motor speed per joint speed."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to another process as the arguments it was built from: a mapping proxy cannot."""
+        """Pickle as the arguments it was made from, because a mapping proxy cannot be pickled."""
         return partial(type(self), self.value, ratios=dict(self.ratios)), ()
 
     @property
@@ -52,11 +56,11 @@ class CoupledTerm(RecordableTerm, ABC):
         return tuple(self.ratios.values())
 
     def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
-        rates = ddq if self.dependence is Dependence.ACCELERATION else dq
+        rates = ddq if self.dependence is Dependence.ACCELERATION else dq  # inertia or viscous friction
         return {j: sum(r * rates[k] for (i, k), r in self.pairs(joints).items() if i == j) for j in joints}
 
     def pairs(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        """``r_j r_k`` for all pairs of different joints."""
+        """Indices (j, k) of two different joints -> the product ``r_j r_k`` of their ratios."""
         ratios = dict(zip(joints, self.ratios.values(), strict=True))
         return {(j, k): r * s for j, r in ratios.items() for k, s in ratios.items() if j != k}
 
@@ -107,8 +111,8 @@ class Coupling:
 
     The motor's speed, referred to the joint side, is ``v = sum(ratios[k] * dq[k])``: the row of the motor-to-joint
     matrix that couples the joints. Its rotor inertia and viscous friction act between *different* joints only, because
-    the part that acts on a joint's own motion is not separable from that joint's `RotorInertia` and `Viscous`; its dry
-    friction acts on all of them. With ``a = dv/dt`` row k gets
+    the part that a joint's motion causes at the same joint cannot be told from that joint's `RotorInertia` and
+    `Viscous`. Its dry friction acts on all of them. With ``a = dv/dt``, the torque of joint k is
     ``ratios[k] * (IAM * (a - ratios[k] ddq[k]) + FVM * (v - ratios[k] dq[k]) + FCM * sign(v))``.
     """
 
@@ -122,7 +126,7 @@ class Coupling:
     """FCM [N m]"""
 
     def __post_init__(self) -> None:
-        """Freeze the ratios and refuse what couples nothing."""
+        """Freeze the ratios; refuse a single joint, and ratios that are zero or not finite."""
         if len(self.ratios) < 2 or not all(np.isfinite(r) and r != 0 for r in self.ratios.values()):
             raise ArgumentError(
                 f"a coupling needs two joints or more with finite, non-zero ratios, not {dict(self.ratios)}",
@@ -131,7 +135,7 @@ class Coupling:
         object.__setattr__(self, "ratios", MappingProxyType(dict(self.ratios)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to another process as the arguments it was built from: a mapping proxy cannot."""
+        """Pickle as the arguments it was made from, because a mapping proxy cannot be pickled."""
         return Coupling, (dict(self.ratios), self.rotor_inertia, self.viscous, self.coulomb)
 
     @property
@@ -144,17 +148,17 @@ class Coupling:
         )
 
     def with_values(self, values: Sequence[float]) -> Coupling:
-        """The same coupling with other parameter values, in the order of `terms`."""
-        rotor_inertia, viscous, coulomb = (float(v) for v in values)
+        """A copy of the coupling with other parameter values, in the order of `terms`."""
+        rotor_inertia, viscous, coulomb = (float(value) for value in values)
         return replace(self, rotor_inertia=rotor_inertia, viscous=viscous, coulomb=coulomb)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MotorFriction(Term):
-    """Friction of a motor that turns with several joints, as a function of the motor's own motion."""
+    """Friction of a motor that turns with several joints, as a function of the motor's motion."""
 
     ratios: tuple[tuple[int, float], ...]
-    """Joint index and motor speed per joint speed, see `Coupling`."""
+    """Index of each joint, and motor speed per joint speed; see `Coupling`."""
     friction: JointTerm
     """How the friction depends on the motor's motion; its joint gives the number in the name."""
     symbol: ClassVar[str] = "@"

@@ -1,4 +1,7 @@
-"""Friction of a joint that depends on its present state: viscous, dry, and the shapes between them."""
+"""Terms of friction that depends on the joint's present velocity only: viscous, dry, and shapes between them.
+
+Every class gives the torque per unit of its value in `formula`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from dynid.terms.base import Dependence, ScaledTerm, StateTerm
 from dynid.terms.smoothing import hold_within
 
 STRIBECK_STEP = 10.0
-"""Stribeck velocity over the width of the step through rest (convention: the step is narrow beside the peak)."""
+"""Ratio of the Stribeck velocity to the width of the step at rest (convention: the step is narrow compared with the
+peak behind it)."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class SaturatingViscous(StateTerm):
     """Friction that grows ever less with speed: ``sign(dq) sqrt(|dq|)``."""
 
     limit: float = field(default=np.inf, kw_only=True)
-    """Speed beyond which the friction stays as it is there [rad/s or m/s]: the highest that data have shown."""
+    """Speed above which the friction no longer grows [rad/s or m/s]: the highest speed in the data."""
     symbol: ClassVar[str] = "FR"
     base_unit: ClassVar[str] = "N m (s/rad)^0.5"
     is_non_negative: ClassVar[bool] = True
@@ -89,7 +93,7 @@ class AsymmetricViscous(StateTerm):
     """Viscous friction that differs between the two directions: ``|dq|``."""
 
     limit: float = field(default=np.inf, kw_only=True)
-    """Speed beyond which the difference stays as it is there [rad/s or m/s]: the highest that data have shown."""
+    """Speed above which the difference no longer grows [rad/s or m/s]: the highest speed in the data."""
     symbol: ClassVar[str] = "FVA"
     base_unit: ClassVar[str] = "N m s/rad"
 

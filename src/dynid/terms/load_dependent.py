@@ -1,7 +1,8 @@
 """Terms that depend on the links' torques: load-dependent friction, base tilt, faults of drives and torque sensors.
 
-They are linear in their own parameter only, so the torques in them are those of a `Reference`: the prior robot or an
-earlier fit. No tape records them.
+Each is the product of its parameter and a torque of the links, which depends on parameters itself. So that the
+equations stay linear, this torque is computed from a `Reference`: the parameters of the prior robot or of an earlier
+fit. No tape records these terms.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from dynid.terms.smoothing import hold_within
 class LoadFriction(Term):
     """Dry friction that grows with the load: ``|torque|`` times the friction's own column.
 
-    The torque of the links is the load: what presses the teeth of a gear on one another is what they
-    pass on, without the friction of the motor's side and what its rotor takes.
+    The load is the torque of the links, without motor friction and rotor inertia: that is what the teeth of a gear pass
+    on, and what presses them on one another.
     """
 
     friction: JointTerm
     """How the friction depends on the joint's motion."""
     reference: Reference
-    """Parameters that give the load; those of the robot's own terms are zero where the links alone press."""
+    """Parameters by which the load is computed; those of terms are zero where the links alone count as load."""
     limit: float = np.inf
-    """Load beyond which the friction stays as it is there [N m or N]: the largest that data have shown."""
+    """Load above which the friction no longer grows [N m or N]: the largest load in the data."""
     symbol: ClassVar[str] = "*T"
     base_unit: ClassVar[str] = "1"
     is_non_negative: ClassVar[bool] = True
@@ -54,7 +55,7 @@ class LoadFriction(Term):
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         torque = links.torque(self.reference, motion)
-        return {j: self._pressing(torque[:, j]) * column for j, column in self.friction.column(links, motion).items()}
+        return {j: self._load(torque[:, j]) * column for j, column in self.friction.column(links, motion).items()}
 
     def surface(self, joint_names: Sequence[str]) -> Surface | None:
         return self.friction.surface(joint_names)
@@ -72,19 +73,24 @@ class LoadFriction(Term):
     def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
         columns, remembered = self.friction.advance(state, memory)
         torque = state.torque(self.reference)
-        return {j: self._pressing(torque[j]) * column for j, column in columns.items()}, remembered
+        return {j: self._load(torque[j]) * column for j, column in columns.items()}, remembered
 
-    def _pressing(self, torque: Any) -> Any:
+    def _load(self, torque: Any) -> Any:
+        """Magnitude of the links' torque at one joint, at most `limit`."""
         return np.abs(hold_within(torque, self.limit))
 
 
 @dataclass(frozen=True, kw_only=True)
 class BaseTilt(Term):
-    """A base that does not stand upright: gravity turned by a small angle about one of two horizontal axes."""
+    """Torque of a base that does not stand upright, per angle: gravity turned about one of two horizontal axes.
+
+    It is linear for small angles.
+    """
 
     axis: Literal[0, 1]
     """Index of the horizontal axis, see `horizontal_axes`."""
     reference: Reference
+    """Parameters by which the torque of gravity is computed."""
     symbol: ClassVar[str] = "TILT"
     base_unit: ClassVar[str] = "rad"
 
@@ -99,17 +105,17 @@ class BaseTilt(Term):
         return tuple(range(len(joint_names)))
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
-        turned = np.cross(horizontal_axes(links.gravity)[self.axis], links.gravity)
-        torque = links.gravity_torque(self.reference, motion, turned)
+        change = np.cross(horizontal_axes(links.gravity)[self.axis], links.gravity)  # of gravity, per angle
+        torque = links.gravity_torque(self.reference, motion, change)
         return {j: torque[:, j] for j in range(torque.shape[1])}
 
     def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
-        turned = np.cross(horizontal_axes(state.gravity)[self.axis], state.gravity)
-        return dict(enumerate(state.gravity_torque(self.reference, turned))), []
+        change = np.cross(horizontal_axes(state.gravity)[self.axis], state.gravity)
+        return dict(enumerate(state.gravity_torque(self.reference, change))), []
 
 
 def horizontal_axes(gravity: Floats) -> Floats:
-    """(2, 3) two unit vectors across gravity and each other, root link's frame."""
+    """Two unit vectors (2, 3) perpendicular to gravity (3,) and to each other, in the frame of the root link."""
     down = gravity / np.linalg.norm(gravity)
     first = np.cross(down, across(down))
     return np.array([first, np.cross(down, first)])
@@ -119,12 +125,14 @@ def horizontal_axes(gravity: Floats) -> Floats:
 class DriveGain(Term):
     """A relative error of the gain of a drive or torque sensor: proportional to the torque of one joint.
 
-    All gains together are not separable from the masses: leave out that of one joint, which sets the scale.
+    An error common to all gains cannot be told from heavier links: leave out the term of one joint, which sets the
+    scale.
     """
 
     joint: int
-    """Index of the drive's or sensor's joint, from 0."""
+    """Index of the joint that the drive or sensor belongs to, from 0."""
     reference: Reference
+    """Parameters by which the torque is computed."""
     symbol: ClassVar[str] = "KG"
     base_unit: ClassVar[str] = "1"
 
@@ -134,7 +142,7 @@ class DriveGain(Term):
 
     @property
     def felt(self) -> int:
-        """Index of the joint whose torque is felt."""
+        """Index of the joint whose torque enters the measurement."""
         return self.joint
 
     def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
@@ -149,10 +157,10 @@ class DriveGain(Term):
 
 @dataclass(frozen=True, kw_only=True)
 class CrossTalk(DriveGain):
-    """A torque sensor that also feels another joint's torque."""
+    """A torque sensor whose measurement also contains a share of another joint's torque."""
 
     source: int
-    """Index of the joint that it feels."""
+    """Index of that other joint, from 0."""
     symbol: ClassVar[str] = "XT"
 
     @property

@@ -1,4 +1,8 @@
-"""Friction that remembers the motion before: presliding hysteresis and a delayed change of direction."""
+"""Terms of friction that depends on past motion: presliding hysteresis, and a delayed change of direction.
+
+`along` computes a term for a whole stretch of samples; `begin_at` and `advance_at` compute it sample by sample, with a
+memory of a few numbers, for simulation and generated code.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,11 @@ from dynid.terms.smoothing import hold_within
 
 @dataclass(frozen=True)
 class Hysteresis(ScaledTerm):
-    """Dry friction with presliding: a spring of travel ``scale`` that slips at its two ends (Prandtl's stop operator).
+    """Dry friction with presliding: a spring that slips when it is stretched by ``scale`` (Prandtl's stop operator).
 
-    Between two turning points of q the state moves with q and stops at -1 and 1, so that only turning points need a
-    recursion, and the sampling rate does not matter.
+    The state is the stretch of the spring over ``scale``. It moves with q and stops at -1 and 1. Between two turning
+    points of q it is known in closed form, so that only turning points need a recursion, and the sampling rate does not
+    matter.
     """
 
     symbol: ClassVar[str] = "FH"
@@ -32,42 +37,42 @@ class Hysteresis(ScaledTerm):
         if not q.size:
             return q
         turns = _turning_points(q)
-        places: list[float] = q[turns].tolist()
-        states = [0.0]
-        for start, end in pairwise(places):
+        positions: list[float] = q[turns].tolist()
+        states = [0.0]  # at every turning point; unknown, so relaxed, at the first
+        for start, end in pairwise(positions):
             states.append(min(max(states[-1] + (end - start) / self.scale, -1.0), 1.0))
-        # every sample moves on from the turning point before it
+        # the state of every sample follows from that of the turning point before it
         lengths = np.diff(turns, append=q.size)
         travel = (q - np.repeat(q[turns], lengths)) / self.scale
         return np.asarray(np.clip(np.repeat(states, lengths) + travel, -1.0, 1.0))
 
     def steady_torque(self, steady: SteadyMotion) -> Floats:
-        return np.sign(steady.speed)  # slipping at one end
+        return np.sign(steady.speed)  # it slips
 
     @property
     def memory_size(self) -> int:
-        return 2
+        return 2  # the position of the sample before, and the state there
 
     def begin_at(self, q: Any, dq: Any) -> list[Any]:
         return [q, 0.0]
 
     def advance_at(self, q: Any, dq: Any, ddq: Any, period_s: Any, memory: Sequence[Any]) -> tuple[Any, list[Any]]:
-        before, state = memory
-        held = hold_within(state + (q - before) * (1.0 / self.scale), 1.0)
-        return held, [q, held]
+        previous_q, state = memory
+        state = hold_within(state + (q - previous_q) * (1.0 / self.scale), 1.0)
+        return state, [q, state]
 
 
 def _turning_points(q: Floats) -> NDArray[np.int64]:
-    """Indices of both ends and of every sample where q turns back."""
-    up = q[1:] > q[:-1]
-    moving = np.flatnonzero(q[1:] != q[:-1])
-    turning = moving[1:][up[moving[1:]] != up[moving[:-1]]]
+    """Indices of the first and the last sample, and of every sample where q turns back."""
+    is_rising = q[1:] > q[:-1]  # step k is from sample k to k + 1
+    steps = np.flatnonzero(q[1:] != q[:-1])
+    turning = steps[1:][is_rising[steps[1:]] != is_rising[steps[:-1]]]
     return np.unique(np.concatenate([[0], turning, [q.size - 1]])).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class LaggedSign(ScaledTerm):
-    """Dry friction that follows a change of direction with a delay: ``sign(dq)`` through a first-order lag [s]."""
+    """Dry friction that follows a change of direction with a delay: ``sign(dq)`` behind a lag of time ``scale``."""
 
     symbol: ClassVar[str] = "FL"
     is_non_negative: ClassVar[bool] = True
@@ -92,10 +97,10 @@ class LaggedSign(ScaledTerm):
 
 
 def lag_exponentially(x: Floats, keep: float) -> Floats:
-    """The recursion ``y_t = keep y_(t-1) + (1 - keep) x_t`` over rows of x (N,) or (N, k), settled before the first."""
+    """The recursion ``y_t = keep y_(t-1) + (1 - keep) x_t`` over rows of x (N,) or (N, k), from ``y_(-1) = x_0`` on."""
     return np.asarray(lfilter([1.0 - keep], [1.0, -keep], x, axis=0, zi=keep * x[:1])[0])
 
 
 def lag_signal(x: Floats, lag_s: float, rate_hz: float) -> Floats:
-    """A signal (N,) or (N, k) behind a first-order lag [s] that had settled before the first sample."""
+    """A signal (N,) or (N, k) behind a first-order lag [s] that was in its steady state before the first sample."""
     return lag_exponentially(x, float(np.exp(-1.0 / (lag_s * rate_hz)))) if len(x) else x

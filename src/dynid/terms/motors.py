@@ -1,4 +1,4 @@
-"""Terms of a joint's own motor: the inertia of its rotor, and the offset of its torque measurement."""
+"""Terms of a motor that drives one joint: rotor inertia, and the offset of its torque measurement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dynid.terms.base import Dependence, StateTerm
 class RotorInertia(StateTerm):
     """Inertia of the motor's rotor, as felt at the joint: ``IA * ddq``.
 
-    The value is the rotor's own inertia times the square of the gear ratio [kg m^2].
+    The value IA is the inertia of the rotor times the square of the gear ratio [kg m^2].
     """
 
     symbol: ClassVar[str] = "IA"

@@ -1,13 +1,12 @@
-"""The sign of a velocity without its jump.
+"""The sign of a velocity without its jump (`polynomial_sign`), and a clipped value that can be recorded.
 
-`polynomial_sign` is for integrators. ``sign(v)`` jumps, and no explicit integrator passes a jump without chatter.
-Within a small speed v0 of rest the sign is replaced by the odd polynomial that leaves it twice continuously
-differentiable,
+``sign(v)`` jumps at rest, and an explicit integrator chatters there. For speeds below a small v0, `polynomial_sign`
+replaces the sign by the odd polynomial of lowest degree that joins it with two continuous derivatives,
 
-    sign(v) -> s (15 - 10 s^2 + 3 s^4) / 8,    s = v / v0 held within -1 and 1,
+    sign(v) -> s (15 - 10 s^2 + 3 s^4) / 8,    s = v / v0 clipped to -1 and 1.
 
-and it is *exactly* the sign beyond, so that samples faster than v0 obey the unchanged model. A joint that sticks
-creeps.
+Beyond v0 it is exactly the sign, so that faster samples obey the unchanged model. The price: a joint that ought to
+stick creeps.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ STEEPEST = 15.0 / 8.0
 
 
 def polynomial_sign(v: Any, speed: float) -> Any:
-    """The polynomial above; arrays or recorded scalars alike.
+    """The smoothed sign, on arrays or recorded scalars.
 
     Args:
         v: Velocity [rad/s or m/s].
@@ -33,5 +32,5 @@ def polynomial_sign(v: Any, speed: float) -> Any:
 
 
 def hold_within(x: Any, limit: float) -> Any:
-    """X held within -limit and limit; arrays or recorded scalars alike."""
+    """X clipped to -limit and limit, by operations that exist for recorded scalars too."""
     return x if limit == np.inf else (np.abs(x + limit) - np.abs(x - limit)) * 0.5

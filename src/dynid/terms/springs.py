@@ -1,4 +1,4 @@
-"""Torque that depends on the joint's position: springs, counterweights, eccentric gears."""
+"""The term whose torque depends on the joint's position, as of springs, counterweights and eccentric gears."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from dynid.terms.base import StateTerm
 
 @dataclass(frozen=True)
 class AngleHarmonic(StateTerm):
-    """Torque that repeats with the joint angle, as of an eccentric gear or a spring: cosine or sine of ``order q``."""
+    """Torque that repeats with the joint angle, as of an eccentric gear: cosine or sine of ``order q`` [N m or N].
+
+    A spring or counterweight is a sum of several of them.
+    """
 
     order: int = field(default=1, kw_only=True)
     """Periods per turn of the joint."""

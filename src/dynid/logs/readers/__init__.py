@@ -1,4 +1,4 @@
-"""Readers of log files, one module per format (`formats` has the table), whole or piece by piece."""
+"""Read log files, whole or piece by piece; there is one module per format, and `formats` lists them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ def read_table(path: str | Path, options: Options | None = None) -> Table:
     Raises:
         LogReadError: For any file that cannot be read, with place, reason and remedy.
     """
-    return next(iter([*read_pieces(path, options)]))
+    (table,) = read_pieces(path, options)  # without a number of rows there is one piece
+    return table
 
 
 def read_pieces(path: str | Path, options: Options | None = None, *, rows: int = 0) -> Iterator[Table]:
-    """Read one log piece by piece; text, npy, Parquet and Arrow in bounded memory, other formats whole.
+    """Read one log piece by piece: text, npy, Parquet and Arrow in bounded memory, other formats whole, then cut.
 
     Args:
         path: The file, or the folder of a ROS 2 bag; nothing else is opened.
         options: How to read it.
-        rows: Rows of a piece; 0 for the whole log.
+        rows: Rows of a piece; 0 for the whole log in one piece.
 
     Raises:
         LogReadError: As soon as something cannot be read.
     """
-    file, name = Path(path), "text"
+    file = Path(path)
+    name = "text"  # for an error before the format is known
     try:
         found = detect_format(file)
         name = found.name

@@ -1,4 +1,7 @@
-"""Parquet, Arrow and Feather files. Invalid Arrow data can crash the process: validated, in the guarded child."""
+"""Read Parquet, Arrow and Feather files.
+
+Invalid Arrow data can crash a process, so they are validated, and read in the guarded child (`guarded`).
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,18 @@ from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, as_column, note
 
 
 def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
-    """Read every numeric column; lists of equal length become (N, k), structs become ``struct.field``."""
+    """Read every numeric column; lists of equal length become (N, k), structs become ``struct.field``.
+
+    Args:
+        path: The file.
+        options: Not used; these formats have no options.
+        rows: Rows of a piece of a Parquet file; Arrow files are read in the batches that they were written in. 0 for
+            the whole file.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    origins: dict[str, int] = {}
+    origins: dict[str, int] = {}  # column of instants -> the first of them, from which all pieces count
     with pa.OSFile(str(path), "rb") as source:  # not the path: readers would take a folder or an address, too
         if path.open("rb").read(4) == b"PAR1":
             file = pq.ParquetFile(source, pre_buffer=False)
@@ -34,7 +44,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
 
 
 def _table(table: Any, origins: dict[str, int]) -> Table:
-    """An Arrow table as ours; instants count from the first of their column, kept in `origins`."""
+    """Convert an Arrow table; instants count from the first of their column, which `origins` remembers."""
     import pyarrow as pa
 
     table.validate(full=True)
@@ -47,18 +57,18 @@ def _table(table: Any, origins: dict[str, int]) -> Table:
     skipped = []
     for name, chunked in zip(table.column_names, table.columns):
         values = _values(chunked, name, origins)
-        label = name if name not in columns else f"{name}#{len(columns) + 1}"
         if values is None:
             skipped.append(name)
             continue
+        label = name if name not in columns else f"{name}#{len(columns) + 1}"  # Arrow allows equal names
         columns[label] = values
-        if hasattr(chunked.type, "unit"):
+        if hasattr(chunked.type, "unit"):  # of instants and durations
             units[label] = chunked.type.unit
     return Table(columns=columns, units=units, notes=note_left_out("columns", skipped))
 
 
 def _values(chunked: Any, name: str, origins: dict[str, int]) -> Floats | None:
-    """A column's numbers, (N,) or (N, k), NaN for nulls; None if it holds none."""
+    """Numbers (N,) or (N, k) of an Arrow column, NaN for nulls; None if it holds anything else."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

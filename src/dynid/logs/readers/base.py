@@ -13,19 +13,19 @@ from dynid.arrays import Floats
 from dynid.errors import LogReadError
 
 MAX_COLUMNS = 20_000
-"""Most columns taken from one file; convention."""
+"""Largest number of columns taken from one file (convention)."""
 MAX_DEPTH = 16
-"""Deepest nesting of names that is followed; convention."""
+"""Deepest nesting of names that is followed (convention)."""
 BASE_MEMORY = 750 * 2**20
-"""Address space that a small file and the libraries to read it may take, beyond that of the process before [bytes]
-(convention: with that of the process, below 1 GB in memory)."""
+"""Address space that reading a small file may take, libraries included, in addition to what the process has already
+[bytes] (convention: together below 1 GB)."""
 MEMORY_PER_BYTE = 16
 """Further address space per byte of the file (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to read, where a format leaves a choice."""
+    """How to read text files, which do not say it themselves."""
 
     delimiter: str | None = None
     """Text only: what separates fields: "," ";" "|", a tab, or " " for any blank; None lets the reader find out."""
@@ -35,7 +35,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """The numbers of one file, or of one piece of it, as they stand in it."""
+    """The numbers of one file, or of one piece of it, not yet converted."""
 
     columns: Mapping[str, Floats]
     """Name -> (N,) or (N, k); lengths may differ between columns."""
@@ -44,13 +44,13 @@ class Table:
     units: Mapping[str, str] = field(default_factory=dict)
     """Column -> unit, where the format itself declares it."""
     epoch_ns: int = 0
-    """Instant the clock columns count from [ns]; kept apart because a double cannot hold it and the nanoseconds."""
+    """Instant from which the clock columns count [ns since 1970]; a double could not hold both to the nanosecond."""
     constants: Mapping[str, float] = field(default_factory=dict)
     """Numbers that hold for the whole file, such as the gain of a servo; a map may name them as columns."""
     notes: tuple[str, ...] = ()
-    """Remarks of the reader, in words."""
+    """Remarks of the reader for the user."""
     salvaged: tuple[str, ...] = ()
-    """Lost parts of a damaged file, one clause for each; empty for a whole file."""
+    """What was lost of a damaged file, one clause for each loss; empty for an undamaged file."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,9 +58,10 @@ class Table:
         return tuple(self.columns)
 
     def column(self, name: str) -> Floats | None:
-        """The column of that name; ``name[k]`` is also column k of the two-dimensional column `name`.
+        """The column of that name; None if there is none.
 
-        A constant of the file is a column as long as the first one.
+        ``name[k]`` is also column k of the two-dimensional column `name`. A constant of the file is repeated to the
+        length of the first column.
         """
         if name in self.columns:
             return self.columns[name]
@@ -73,7 +74,7 @@ class Table:
         return np.asarray(wide[:, int(index)])
 
     def pieces(self, rows: int) -> Iterator[Table]:
-        """The table in pieces of so many rows; whole for 0 rows, and where columns have clocks of their own."""
+        """Cut the table into pieces of so many rows; it stays whole for 0 rows, and where lengths of columns differ."""
         lengths = {len(column) for column in self.columns.values()}
         if not rows or len(lengths) != 1 or max(lengths) <= rows:
             yield self
@@ -83,7 +84,7 @@ class Table:
 
 
 def as_column(values: ArrayLike) -> Floats:
-    """Numbers of any kind as (N,) or (N, k) doubles; vectors stored as one row or one column become (N,)."""
+    """Convert numbers to doubles (N,) or (N, k); vectors stored as one row or one column become (N,)."""
     array = np.asarray(values)
     array = array.reshape(array.shape[0], -1) if array.ndim > 2 else array
     array = array.reshape(-1) if array.ndim == 0 or 1 in array.shape else array
@@ -91,7 +92,7 @@ def as_column(values: ArrayLike) -> Floats:
 
 
 def flatten_array(name: str, array: NDArray[Any]) -> dict[str, Floats]:
-    """The columns an array of numbers, or of records of numbers, stands for; anything else is refused."""
+    """The columns of an array of numbers, or of records of numbers (one per field); anything else is refused."""
     if array.dtype.names:
         prefix = f"{name}." if name else ""
         return {
@@ -113,7 +114,7 @@ def note_left_out(kind: str, names: list[str]) -> tuple[str, ...]:
 
 
 def refuse_bomb(what: str, unpacked: int, stored: int) -> None:
-    """Refuse a declared size that is absurd, alone or against the bytes that are said to hold it."""
+    """Refuse a file that declares to unpack to more bytes than its stored bytes may plausibly hold."""
     if unpacked > BASE_MEMORY + MEMORY_PER_BYTE * stored:
         raise LogReadError(
             f"{what} declares {unpacked} bytes out of {stored} stored",

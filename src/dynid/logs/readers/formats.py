@@ -1,8 +1,8 @@
-"""The formats of logs: a row for each, with the reader that opens it; every failure becomes a `LogReadError` here.
+"""The table of log formats with their readers; every failure of a reader becomes a `LogReadError` here.
 
-To add a format, write ``readers/<name>.py`` with ``read(path, options, rows)``, which opens nothing but `path` and
-yields tables of at most so many rows (whole tables are cut where they must be; 0 asks for the whole file), and add a
-row.
+To add a format, write ``readers/<name>.py`` with ``read(path, options, rows)``, and add a row. The function opens
+nothing but `path` and yields tables of at most ``rows`` rows, or the whole file for 0. It may also yield longer tables:
+the caller cuts them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from dynid.logs.readers.base import Options, Table
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One row of the registry."""
+    """One row of the table of formats."""
 
     name: str
+    """Name of the format, in messages and for `read_here`."""
     suffixes: tuple[str, ...]
+    """Endings of file names, in lower case."""
     magic: tuple[tuple[int, bytes], ...] = ()
-    """(offset, bytes) that open such a file."""
+    """(offset, bytes) by which such a file is recognised; one of them suffices."""
     reader: str = ""
-    """Module in this folder and function that read it; those of its name and ``read`` by default."""
+    """``module:function`` in this folder that reads it; ``<name>:read`` by default."""
     guarded: bool = True
-    """Whether it is read in a child process of limited memory and time. It need not be where nothing is packed, so that
-    its numbers take at most some times the bytes of the file."""
+    """Whether it is read in a child process of limited memory and time. That is not needed for formats without
+    compression and without declared sizes, whose numbers take a few times the bytes of the file at most."""
     extra: str = ""
     """The optional dependency it needs, as in ``pip install dynid[extra]``."""
 
@@ -67,7 +69,7 @@ _REFUSED = (
         "Open it where you trust it and save plain arrays, with numpy.savez for one.",
     ),
 )
-"""Files that are known and not read: (how they begin, what they are, what to do)."""
+"""Files that are recognised and refused: (how they begin, what they are, what to do)."""
 
 
 def detect_format(path: Path) -> Format:
@@ -98,12 +100,12 @@ def read_here(name: str, path: Path, options: Options, rows: int = 0) -> Iterato
         yield from reader(path, options, rows)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:
+    except BaseException as error:  # libraries written in Rust raise errors that are no Exception
         raise log_read_error(error, name, path) from error
 
 
 def log_read_error(error: BaseException, name: str, path: Path) -> LogReadError:
-    """Convert any exception to our error about this file."""
+    """Convert any exception of a reader (by name) to a `LogReadError` about this file."""
     if isinstance(error, DynidError):
         kind = UnreachableLogError if isinstance(error, UnreachableLogError) else LogReadError
         return kind(error.reason, path=error.path or path, place=error.place, remedy=error.remedy)

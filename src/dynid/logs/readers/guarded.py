@@ -1,8 +1,10 @@
-"""Readers in another process with bounded memory and time, so that a corrupt or hostile file can only fail.
+"""Run readers in a child process with bounded memory and time, so that a corrupt or hostile file can only fail.
 
-The child writes no file and waits for the next request when it is done; after a crash or a timeout the next read starts
-a new one. Requests and answers are MessagePack behind their length (8 bytes): a request is answered by tables, then by
-an empty message, or by the error. Nothing is pickled, and nothing that comes back is executed.
+The child cannot write files. When it is done it waits for the next request; after a crash or a timeout the next read
+starts a new child. Requests and answers are MessagePack, each behind its length in 8 bytes. A request is answered by
+tables and then "done", or by an error. Nothing is pickled, and nothing that comes back is executed.
+
+The first half of the file runs in the calling process (`read_guarded`), the second in the child (`main`).
 """
 
 from __future__ import annotations
@@ -29,32 +31,34 @@ from dynid.logs.readers.formats import read_here
 
 BASE_SECONDS = 4.5
 """Processor time for a small file [s] (convention)."""
-PATIENCE = 6.0
+WALL_TIME_FACTOR = 6.0
 """Ratio of wall time to processor time that a busy machine may need (convention)."""
 BYTES_PER_SECOND = 1e6
-"""Reading rate below which a larger file is given up [bytes/s] (convention)."""
+"""Lowest reading rate of a larger file [bytes/s] (convention)."""
 _OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
+"""Signal that ends a process at its limit of processor time; 0 on systems without it."""
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-"""Fewer threads and pools, for each reserves address space that the limit would count."""
+"""Few threads and pools in the child, because each reserves address space, which is limited."""
 _idle: list[tuple[int, subprocess.Popen[bytes]]] = []
-"""Children that wait for a request, with the process that started them."""
+"""Children that wait for a request, each with the id of the process that started it: a fork must not use them."""
 
 
 def read_guarded(name: str, path: Path, options: Options, rows: int = 0) -> Iterator[Table]:
     """Read a file with the named reader in a child process.
 
     Raises:
-        LogReadError: What the reader said, or that it crashed or ran out of memory or time.
+        LogReadError: The reader's error, or that it crashed or ran out of memory or time.
     """
     size = sum(part.stat().st_size for part in (path.iterdir() if path.is_dir() else [path]) if part.is_file())
     seconds = BASE_SECONDS + size / BYTES_PER_SECOND
     request = {"name": name, "path": str(path.absolute()), "options": asdict(options), "rows": rows}
-    child, is_complete = _child(), False
-    late = threading.Event()
+    child = _child()
+    is_complete = False  # whether the child has answered all of the request
+    late = threading.Event()  # set when the child is killed because of the wall time
     try:
         _send(child.stdin, {**request, "size": size, "seconds": seconds})
         while not is_complete:
-            watchdog = threading.Timer(PATIENCE * seconds, _give_up, (child, late))
+            watchdog = threading.Timer(WALL_TIME_FACTOR * seconds, _kill_late, (child, late))
             watchdog.start()
             try:
                 answer = _receive(child.stdout)
@@ -72,21 +76,19 @@ def read_guarded(name: str, path: Path, options: Options, rows: int = 0) -> Iter
     except (EOFError, OSError) as error:
         is_late = late.is_set() or child.wait() == -_OUT_OF_TIME
         what = f"took longer than {seconds:.0f} s" if is_late else f"crashed (exit code {child.wait()})"
-        raise LogReadError(
-            f"the {name} reader {what} on it",
-            path=path,
-            remedy="The file is damaged: record or export it again."
-            + (" Where other work keeps the machine busy, read it again later." if late.is_set() else ""),
-        ) from error
+        remedy = "The file is damaged: record or export it again."
+        if late.is_set():
+            remedy += " Where other work keeps the machine busy, read it again later."
+        raise LogReadError(f"the {name} reader {what} on it", path=path, remedy=remedy) from error
     finally:
         if is_complete:
             _idle.append((os.getpid(), child))
-        else:  # a late answer must not be taken for the next one
+        else:  # its answers to this request must not be taken for those to the next one
             _end(child)
 
 
 def _child() -> subprocess.Popen[bytes]:
-    """A child that waits for requests; it ends when this process does, which closes its input."""
+    """A child that waits for requests: an idle one, or a new one. It ends when this process closes its input."""
     while _idle:
         owner, child = _idle.pop()
         if owner == os.getpid() and child.poll() is None:
@@ -99,11 +101,13 @@ def _child() -> subprocess.Popen[bytes]:
 
 @atexit.register
 def _end_idle() -> None:
+    """End all idle children."""
     while _idle:
         _end(_idle.pop()[1])
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill a child and close its pipes."""
     child.kill()
     for stream in (child.stdin, child.stdout):
         with contextlib.suppress(OSError):
@@ -111,12 +115,14 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _give_up(child: subprocess.Popen[bytes], late: threading.Event) -> None:
+def _kill_late(child: subprocess.Popen[bytes], late: threading.Event) -> None:
+    """Kill a child that takes too long, and say so by the event."""
     late.set()
     child.kill()
 
 
 def _send(stream: IO[bytes] | None, message: dict[str, Any]) -> None:
+    """Write one message: its length in 8 bytes, then MessagePack."""
     assert stream is not None
     data = msgspec.msgpack.encode(message)
     stream.write(len(data).to_bytes(8, "little"))
@@ -125,6 +131,7 @@ def _send(stream: IO[bytes] | None, message: dict[str, Any]) -> None:
 
 
 def _receive(stream: IO[bytes] | None) -> dict[str, Any]:
+    """Read one message; an EOFError where it is not whole."""
     assert stream is not None
     length = int.from_bytes(stream.read(8), "little")
     data = stream.read(length)
@@ -133,13 +140,14 @@ def _receive(stream: IO[bytes] | None) -> dict[str, Any]:
     try:
         return msgspec.msgpack.decode(data, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise EOFError("the answer is not one") from error
+        raise EOFError("the answer cannot be decoded") from error
 
 
 def main() -> None:
     """Serve requests from standard input until it closes."""
+    # answers go to the original standard output; what a library prints goes nowhere, not between the answers
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the output of a library must not mix with the answers
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     before = _address_space()
     while True:
         try:
@@ -167,15 +175,19 @@ def _address_space() -> int:
 
 
 def _limit(size: int, seconds: float) -> None:
-    """Bound this process's address space, its further time at work and the files that it writes, where it can be."""
+    """Bound this process's address space, its further processor time, and the size of files it writes (to zero).
+
+    Windows has no such limits; there the wall time alone is bounded.
+    """
     try:
         import resource
     except ImportError:  # Windows
         return
-    spent = int(time.process_time() + seconds) + 1
-    for what, amount in ((resource.RLIMIT_AS, size), (resource.RLIMIT_CPU, spent), (resource.RLIMIT_FSIZE, 0)):
-        _, hard = resource.getrlimit(what)
-        resource.setrlimit(what, (amount if hard == resource.RLIM_INFINITY else min(amount, hard), hard))
+    total_seconds = int(time.process_time() + seconds) + 1
+    limits = ((resource.RLIMIT_AS, size), (resource.RLIMIT_CPU, total_seconds), (resource.RLIMIT_FSIZE, 0))
+    for kind, amount in limits:
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (amount if hard == resource.RLIM_INFINITY else min(amount, hard), hard))
 
 
 if __name__ == "__main__":

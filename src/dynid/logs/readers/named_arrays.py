@@ -1,7 +1,8 @@
-"""Files of named arrays: NumPy's (.npy, .npz), MATLAB's (.mat), HDF5 and MATLAB 7.3.
+"""Read files of named arrays: NumPy's (.npy, .npz), MATLAB's (.mat; since 7.3 these are HDF5), and HDF5.
 
 Pickles are never opened. SciPy can crash on corrupt files, and a few corrupt bytes of HDF5 can ask for gigabytes or
-loop for ever: all but .npy are read in the guarded child.
+loop for ever: all but .npy are read in the guarded child. None of these formats has options, and all but .npy are read
+whole: ``options`` and ``rows`` are there because every reader has them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dynid.logs.readers.base import (
 
 
 def read_npy(path: Path, options: Options, rows: int) -> Iterator[Table]:
-    """Read an array, mapped into memory, a given number of rows at a time."""
+    """Read an array, mapped into memory, so many rows at a time (0: all at once)."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     if not 0 < array.ndim <= 3:
         raise LogReadError(f"an array of shape {array.shape} is no table", remedy="Save one row per sample.")
@@ -39,7 +40,7 @@ def read_npy(path: Path, options: Options, rows: int) -> Iterator[Table]:
 
 
 def read_npz(path: Path, options: Options, rows: int) -> Iterator[Table]:
-    """Read every numeric array of an archive. Member names are labels only: nothing is written to them."""
+    """Read every numeric array of an archive. Names of members are used as labels; no file of that name is written."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
     if len(members) > MAX_COLUMNS:
@@ -67,18 +68,19 @@ def read_mat(path: Path, options: Options, rows: int) -> Iterator[Table]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         variables = loadmat(path, chars_as_strings=False, verify_compressed_data_integrity=True)
+    # variable -> its arrays by column name; names with underscores are SciPy's remarks about the file
     arrays = {name: dict(_numeric(name, value, 0)) for name, value in variables.items() if not name.startswith("__")}
-    columns = {key: as_column(array) for own in arrays.values() for key, array in own.items()}
-    skipped = [name for name, own in arrays.items() if not own]
+    columns = {key: as_column(array) for found in arrays.values() for key, array in found.items()}
+    skipped = [name for name, found in arrays.items() if not found]
     refuse_bomb("the file", sum(column.nbytes for column in columns.values()), path.stat().st_size)
     yield Table(columns=columns, notes=note_left_out("variables", skipped))
 
 
 def _numeric(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
-    """The real arrays in a variable, through single structs and cells."""
+    """Names and values of the real arrays in a variable: itself, or fields of a struct, at any depth."""
     if not isinstance(value, np.ndarray) or depth > MAX_DEPTH:
         return
-    if value.dtype.names and value.size == 1:
+    if value.dtype.names and value.size == 1:  # a single struct
         record = value.reshape(-1)[0]
         for part in value.dtype.names:
             yield from _numeric(f"{name}.{part}", record[part], depth + 1)
@@ -93,7 +95,7 @@ def read_hdf5(path: Path, options: Options, rows: int) -> Iterator[Table]:
     found: dict[str, Any] = {}
 
     def collect(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and not name.startswith("#"):
+        if isinstance(item, h5py.Dataset) and not name.startswith("#"):  # MATLAB's own tables begin with '#'
             found[name.replace("/", ".")] = item
         if len(found) > MAX_COLUMNS:
             raise LogReadError(f"it has more than {MAX_COLUMNS} datasets")
@@ -104,13 +106,15 @@ def read_hdf5(path: Path, options: Options, rows: int) -> Iterator[Table]:
     with warnings.catch_warnings(), h5py.File(path, "r") as file:
         warnings.simplefilter("ignore")
         file.visititems(collect)
-        _check(found, path.stat().st_size)
+        _refuse_unsafe(found, path.stat().st_size)
         for name, dataset in found.items():
             if not dataset.shape or dataset.dtype.hasobject or (dataset.dtype.names is None and _not_real(dataset)):
                 skipped.append(name)
                 continue
-            array = np.asarray(dataset[()])  # MATLAB stores columns first
-            columns |= flatten_array(name, array.T if "MATLAB_class" in dataset.attrs else array)
+            array = np.asarray(dataset[()])
+            if "MATLAB_class" in dataset.attrs:  # MATLAB stores arrays in column-major order
+                array = array.T
+            columns |= flatten_array(name, array)
             for value in (dataset.attrs.get("units"), dataset.attrs.get("unit")):
                 text = value.decode(errors="replace") if isinstance(value, bytes) else value
                 units |= {name: text} if isinstance(text, str) else {}
@@ -118,13 +122,13 @@ def read_hdf5(path: Path, options: Options, rows: int) -> Iterator[Table]:
 
 
 def _not_real(dataset: Any) -> bool:
-    """Whether it holds text, references or the like; MATLAB stores characters and cell references as integers."""
+    """Whether a dataset holds text or references; MATLAB stores characters and references to cells as integers."""
     kind = dataset.attrs.get("MATLAB_class", b"")
     return dataset.dtype.kind not in "fiub" or kind in (b"char", b"cell")
 
 
-def _check(found: dict[str, Any], stored: int) -> None:
-    """Refuse absurd sizes and storage that lies in other files."""
+def _refuse_unsafe(found: dict[str, Any], stored: int) -> None:
+    """Refuse datasets that declare absurd sizes for a file of ``stored`` bytes, or lie in other files."""
     for name, dataset in found.items():
         if dataset.external or dataset.is_virtual:
             raise LogReadError(

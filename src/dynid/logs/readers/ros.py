@@ -1,7 +1,7 @@
-"""Bags of ROS messages (ROS 1; ROS 2 in SQLite and MCAP files) as one column per topic, quantity and joint.
+"""Read bags of ROS messages (ROS 1; ROS 2 in SQLite and MCAP files): one column per topic, quantity and joint.
 
-rosbags opens the bags and decodes sensor_msgs/JointState and geometry_msgs/WrenchStamped; an MCAP file that was never
-closed is read by mcap up to its end.
+The library rosbags opens the bags and decodes sensor_msgs/JointState and geometry_msgs/WrenchStamped. An MCAP file that
+was never closed has no index at its end, which rosbags needs; it is read by the library mcap, message by message.
 """
 
 from __future__ import annotations
@@ -22,17 +22,21 @@ from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, refuse_bomb
 SUFFIXES = (".db3", ".mcap")
 """Endings of the files of a ROS 2 bag."""
 _KINDS = ("sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped")
+"""Types of the messages that are read."""
 _REMEDY = "Copy it again from where it was recorded, or mend it: rosbag reindex, ros2 bag reindex or mcap recover."
 
 
 @dataclass(slots=True)
 class _Topic:
-    """The messages of one topic."""
+    """The messages of one topic, in the order of the bag."""
 
     received_ns: list[int] = field(default_factory=list)
+    """Time at which each message was received [ns]."""
     stamps_ns: list[int] = field(default_factory=list)
-    numbers: dict[tuple[str, ...], list[tuple[int, list[float]]]] = field(default_factory=dict)
-    """Names of numbers, as ``position/elbow`` -> the messages that have them: place among all, and the numbers."""
+    """Time in the header of each message [ns]; 0 where the sender left it empty."""
+    values: dict[tuple[str, ...], list[tuple[int, list[float]]]] = field(default_factory=dict)
+    """Labels of a message's numbers, as ``position/elbow`` -> the messages that have them: index among all messages of
+    the topic, and the numbers. A number with the empty label is not used."""
 
 
 def bag_files(folder: Path) -> list[Path]:
@@ -41,55 +45,73 @@ def bag_files(folder: Path) -> list[Path]:
 
 
 def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
-    """Read the joint states and wrenches of a bag; what follows damage is left out and reported."""
+    """Read the joint states and wrenches of a bag; what follows damage is left out and reported.
+
+    Args:
+        path: A file, or the folder of a ROS 2 bag.
+        options: Not used; bags have no options.
+        rows: Not used; bags are read whole.
+    """
     found: dict[str, _Topic] = {}
-    other: dict[str, str] = {}
-    lost, bag = [], _one_file(path)
+    other: dict[str, str] = {}  # topics that are not used -> type of their messages
+    lost = []
+    bag = _one_file(path)
     for file in bag_files(bag) if bag.is_dir() else [bag]:
         if file.suffix == ".mcap":
             refuse_bomb("the file", _unpacked_size(file), file.stat().st_size)
     try:
         for name, received, message in _messages(bag, other):
             topic = found.setdefault(name, _Topic())
-            labels, numbers = _numbers(message)
-            topic.numbers.setdefault(labels, []).append((len(topic.stamps_ns), numbers))
+            labels, numbers = _labelled_numbers(message)
+            topic.values.setdefault(labels, []).append((len(topic.stamps_ns), numbers))
             topic.received_ns.append(received)
             topic.stamps_ns.append(message.header.stamp.sec * 10**9 + message.header.stamp.nanosec)
-    except ImportError:
+    except ImportError:  # a library is missing
         raise
-    except Exception as error:
+    except Exception as error:  # a damaged file can raise any error of the libraries: keep what came before it
         if not found:
             raise LogReadError(f"it is damaged ({error})", remedy=_REMEDY) from error
         kept = sum(len(topic.stamps_ns) for topic in found.values())
         lost.append(f"{kept} messages before the damage were kept ({error})")
     if not found:
-        held = ", ".join(f"{name} ({kind})" for name, kind in list(other.items())[:8])
+        contents = ", ".join(f"{name} ({kind})" for name, kind in list(other.items())[:8])
         raise LogReadError(
             "it holds no messages of sensor_msgs/JointState or geometry_msgs/WrenchStamped",
-            remedy=f"It holds: {held}." if held else "It holds no messages at all.",
+            remedy=f"It holds: {contents}." if contents else "It holds no messages at all.",
         )
-    left = (f"topics not used: {', '.join(list(other)[:12])}",) if other else ()
-    yield _table(found, left, tuple(lost))
+    unused = (f"topics not used: {', '.join(list(other)[:12])}",) if other else ()
+    yield _table(found, unused, tuple(lost))
 
 
 def _one_file(path: Path) -> Path:
-    """The file of a bag's folder without metadata; the bag itself otherwise."""
+    """What to open for a path: the one file in the folder of a bag without metadata, else the path itself.
+
+    Raises:
+        LogReadError: It is a folder without metadata and without just one such file.
+    """
     if not path.is_dir() or (path / "metadata.yaml").exists():
         return path
     files = bag_files(path)
     if len(files) == 1:
         return files[0]
+    if files:
+        reason = f"it is a folder with {len(files)} files of a bag, and no metadata.yaml names them in order"
+    else:
+        reason = "it is a folder without a log that dynid recognises"
     raise LogReadError(
-        f"it is a folder with {len(files)} files of a bag, and no metadata.yaml names them in order"
-        if files
-        else "it is a folder without a log that dynid recognises",
-        remedy="Run `ros2 bag reindex`, name the log itself, or give a channel map whose [files] name the files of the "
-        "run.",
+        reason,
+        remedy=(
+            "Run `ros2 bag reindex`, name the log itself, or give a channel map whose [files] name the files of the "
+            "run."
+        ),
     )
 
 
 def _messages(path: Path, other: dict[str, str]) -> Iterator[tuple[str, int, Any]]:
-    """Topic, time of receipt [ns] and content of all messages of use; `other` gets the topics that are not used."""
+    """Topic, time of receipt [ns] and decoded message of all joint states and wrenches.
+
+    Topics of other types are added to `other`, with their types.
+    """
     from rosbags.typesys import Stores, get_typestore
 
     is_ros1 = path.suffix == ".bag"
@@ -104,21 +126,23 @@ def _messages(path: Path, other: dict[str, str]) -> Iterator[tuple[str, int, Any
     except ReaderError:
         if path.suffix != ".mcap":
             raise
+        # perhaps it was never closed
         for topic, kind, received, data in _unclosed_mcap(path, other):
             yield topic, received, store.deserialize_cdr(data, kind)
         return
     decode = store.deserialize_ros1 if is_ros1 else store.deserialize_cdr
     try:
-        wanted = [link for link in reader.connections if link.msgtype in _KINDS]
-        other.update({link.topic: link.msgtype for link in reader.connections if link not in wanted})
-        for link, received, data in reader.messages(wanted) if wanted else ():
-            yield link.topic, received, decode(data, link.msgtype)
+        # a connection is what a bag has for each topic (and sender): its name and the type of its messages
+        wanted = [connection for connection in reader.connections if connection.msgtype in _KINDS]
+        other.update({each.topic: each.msgtype for each in reader.connections if each not in wanted})
+        for connection, received, data in reader.messages(wanted) if wanted else ():
+            yield connection.topic, received, decode(data, connection.msgtype)
     finally:
         reader.close()
 
 
 def _unpacked_size(path: Path) -> int:
-    """What the chunks of an MCAP file declare that they hold, up to its end or its first damage [bytes]."""
+    """Unpacked size that the chunks of an MCAP file declare, up to its end or its first damage [bytes]."""
     from mcap.records import Chunk
     from mcap.stream_reader import StreamReader
 
@@ -130,12 +154,16 @@ def _unpacked_size(path: Path) -> int:
 
 
 def _unclosed_mcap(path: Path, other: dict[str, str]) -> Iterator[tuple[str, str, int, bytes]]:
-    """The messages of an MCAP file without its end."""
+    """Topic, type, time of receipt [ns] and encoded message, of an MCAP file that was never closed.
+
+    Raises:
+        LogReadError: Always, behind the last message, so that the caller reports the loss.
+    """
     from mcap.records import Channel, Message, Schema
     from mcap.stream_reader import StreamReader
 
     schemas: dict[int, str] = {}
-    topics: dict[int, tuple[str, str]] = {}
+    topics: dict[int, tuple[str, str]] = {}  # channel -> topic and type
     with path.open("rb") as stream:
         for record in StreamReader(stream, validate_crcs=True).records:
             if isinstance(record, Schema):
@@ -150,8 +178,8 @@ def _unclosed_mcap(path: Path, other: dict[str, str]) -> Iterator[tuple[str, str
     raise LogReadError("the file ends before its data section does")
 
 
-def _numbers(message: Any) -> tuple[tuple[str, ...], list[float]]:
-    """The names of the numbers of one message, and the numbers."""
+def _labelled_numbers(message: Any) -> tuple[tuple[str, ...], list[float]]:
+    """Labels of the numbers of one wrench or joint state, and the numbers."""
     if hasattr(message, "wrench"):
         axes = [(word, axis) for word in ("force", "torque") for axis in "xyz"]
         return tuple(map("/".join, axes)), [getattr(getattr(message.wrench, word), axis) for word, axis in axes]
@@ -162,50 +190,70 @@ def _numbers(message: Any) -> tuple[tuple[str, ...], list[float]]:
 
 @lru_cache(maxsize=256)
 def _labels(joints: tuple[str, ...], *sizes: int) -> tuple[str, ...]:
-    """The names of the numbers of a joint state; quantities without one number for each joint have none."""
+    """The labels of a joint state's numbers: positions, velocities, efforts.
+
+    A quantity without one number for each joint cannot be assigned to joints: its labels are empty.
+    """
     if len(set(joints)) < len(joints):
         raise LogReadError("a joint is named twice in one message")
-    parts = zip(("position", "velocity", "effort"), sizes, strict=True)
-    named = [[f"{quantity}/{joint}" for joint in joints] if n == len(joints) else [""] * n for quantity, n in parts]
-    return tuple(label for part in named for label in part)
+    labels: list[str] = []
+    for quantity, size in zip(("position", "velocity", "effort"), sizes, strict=True):
+        labels += [f"{quantity}/{joint}" for joint in joints] if size == len(joints) else [""] * size
+    return tuple(labels)
 
 
 def _table(found: Mapping[str, _Topic], notes: tuple[str, ...], salvaged: tuple[str, ...]) -> Table:
-    """The table of all messages. Joints that occur in the same messages share a clock."""
+    """Make the table of all topics, with the notes and the losses of the reader."""
     columns: dict[str, Any] = {}
     clocks: dict[str, str] = {}
-    said = []
+    clock_notes = []
     for name, topic in found.items():
-        time, note = _clock(np.array(topic.received_ns), np.array(topic.stamps_ns))
-        said.append(f"{name}: {note}")
-        parts: dict[str, list[tuple[Ints, Floats]]] = {}
-        for labels, messages in topic.numbers.items():
-            places, values = np.array([k for k, _ in messages]), np.array([numbers for _, numbers in messages])
-            for label, column in zip(labels, values.T, strict=True):
-                parts.setdefault(label, []).append((places, column))
-        parts.pop("", None)
-        if len(parts) > MAX_COLUMNS:
-            raise LogReadError(f"topic {name} has {len(parts)} different numbers")
-        own: dict[bytes, str] = {}
-        for label, pieces in parts.items():
-            places, values = (np.concatenate(each) for each in zip(*pieces, strict=True))
-            order = np.argsort(places)
-            clock = own.setdefault(places[order].tobytes(), f"{name}/time{f'#{len(own) + 1}' if own else ''}")
-            columns[clock] = time[places[order]]
-            columns[f"{name}/{label}"], clocks[f"{name}/{label}"] = values[order], clock
+        time, note = _choose_times(np.array(topic.received_ns), np.array(topic.stamps_ns))
+        clock_notes.append(f"{name}: {note}")
+        _add_columns(name, topic, time, columns, clocks)
     if not clocks:
         raise LogReadError("its messages name no joints", remedy="Record the joint states of a robot.")
     epoch = int(min(columns[clock].min() for clock in clocks.values()))
     times = {clock: (columns[clock] - epoch) * 1e-9 for clock in clocks.values()}
     units = {name: "s" if name in times else "SI" for name in columns}
     return Table(
-        columns={**columns, **times}, clocks=clocks, units=units, epoch_ns=epoch, notes=(*said, *notes),
+        columns={**columns, **times}, clocks=clocks, units=units, epoch_ns=epoch, notes=(*clock_notes, *notes),
         salvaged=salvaged,
     )  # fmt: skip
 
 
-def _clock(received: Ints, stamps: Ints) -> tuple[Ints, str]:
-    """(M,) time of every message [ns], and where it comes from: header stamps, or receive times without stamps."""
+def _add_columns(name: str, topic: _Topic, time: Ints, columns: dict[str, Any], clocks: dict[str, str]) -> None:
+    """Add the columns of a topic and their clocks; joints that occur in the same messages share a clock.
+
+    Args:
+        name: Name of the topic.
+        topic: Its messages.
+        time: (M,) time of every message [ns].
+        columns: Gets the columns, and the clocks in nanoseconds.
+        clocks: Gets for every column the name of its clock.
+    """
+    pieces: dict[str, list[tuple[Ints, Floats]]] = {}  # label -> (indices of messages, numbers)
+    for labels, messages in topic.values.items():
+        indices = np.array([index for index, _ in messages])
+        values = np.array([numbers for _, numbers in messages])
+        for label, column in zip(labels, values.T, strict=True):
+            pieces.setdefault(label, []).append((indices, column))
+    pieces.pop("", None)
+    if len(pieces) > MAX_COLUMNS:
+        raise LogReadError(f"topic {name} has {len(pieces)} different numbers")
+    clock_of: dict[bytes, str] = {}  # indices of messages, as bytes -> name of their clock
+    for label, parts in pieces.items():
+        indices, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order = np.argsort(indices)
+        suffix = f"#{len(clock_of) + 1}" if clock_of else ""
+        clock = clock_of.setdefault(indices[order].tobytes(), f"{name}/time{suffix}")
+        columns[clock] = time[indices[order]]
+        columns[f"{name}/{label}"] = values[order]
+        clocks[f"{name}/{label}"] = clock
+
+
+def _choose_times(received: Ints, stamps: Ints) -> tuple[Ints, str]:
+    """Time (M,) of every message [ns], and a note: header stamps, or times of receipt where most stamps are empty."""
     if np.count_nonzero(stamps) <= received.size // 2 and received.size > 1:
         return received, "header stamps are empty, receive times used"
     delay = (received - stamps) * 1e-6

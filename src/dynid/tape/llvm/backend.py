@@ -1,6 +1,7 @@
-"""The fast executor: a tape compiled for this processor by LLVM.
+"""Tapes compiled for this processor by LLVM: `BlockKernel`, and the executor of `dynid.tape.program` made of it.
 
-A block here is a group of B samples computed together, not the glossary's block of time.
+A block here is a group of B samples computed together (not the glossary's block of time). A lane is the place of one
+sample in a block or in a vector register.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from dynid.tape.llvm.engine import host, load_code
 from dynid.tape.tape import Tape
 
 STORE_BLOCK = 16
-"""Samples per block when rows are written: the block and most rows stay in the first-level cache (measured)."""
+"""Samples per block when rows are written: the block and most rows stay in the first-level cache (experiment)."""
 
 REDUCE_BLOCK = 120
-"""Samples per block when a reduction consumes the block: long enough to hide the reduction's own overhead.
+"""Samples per block when a reduction consumes the block: many, so that its overhead per block does not matter.
 
-An odd multiple of a cache line, so that columns do not share cache sets (measured)."""
+An odd multiple of a cache line, so that columns do not share cache sets (experiment)."""
 
 
 class BlockKernel:
     """A compiled tape that works block by block.
 
-    A block is an array [column][B] of the computed output elements; ``columns`` says which. The lanes of the last,
-    partial block that hold no sample are zero.
+    A block is an array [column][B] of the computed output elements; ``columns`` says which. In the last block, which
+    may not be full, the lanes without a sample are zero.
 
     Attributes:
         tape: the program.
@@ -56,23 +57,25 @@ class BlockKernel:
             tape: the program.
             block_samples: samples per block, a multiple of 8; an odd multiple avoids conflicts in the cache.
             dense: True: write the outputs as (N, size) arrays; False: the caller reads each computed block.
-            tiled: names of the inputs that come in blocks, (N / B, size, B); the unused lanes of the last block may
-                hold anything.
+            tiled: names of the inputs that are stored in blocks, (N / B, size, B), instead of rows; the lanes of the
+                last block without a sample may hold anything.
         """
         if block_samples % 8:
             raise ArgumentError(f"a block of {block_samples} samples is not a multiple of 8")
         layout = BlockLayout(tape, tiled)
-        self.tape, self.block_samples = tape, block_samples
+        self.tape = tape
+        self.block_samples = block_samples
         self.columns = tuple(layout.outputs)
         self.work_size = layout.work_columns * block_samples
-        self.block_size = (len(layout.outputs) + dense * len(layout.constants)) * block_samples
+        block_columns = len(layout.outputs) + (len(layout.constants) if dense else 0)
+        self.block_size = block_columns * block_samples
         # load_code adds the processor, the versions of LLVM and the sources of the printers to the key (_object)
         key = f"{tape.fingerprint}|block {block_samples}|dense {dense}|tiled {tuple(tiled)}"
 
         self._code = load_code(key, lambda: BlockPrinter(layout, block_samples, host()).text(dense))
         self.address = self._code.address("run")
         self._entry = self._code.entry("run", 5)
-        self._idle: list[tuple[Floats, Floats]] = []
+        self._idle: list[tuple[Floats, Floats]] = []  # memory of earlier calls, for `memory`
 
     def new_work(self) -> Floats:
         """A work area for one thread."""
@@ -98,7 +101,7 @@ class BlockKernel:
             self._idle.append(areas)
 
     def run(self, arrays: Sequence[Floats], start: int, stop: int, work: Floats, block: Floats) -> None:
-        """Process samples start to stop; other threads may run meanwhile.
+        """Compute samples start to stop; other Python threads may run meanwhile.
 
         Args:
             arrays: C-contiguous (N, size) inputs, or (N / B, size, B) where they are tiled; a dense kernel's outputs
@@ -125,12 +128,12 @@ class LlvmExecutor:
 
 
 def pointer_table(arrays: Sequence[Floats]) -> Any:
-    """The arrays' addresses, as machine code takes them."""
+    """A C array of the arrays' addresses, as machine code takes it."""
     return (ctypes.c_void_p * len(arrays))(*map(address, arrays))
 
 
 def address(array: Any) -> int:
-    """Where an array's numbers are. NumPy's own answer takes microseconds, so it is the second choice.
+    """Address of an array's first number. ``array.ctypes.data`` takes microseconds, so it is the second choice.
 
     Raises:
         ArgumentError: The array is not C-contiguous: machine code would read other numbers than its own.
@@ -146,7 +149,7 @@ def address(array: Any) -> int:
 
 
 def _aligned_zeros(size: int) -> Floats:
-    """Zeros on a cache-line boundary."""
+    """Zeros (size,) that begin on a cache-line boundary: 64 bytes, eight doubles."""
     memory = np.zeros(size + 8)
-    shift = -(memory.ctypes.data // 8) % 8
+    shift = -(memory.ctypes.data // 8) % 8  # doubles up to the next boundary
     return memory[shift : shift + size]

@@ -1,9 +1,9 @@
-"""The LLVM module that runs a tape over many samples, block after block.
+"""Print the LLVM module that runs a tape over many samples, block after block.
 
-A block holds B samples as ``[column][B]``: the used input elements, the arguments and results of the functions, and
-apart from these the computed output elements. Strides are compile-time constants. Inputs are transposed from rows into
-the block, everything is computed within it while it stays in the first-level cache, then the result is copied out. An
-input that comes in such blocks itself, ``[block][element][B]``, is read where it is.
+For B samples at a time there are two arrays ``[column][B]``: the work area, with the used input elements and the
+arguments and results of function passes (sines, ...), and the block, with the computed output elements. Inputs are
+transposed from rows into the work area, everything is computed while it stays in the first-level cache, then the block
+is copied out. An input that is stored in such blocks itself (``tiled``: ``[block][element][B]``) is read in place.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ class PlacedPass(NamedTuple):
     """A function pass and its columns in the work area."""
 
     entry: FunctionPass
+    """The pass."""
     arguments: int
+    """Column of the first argument; the others follow."""
     results: int
+    """Column of the first result; the others follow, function after function."""
     in_place: bool
+    """Whether the arguments are inputs or earlier results that stand there already and need not be copied."""
 
 
 class BlockLayout:
-    """Which column holds what.
+    """Which column of the work area and of the block holds which value.
 
     Attributes:
         tape: the program.
@@ -47,8 +51,8 @@ class BlockLayout:
         passes: the function passes in order, with their columns.
         work_columns: number of columns of the work area.
         outputs: column, in the output block, of each computed output element.
-        constants: column, behind these, of each constant output element; only blocks that become rows have them.
-        tiles: of each element of an input that comes in blocks, the input's number and the element's in it.
+        constants: column, behind these, of each constant output element; only dense blocks have them.
+        tiles: for each element of a tiled input, the number of the input and that of the element in it.
     """
 
     def __init__(self, tape: Tape, tiled: Sequence[str] = ()) -> None:
@@ -68,7 +72,7 @@ class BlockLayout:
         self.constants = {value: column for column, value in enumerate(constants, len(self.outputs))}
 
     def _place(self, entry: FunctionPass) -> None:
-        """Give a pass its columns; arguments that already stand side by side are read where they are."""
+        """Give a pass its columns; arguments that already stand side by side are not copied."""
         size = len(entry.arguments)
         columns = [self.work.get(argument, -1) for argument in entry.arguments]
         in_place = columns[0] >= 0 and columns == list(range(columns[0], columns[0] + size))
@@ -89,8 +93,17 @@ class BlockPrinter:
     """
 
     def __init__(self, layout: BlockLayout, block: int, host: Host) -> None:
-        self._layout, self._block, self._host = layout, block, host
-        self._calls: list[str] = []
+        """Prepare to print.
+
+        Args:
+            layout: the columns.
+            block: samples per block (B).
+            host: the processor.
+        """
+        self._layout = layout
+        self._block = block
+        self._host = host
+        self._calls: list[str] = []  # what the loop over blocks calls, in order; filled by `_pieces`
         self._tiles = {place: f"%tile{place}" for place, _ in layout.tiles.values()}
 
     def text(self, dense: bool) -> str:
@@ -131,12 +144,14 @@ class BlockPrinter:
         return pieces
 
     def _piece(self, targets: Sequence[int], base: str, first_column: int) -> str:
-        """A function that computes some operands for every lane of a block."""
+        """A function that computes some operands for every sample of a block, ``lanes`` samples at a time."""
         name = f"piece{len(self._calls)}"
         arrays = ["%work", "%block", *self._tiles.values()]
         self._calls.append(f"call void @{name}({', '.join(f'ptr {array}' for array in arrays)}, ptr @constants)")
-        lanes, stride, w = self._host.lanes, 8 * self._block, Writer(self._host.lanes)
-        here = {p: w.value(f"getelementptr inbounds double, ptr {p}, i64 %i") for p in arrays}
+        lanes = self._host.lanes
+        stride = 8 * self._block  # bytes from column to column
+        w = Writer(lanes)
+        here = {array: w.value(f"getelementptr inbounds double, ptr {array}, i64 %i") for array in arrays}
 
         def source(value: int) -> tuple[str, int]:
             if value < 0:
@@ -164,10 +179,11 @@ ret void
 """
 
     def _with_prefetches(self, body: str) -> str:
-        """The body of a piece's loop with instructions that fetch the blocks after those which are being read.
+        """The body of a piece's loop, with instructions that prefetch the next block of every tiled input.
 
-        The processor does not do so itself: it sees a few numbers from every column, all far apart. Each turn of the
-        loop fetches a share, spread evenly over it, as only few lines can be on their way at a time.
+        The processor would not do so itself, because it sees reads of a few numbers from every column, all far apart.
+        Each turn of the loop fetches its share of the next block. The instructions are spread evenly over the body,
+        because only few cache lines can be on their way at a time.
         """
         block, lanes = self._block, self._host.lanes
         lines: list[str] = []
@@ -222,7 +238,7 @@ ret void
 
 def _used_inputs(tape: Tape) -> list[int]:
     """The input elements that some operation or output reads, in order."""
-    # not by np.unique, which loads numpy.ma: a quarter of what a first torque takes
+    # not by np.unique, which loads numpy.ma: that takes a quarter of the time of a first call
     binary = np.array([is_binary(code) for code in range(int(tape.opcodes.max(initial=0)) + 1)])
     operands = [
         tape.operands[:, 0],
@@ -236,7 +252,7 @@ def _used_inputs(tape: Tape) -> list[int]:
 
 
 def _tile_places(tape: Tape, tiled: Sequence[str]) -> dict[int, tuple[int, int]]:
-    """Number of the input, and of the element in it, for each element of the named inputs."""
+    """Element among all inputs -> number of its input and of the element in it, for the tiled inputs."""
     places: dict[int, tuple[int, int]] = {}
     first = 0
     for place, entry in enumerate(tape.inputs):

@@ -31,7 +31,7 @@ PYTHON = (
 
 
 class Code:
-    """Machine code loaded into this process; it lives as long as this object."""
+    """Machine code loaded into this process; its memory is freed with this object."""
 
     __slots__ = ("_engine",)
 
@@ -47,9 +47,12 @@ class Code:
         return int(self._engine.get_function_address(name))
 
     def entry(self, name: str, arguments: int) -> Callable[..., None]:
-        """A function of pointers and whole numbers, to be called as long as the code lives."""
-        found: Callable[..., None] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(self.address(name))
-        return found
+        """A Python function that calls a compiled one with so many arguments, pointers or integers.
+
+        It may be called as long as this object exists.
+        """
+        function: Callable[..., None] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(self.address(name))
+        return function
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +69,19 @@ class Host:
     """Doubles per vector register."""
 
     registers: int
-    """Vector registers."""
+    """Number of vector registers."""
 
     fused: bool
-    """Whether it has fused multiply-add."""
+    """Whether it has fused multiply-add instructions."""
 
 
 @functools.cache
 def host() -> Host:
-    """This machine."""
+    """The processor of this machine."""
     _initialise()
     features = llvm.get_host_cpu_features()
-    wide = {"avx512f": 8, "avx": 4}
-    lanes = next((lanes for name, lanes in wide.items() if features.get(name)), 2)
+    lanes_with = {"avx512f": 8, "avx": 4}  # every processor that is neither has at least two (SSE2, NEON)
+    lanes = next((lanes for name, lanes in lanes_with.items() if features.get(name)), 2)
     is_arm = llvm.get_process_triple().startswith(("aarch64", "arm64"))
     return Host(
         name=llvm.get_host_cpu_name(),
@@ -102,11 +105,12 @@ def load_code(key: str, text: Callable[[], str], *, printers: Path | None = None
 
 @functools.cache
 def _functions() -> bytes:
-    """The passes of :mod:`~dynid.tape.llvm.functions`."""
+    """Machine code of the passes of :mod:`~dynid.tape.llvm.functions`, which all other code calls."""
     return _object("functions", lambda: functions_module(host().fused), None)
 
 
 def _object(key: str, text: Callable[[], str], printers: Path | None) -> bytes:
+    """Object file of a module, from the cache on disk or compiled now; see `load_code` for the arguments."""
     cache = ObjectCache.default()
     versions = f"{llvm.get_process_triple()}|{llvmlite.__version__} {llvm.llvm_version_info}"
     sources = "|".join(source_digest(folder) for folder in (TAPE, printers) if folder is not None)
@@ -132,6 +136,7 @@ def compile_text(text: str) -> bytes:
 
 @functools.cache
 def _initialise() -> None:
+    """Prepare LLVM, and let machine code call functions of Python and of C's mathematical library."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     for name in PYTHON:
@@ -142,7 +147,7 @@ def _initialise() -> None:
 
 
 def _mathematics() -> ctypes.CDLL:
-    """C's own library of mathematical functions: what the process has loaded may hold others of the same names."""
+    """C's library of mathematical functions; searched by name, other libraries of the process may have its names."""
     if os.name == "nt":
         return ctypes.CDLL("ucrtbase")
     try:
@@ -154,8 +159,8 @@ def _mathematics() -> ctypes.CDLL:
 
 
 def _keep_forks_safe() -> None:
-    """Let no process fork while another of its threads is inside LLVM: the copy could never take LLVM's lock."""
-    lock = getattr(llvm.ffi.lib, "_lock", None)  # llvmlite offers no public way to it
+    """Let no process fork while one of its threads is inside LLVM: in the copy, LLVM's lock would stay locked."""
+    lock = getattr(llvm.ffi.lib, "_lock", None)  # llvmlite has no public name for it
     if lock is None or not hasattr(os, "register_at_fork"):
         return
 
@@ -174,9 +179,11 @@ def provide(name: str, address: int | None) -> None:
 
 
 def _address(function: Any) -> int | None:
+    """Address of a C function that ctypes has found."""
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
 def _target_machine() -> Any:
+    """LLVM's code generator for this processor, with its usual optimisations."""
     target = llvm.Target.from_triple(llvm.get_process_triple())
     return target.create_target_machine(cpu=host().name, features=host().features, opt=2, jit=True)

@@ -1,4 +1,4 @@
-"""Printing instructions as LLVM's text, for one sample or for as many as a vector register holds."""
+"""Print instructions in LLVM's text form, for one sample or for as many as a vector register holds (lanes)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dynid.tape.lower import Instruction
 
 Place = tuple[str, int]
-"""Base pointer and byte offset."""
+"""Address of a value in memory: name of a base pointer, and byte offset."""
 
 _PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
+"""Instruction of a lowered piece -> LLVM instruction that does the same."""
 
 
 def vector(lanes: int, element: str = "double") -> str:
@@ -30,6 +31,7 @@ def integer(value: int, lanes: int = 1) -> str:
 
 
 def _suffix(lanes: int) -> str:
+    """How names of intrinsic functions end, which depends on the type of their operands."""
     return "f64" if lanes == 1 else f"v{lanes}f64"
 
 
@@ -41,9 +43,14 @@ def declarations(lanes: int) -> str:
 
 
 class Writer:
-    """The text of one function."""
+    """Collects the text of one function, line by line; every operand and result is a name such as ``%r7``."""
 
     def __init__(self, lanes: int) -> None:
+        """Begin with no text.
+
+        Args:
+            lanes: number of samples that one instruction computes.
+        """
         self.lanes = lanes
         self.kind = vector(lanes)
         self._lines: list[str] = []
@@ -90,7 +97,7 @@ class Writer:
         return self.value(f"call {self.kind} @llvm.{intrinsic}.{_suffix(self.lanes)}({self.kind} {operand})")
 
     def choose(self, condition: str, yes: str, no: str) -> str:
-        """Lane by lane selection."""
+        """In every lane ``yes`` where the condition holds there, else ``no``."""
         return self.value(f"select {vector(self.lanes, 'i1')} {condition}, {self.kind} {yes}, {self.kind} {no}")
 
     def constant(self, value: float) -> str:
@@ -103,7 +110,10 @@ class Writer:
 
 
 def constant_table(constants: Sequence[float], lanes: int) -> str:
-    """The global ``@constants``: each constant once per lane, so that using it is a plain load."""
+    """The global ``@constants``: each constant once per lane, so that using it is a plain load.
+
+    A zero follows them, so that the table is never empty.
+    """
     values = ", ".join(f"double {number(value)}" for value in [*constants, 0.0] for _ in range(lanes))
     return f"@constants = private constant [{lanes * (len(constants) + 1)} x double] [{values}], align 64\n"
 
@@ -122,7 +132,7 @@ def print_piece(
         source: base pointer and byte offset of an operand that the instructions do not compute.
         destination: base pointer and byte offset of an output slot.
     """
-    names: dict[int, str] = {}
+    names: dict[int, str] = {}  # operand or result -> name of its register
     for name, operands, result in lowered:
         for value in operands:
             if value not in names:
@@ -147,7 +157,7 @@ def print_instruction(writer: Writer, name: str, operands: list[str]) -> str:
 
 
 def _sign(writer: Writer, operand: str) -> str:
-    """1, -1, or the operand itself where it is neither positive nor negative: zero and NaN stay what they are."""
+    """Print the sign: 1, -1, or the operand itself where it is zero or NaN."""
     zero = writer.constant(0.0)
     below = writer.value(f"fcmp olt {writer.kind} {operand}, {zero}")
     above = writer.value(f"fcmp ogt {writer.kind} {operand}, {zero}")

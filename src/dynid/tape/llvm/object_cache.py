@@ -1,9 +1,10 @@
-"""Machine code and programs kept on disk between processes, for this user alone.
+"""Machine code kept on disk between processes, for one user alone.
 
-What is read here runs with the user's rights. So the folder must be the user's own and closed to writers, an entry a
-regular file of the user's, and its checksum is keyed with a secret that only the user can read. Entries are written to
-a temporary file and moved into place: a process that dies while writing, two that write at once, or a damaged disk
-leave at worst an entry that is not used. The oldest entries go where the folder grows too large.
+What is read here runs with the user's rights. So the folder must belong to the user and be closed to other writers; an
+entry must be a regular file of the user; and its checksum is keyed with a secret that only the user can read. Entries
+are written to a temporary file and moved into place: a process that dies while writing, two that write at once, or a
+damaged disk leave at worst an entry that is not used. When the folder grows too large, the entries that were not used
+for longest are removed.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ KEPT_SHARE = 0.75
 _DAY_S = 86400.0
 """An entry that is used counts as new again once a day [s]: reading needs no write each time."""
 _MAGIC = b"dynid object 3\n"
+"""Begin of every entry, in front of its seal and its content."""
 _KEY = ".key"
+"""Name of the file with the user's secret."""
 _DIGEST_BYTES = hashlib.sha256().digest_size
 """Length of a SHA-256 digest and of the secret [bytes]: HMAC advises as many (RFC 2104)."""
 _MAKING_KEY = threading.Lock()
-if hasattr(os, "register_at_fork"):  # the copy of a process must not wait for a thread that it does not have
+if hasattr(os, "register_at_fork"):  # a fork that copies a locked lock would leave it locked in the copy for ever
     os.register_at_fork(
         before=_MAKING_KEY.acquire, after_in_parent=_MAKING_KEY.release, after_in_child=_MAKING_KEY.release
     )
@@ -82,7 +85,7 @@ class ObjectCache:
                 self.shrink()
 
     def shrink(self) -> None:
-        """Remove the entries that have not been used for longest where the folder is too large, and old litter."""
+        """Remove the entries that were not used for longest where the folder is too large, and old temporary files."""
         if self.folder is None:
             return
         entries = []
@@ -114,7 +117,10 @@ class ObjectCache:
 
 @functools.cache
 def _user_key(folder: Path) -> bytes | None:
-    """The secret of a folder's entries, made at the first use; None where others could write there, with a warning."""
+    """The secret of a folder's entries, made at the first use; None where the folder cannot be used or trusted.
+
+    The latter gives a warning.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder == _platform_folder():
@@ -124,7 +130,7 @@ def _user_key(folder: Path) -> bytes | None:
             _warn_unused(folder, fault)
             return None
         path = folder / _KEY
-        with _MAKING_KEY:  # of two processes that make one at once, the later wins and the other's entries are not used
+        with _MAKING_KEY:  # for threads; of two processes that make a key at once, the later one's is kept
             if not path.exists():
                 _write_own(path, os.urandom(_DIGEST_BYTES))
             key = _read_own(path)
@@ -137,6 +143,7 @@ def _user_key(folder: Path) -> bytes | None:
 
 
 def _warn_unused(folder: Path, fault: str) -> None:
+    """Warn that nothing is kept in a folder."""
     warnings.warn(
         f"compiled kernels are not kept between processes: {folder} {fault}; "
         f"set DYNID_CACHE_DIR to a folder of your own with mode 700",
@@ -146,7 +153,7 @@ def _warn_unused(folder: Path, fault: str) -> None:
 
 
 def _fault(folder: Path) -> str | None:
-    """Why machine code from this folder must not be run."""
+    """Why machine code from this folder must not be run; None where it may."""
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
         return "is a link"
@@ -166,8 +173,8 @@ def _read_own(path: Path) -> bytes:
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
-        mine = not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and found.st_nlink <= 1)
-        if not (stat.S_ISREG(found.st_mode) and mine and found.st_size <= MOST_BYTES):
+        is_own = not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and found.st_nlink <= 1)
+        if not (stat.S_ISREG(found.st_mode) and is_own and found.st_size <= MOST_BYTES):
             raise PermissionError(f"{path} is not used: it is no regular file of this user")
         if time.time() - found.st_mtime > _DAY_S:
             with contextlib.suppress(OSError):
@@ -176,7 +183,7 @@ def _read_own(path: Path) -> bytes:
 
 
 def _write_own(path: Path, data: bytes) -> None:
-    """Write a file of mode 600, whole or not at all; no fsync, because an entry that a crash tears is not used."""
+    """Write a file of mode 600 atomically; without fsync, because an entry that a crash damages is not used."""
     import tempfile  # slow to load, and most processes write nothing
 
     handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
@@ -191,13 +198,13 @@ def _write_own(path: Path, data: bytes) -> None:
 
 
 def _seal(key: bytes, name: str, content: bytes) -> bytes:
-    """Keyed digest of name and content: an entry under another name is as bad as a damaged one."""
+    """Keyed digest of name and content, so that an entry moved to another name is refused like a damaged one."""
     return hmac.digest(key, name.encode() + b"\0" + content, "sha256")
 
 
 @functools.cache
 def source_digest(source: Path) -> str:
-    """SHA-256 of a Python file or of all below a folder: whoever changes code need not think of what it made before."""
+    """SHA-256 of a Python file or of all below a folder; as part of a name it keeps code of older sources unused."""
     digest = hashlib.sha256()
     for path in [source] if source.is_file() else sorted(source.rglob("*.py")):
         digest.update(path.relative_to(source).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")

@@ -1,8 +1,9 @@
-"""Gradients of cross products, fused with the tape: neither its rows nor their cotangents leave the cache.
+"""Gradients of cross products, computed together with the tape: rows and cotangents never leave the cache.
 
-Each output of the tape is a panel of rows W. The gradient of ``sum(C * (W.T @ W))`` is that of the tape with the
-cotangents ``W @ M``, where ``M = C + C.T``. Block after block the machine code computes the rows, multiplies them and
-runs the tape of the gradient on the products.
+Each output of the tape, over many samples, is a matrix W (N, w), called a panel. The gradient of ``sum(C * (W.T @ W))``
+is that of the tape with the cotangents ``W @ M``, where ``M = C + C.T``. Block after block the machine code computes
+the rows W (the forward kernel), multiplies them by M, and runs the tape of the gradient on the products (the backward
+kernel). `dynid.information.cross_products.NumpyPullback` is the reference.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape, prune
 
 BLOCK = 24
-"""Samples per block: rows and cotangents of a robot with seven joints fit into the first-level cache."""
+"""Samples per block: rows and cotangents of a robot with seven joints fit into the first-level cache (experiment)."""
 
 
 def join_outputs(tape: Tape) -> Tape:
@@ -43,14 +44,15 @@ class LlvmPullback:
             wrt: names of the inputs to differentiate with respect to.
         """
         self._forward = BlockKernel(tape, BLOCK)
-        column = {value: place for place, value in enumerate(self._forward.columns)}
-        elements = [e for output in tape.outputs for e in output.elements.ravel().tolist()]
-        if any(e not in column for e in elements):
+        column_of = {value: column for column, value in enumerate(self._forward.columns)}
+        elements = [element for output in tape.outputs for element in output.elements.ravel().tolist()]
+        if any(element not in column_of for element in elements):
             raise ArgumentError("an output that is constant has no column in a block")
         self._backward = BlockKernel(vjp(join_outputs(tape), "output", wrt), BLOCK, dense=True, tiled=("cotangent",))
         self._widths = np.array([output.size for output in tape.outputs], dtype=np.int64)
-        self._offsets = np.array([8 * BLOCK * column[e] for e in elements], dtype=np.int64)
-        self._code = _code()  # lives as long as what it is called from
+        # byte offset of each element's column in a block
+        self._offsets = np.array([8 * BLOCK * column_of[element] for element in elements], dtype=np.int64)
+        self._code = _code()  # kept, because the entry may be called only as long as the code exists
         self._entry = self._code.entry("pull", 17)
 
     def run(self, inputs: Sequence[Floats], matrices: Sequence[Floats], gradients: Sequence[Floats]) -> None:
@@ -62,24 +64,37 @@ class LlvmPullback:
             gradients: one C-contiguous (N, size) array per differentiated input, written in place.
         """
         cotangents = np.empty((len(self._offsets), BLOCK))
-        flat = np.concatenate([np.ravel(matrix) for matrix in matrices])
-        tables = [pointer_table(inputs), pointer_table([*inputs, cotangents, *gradients])]
-        plan = (len(self._widths), address(self._widths), address(self._offsets), address(flat))
-        target = (address(cotangents), 8 * len(self._offsets), ctypes.addressof(tables[1]) + 8 * len(inputs))
-        with self._forward.memory() as first, self._backward.memory() as second:
-            places = (address(area) for area in (*first, *second))
-            addresses = (self._forward.address, self._backward.address)
-            self._entry(*addresses, *tables, 0, len(inputs[0]), *places, *plan, *target)
+        all_matrices = np.concatenate([np.ravel(matrix) for matrix in matrices])
+        forward_table = pointer_table(inputs)
+        backward_table = pointer_table([*inputs, cotangents, *gradients])
+        with self._forward.memory() as forward_memory, self._backward.memory() as backward_memory:
+            self._entry(  # the arguments of `PullbackPrinter._pull`
+                self._forward.address,
+                self._backward.address,
+                forward_table,
+                backward_table,
+                0,
+                len(inputs[0]),
+                *map(address, (*forward_memory, *backward_memory)),
+                len(self._widths),
+                address(self._widths),
+                address(self._offsets),
+                address(all_matrices),
+                address(cotangents),
+                8 * len(self._offsets),
+                ctypes.addressof(backward_table) + 8 * len(inputs),
+            )
 
 
 @functools.cache
 def _code() -> Code:
+    """The machine code that joins two kernels; it is the same for all tapes."""
     key = f"pullback|lanes {host().lanes}|registers {host().registers}|block {BLOCK}|fused {host().fused}"
     return load_code(key, lambda: PullbackPrinter(host(), BLOCK).text())
 
 
 class PullbackPrinter:
-    """Prints the module.
+    """Prints the module that joins a forward and a backward kernel.
 
     Args:
         host: the processor.
@@ -87,9 +102,12 @@ class PullbackPrinter:
     """
 
     def __init__(self, host: Host, block: int) -> None:
-        self._lanes, self._block, self._fused = host.lanes, block, host.fused
-        self._tile = 3 if host.registers < 32 else 6  # columns whose sums are in registers at a time,
-        self._group = next(size for size in (4, 3, 2, 1) if block // host.lanes % size == 0)  # for as many vectors
+        self._lanes = host.lanes
+        self._block = block
+        self._fused = host.fused
+        # Sums of _tile columns for _group vectors of samples are in registers at a time.
+        self._tile = 3 if host.registers < 32 else 6
+        self._group = next(size for size in (4, 3, 2, 1) if block // host.lanes % size == 0)
 
     def text(self) -> str:
         """The module. It knows nothing of the tape; its entry calls the machine code of two kernels, block by block."""
@@ -105,9 +123,11 @@ class PullbackPrinter:
         )
 
     def _multiply(self, columns: int) -> str:
-        """``void multiply(base, offsets, width, matrix, target)``: columns of ``W @ M``.
+        """``void multiply(base, offsets, width, matrix, target)``: so many columns of ``W @ M`` for a block.
 
-        ``matrix`` points to the first of these columns in the first row of M, which is row-major (width, width).
+        ``base`` and ``offsets`` say where the columns of W are; ``matrix`` points to the first of the columns in the
+        first row of M, which is row-major (width, width). The printed function has two loops: over groups of samples
+        (``%i``), and for these over the rows of M (``%j``), which adds up ``W[i, j] * M[j, c]``.
         """
         w = Writer(self._lanes)
         step = 8 * self._lanes
@@ -135,7 +155,7 @@ class PullbackPrinter:
         return w.text()
 
     def _product(self) -> str:
-        """``void product(base, offsets, width, matrix, target)``: ``W @ M`` of a whole panel."""
+        """``void product(base, offsets, width, matrix, target)``: ``W @ M`` of a panel, tile by tile."""
         return f"""
 define internal void @product(ptr %base, ptr %offsets, i64 %width, ptr %matrix, ptr %target) {{
 entry:
@@ -160,10 +180,11 @@ end:
 """
 
     def _pull(self) -> str:
-        """The entry. ``slot`` is where the table of the second kernel has the pointer to the cotangents.
+        """The entry: a loop over blocks, in each a loop over panels.
 
-        That kernel goes on by ``bytes`` per sample from there; as the cotangents of every block are written to the
-        same place, the pointer is set back as far.
+        ``slot`` is where the backward kernel's table of pointers has that to the cotangents. For a block that begins at
+        sample ``start``, this kernel reads them ``start * bytes`` behind the pointer. As the cotangents of every block
+        are written to the same place, the pointer is set back by so much before each block.
         """
         return f"""
 define void @pull(ptr %forward, ptr %backward, ptr %inputs, ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block,

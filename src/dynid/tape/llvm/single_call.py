@@ -1,10 +1,10 @@
 """One sample, called from Python with as little overhead as CPython allows.
 
-The compiled code is itself a built-in function (METH_FASTCALL with METH_KEYWORDS): it reads the fields of the NumPy
-arrays it is given where NumPy's own headers let every C extension read them, computes, and returns the result array.
-That these fields are where they should be is checked on a probe before any function is made. Arguments that are
-anything else than aligned, C-contiguous float64 arrays of the right shapes (lists, other types, views, batches) go to
-an ordinary Python function that converts or refuses them.
+The compiled code is itself a built-in function, with CPython's calling convention METH_FASTCALL | METH_KEYWORDS. It
+reads the fields of the NumPy arrays it is given at the offsets of NumPy's public headers, as every C extension does,
+computes, and returns the result array. Before any function is made, these offsets are checked on a few arrays.
+Arguments that are anything else than aligned, C-contiguous float64 arrays of the right shapes (lists, other types,
+views, batches) go to an ordinary Python function that converts or refuses them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,17 @@ _CONVENTION = 0x0082
 """Calling convention of CPython: arguments as an array, then the names of those that have one (METH_FASTCALL and
 METH_KEYWORDS in methodobject.h)."""
 _HEAD = object.__basicsize__
-_TYPE = _HEAD - 8  # byte offsets in a Python object, and in an array: type, data, dimensions, shape, dtype, flags
-_DATA, _DIMENSIONS, _SHAPE, _DTYPE, _FLAGS = _HEAD, _HEAD + 8, _HEAD + 16, _HEAD + 40, _HEAD + 48
-_READABLE, _WRITEABLE = 0x0101, 0x0501
-"""Flags of NumPy arrays: C-contiguous and aligned; and writeable."""
+_TYPE = _HEAD - 8
+"""Byte offset of the type in a Python object; those below are of fields in a NumPy array (PyArrayObject)."""
+_DATA = _HEAD
+_DIMENSIONS = _HEAD + 8
+_SHAPE = _HEAD + 16
+_DTYPE = _HEAD + 40
+_FLAGS = _HEAD + 48
+_READABLE = 0x0101
+"""Flags of a NumPy array that is C-contiguous and aligned."""
+_WRITEABLE = 0x0501
+"""Flags of one that is writeable, too."""
 
 _NUMPY_INTERFACES = (0x01000009, 0x02000000)
 """Versions of NumPy's binary interface in which slot `_NEW_ARRAY` makes arrays."""
@@ -46,9 +53,12 @@ declare ptr @dynid_PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
+"""Declarations of what the printed code calls."""
 
 
 class _MethodDefinition(ctypes.Structure):
+    """CPython's PyMethodDef: what a built-in function is made of."""
+
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("function", ctypes.c_void_p),
@@ -72,7 +82,8 @@ def single_call(tape: Tape, otherwise: Callable[..., Any]) -> Callable[..., Any]
         return otherwise
     code = load_code(f"{tape.fingerprint}|single", lambda: _Printer(tape).text())
     definition = _MethodDefinition(b"dynid_program", code.address("call"), _CONVENTION, None)
-    # The function keeps its first argument alive, and that everything the machine code needs.
+    # The built-in function gets this tuple as its `self`. The printed code reads the first four by their places; the
+    # other two are kept alive by it as long as the function exists.
     owner = (otherwise, np.ndarray, np.dtype(np.float64), sys.intern("out"), code, definition)
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype = ctypes.py_object
@@ -99,27 +110,29 @@ def _provide_new_array() -> bool:
 
 @functools.cache
 def _has_known_fields() -> bool:
-    """Whether arrays of this NumPy have their fields where the machine code reads them, tried on a few."""
+    """Whether arrays of this NumPy have their fields where the machine code reads them, tested on a few arrays."""
     return all(map(_probe, (np.empty((3, 5)), np.empty(7), np.empty((2, 4)).T, np.broadcast_to(np.zeros(3), (2, 3)))))
 
 
 def _probe(array: Any) -> bool:
-    place = id(array)
-    shape = (ctypes.c_ssize_t * array.ndim).from_address(ctypes.c_void_p.from_address(place + _SHAPE).value or 0)
-    flags = ctypes.c_int.from_address(place + _FLAGS).value
-    found = array.flags.c_contiguous | array.flags.aligned << 8 | array.flags.writeable << 10
+    """Whether the fields of an array, read from memory, are what NumPy says of it."""
+    start = id(array)  # CPython: the address of the object
+    shape = (ctypes.c_ssize_t * array.ndim).from_address(ctypes.c_void_p.from_address(start + _SHAPE).value or 0)
+    flags = ctypes.c_int.from_address(start + _FLAGS).value
+    # the bits of NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE
+    expected = array.flags.c_contiguous | array.flags.aligned << 8 | array.flags.writeable << 10
     return (
-        ctypes.c_void_p.from_address(place + _TYPE).value == id(np.ndarray)
-        and ctypes.c_void_p.from_address(place + _DATA).value == array.ctypes.data
-        and ctypes.c_int.from_address(place + _DIMENSIONS).value == array.ndim
+        ctypes.c_void_p.from_address(start + _TYPE).value == id(np.ndarray)
+        and ctypes.c_void_p.from_address(start + _DATA).value == array.ctypes.data
+        and ctypes.c_int.from_address(start + _DIMENSIONS).value == array.ndim
         and tuple(shape) == array.shape
-        and ctypes.c_void_p.from_address(place + _DTYPE).value == id(np.dtype(np.float64))
-        and flags & _WRITEABLE == found
+        and ctypes.c_void_p.from_address(start + _DTYPE).value == id(np.dtype(np.float64))
+        and flags & _WRITEABLE == expected
     )
 
 
 class _Printer:
-    """Prints the module of a built-in function."""
+    """Prints the LLVM module of a built-in function."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
@@ -131,7 +144,9 @@ class _Printer:
         """The module; its entry is ``call``.
 
         ``PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)``, where `count`
-        leaves out the arguments with names.
+        leaves out the arguments with names. It branches to ``counted`` (no names, or ``out`` alone), to ``begin`` (as
+        many arguments as inputs, or one more, the result's array), to ``new`` or ``given`` (make the result's array,
+        or check the given one), to ``compute``; to ``otherwise`` where anything is not as expected.
         """
         w = self._writer
         w.line("define ptr @call(ptr %self, ptr %args, i64 %count, ptr %names) {\nentry:")
@@ -164,7 +179,8 @@ class _Printer:
         arrays = [*(f"%argument{place}" for place in range(self._count)), "%result"]
         data = [w.value(f"load ptr, ptr {w.address(array, _DATA)}, align 8") for array in arrays]
         w.line(f"call void @compute({', '.join(f'ptr {pointer}' for pointer in [*data[:-1], '%local'])})")
-        bytes_out = 8 * self._tape.outputs[0].size  # at last, as the output may be one of the inputs
+        bytes_out = 8 * self._tape.outputs[0].size
+        # computed into local memory and copied at the end, because the output array may be one of the inputs
         w.line(
             f"call void @llvm.memcpy.p0.p0.i64(ptr {data[-1]}, ptr %local, i64 {bytes_out}, i1 false)\nret ptr %result"
         )
@@ -178,8 +194,10 @@ class _Printer:
         return "\n".join([declarations(1), PASSES, _PYTHON, table, compute, w.text()])
 
     def _check_argument(self, place: int) -> None:
-        """Go on only if an argument is an array that can be used as it is."""
-        w, argument, shape = self._writer, f"%argument{place}", self._shapes[place]
+        """Go on to ``right<place>`` if an argument is an array that can be used as it is, else to ``otherwise``."""
+        w = self._writer
+        argument = f"%argument{place}"
+        shape = self._shapes[place]
         w.line(f"{argument} = load ptr, ptr {w.address('%args', 8 * place)}, align 8")
         found = w.value(f"load ptr, ptr {w.address(argument, _TYPE)}, align 8")
         is_array = w.value(f"icmp eq ptr {found}, %array_type")
@@ -200,6 +218,7 @@ class _Printer:
         w.line(f"br i1 {self._all(tests or ['true'])}, label %right{place}, label %otherwise\nright{place}:")
 
     def _all(self, tests: Sequence[str]) -> str:
+        """Whether all of some conditions hold."""
         result = tests[0]
         for test in tests[1:]:
             result = self._writer.value(f"and i1 {result}, {test}")
