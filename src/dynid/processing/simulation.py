@@ -109,7 +109,7 @@ def simulate_experiment(
 
 
 def _check_spread(name: str, values: ArrayLike, joints: int) -> None:
-    """Refuse standard deviations and encoder steps that are negative or infinite, or of another shape than () or (n,)."""
+    """Refuse standard deviations and encoder steps that are negative or infinite, or not of shape () or (n,)."""
     array = np.asarray(values, dtype=float)
     if array.shape not in ((), (joints,)) or not np.all((array >= 0.0) & (array < np.inf)):
         raise ArgumentError(
