@@ -152,6 +152,7 @@ def _numbers(name: str, values: Any) -> Floats:
     if array.dtype.kind in "mM" and array.size:
         array = (array - array[0]) / np.timedelta64(1, "ns") * 1e-9
     try:
+        # cells of an object array are converted one by one; elsewhere a conversion that loses something is refused
         casting: Literal["unsafe", "same_kind"] = "unsafe" if array.dtype.kind == "O" else "same_kind"
         numbers = np.ascontiguousarray(array.astype(np.float64, casting=casting))
     except (TypeError, ValueError) as error:

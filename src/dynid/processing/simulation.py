@@ -1,7 +1,7 @@
 """Simulate recordings of robots whose parameters are known: for tests, rehearsals and demonstrations.
 
-The torques are computed by inverse dynamics from the robot's parameters and terms, along a given motion; noise and delay are
-added.
+The torques are computed by inverse dynamics from the robot's parameters and terms, along a given motion. Noise and a
+delay are added.
 """
 
 from __future__ import annotations
