@@ -28,12 +28,9 @@ _CONVENTION = 0x0082
 METH_KEYWORDS in methodobject.h)."""
 _HEAD = object.__basicsize__
 _TYPE = _HEAD - 8
-"""Byte offset of the type in a Python object; those below are of fields in a NumPy array (PyArrayObject)."""
-_DATA = _HEAD
-_DIMENSIONS = _HEAD + 8
-_SHAPE = _HEAD + 16
-_DTYPE = _HEAD + 40
-_FLAGS = _HEAD + 48
+"""Byte offset of the type in a Python object."""
+_DATA, _DIMENSIONS, _SHAPE, _DTYPE, _FLAGS = (_HEAD + offset for offset in (0, 8, 16, 40, 48))
+"""Byte offsets of fields in a NumPy array (PyArrayObject)."""
 _READABLE = 0x0101
 """Flags of a NumPy array that is C-contiguous and aligned."""
 _WRITEABLE = 0x0501
