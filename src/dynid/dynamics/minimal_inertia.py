@@ -16,10 +16,16 @@ from dynid.dynamics.chain import Chain
 from dynid.dynamics.inertia_matrix import Composite, add_motor_inertia, move_origin, rotate_composite, turn_composite
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.dynamics.minimal_constants import members_of
-from dynid.dynamics.minimal_recursion import find_exact_chain, minimal_torque, minimal_values, own_tensor
+from dynid.dynamics.minimal_recursion import (
+    find_exact_chain,
+    minimal_torque,
+    minimal_values,
+    own_tensor,
+    placement,
+)
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
-from dynid.spatial import Array, cross, rotation_about, snap
+from dynid.spatial import Array, cross, snap
 
 
 class Parts(NamedTuple):
@@ -69,7 +75,7 @@ def minimal_inertia_matrix(chain: Chain, values: Array, q: Array) -> Array:
             row = chain.rows[i]
             M[i, j] = M[j, i] = (force if row.sigma else moment)[2]
             # the same wrench in the frame before, about its origin
-            twist, turn, along = _placement(row, q[i])
+            twist, turn, along = placement(row, q[i])
             moment = moment + cross(np.array([0.0, 0.0, along]), force)
             force = twist @ (turn @ force)
             moment = twist @ (turn @ moment) + cross(np.array([row.d, 0.0, 0.0]), force)
@@ -111,30 +117,16 @@ def vary(row: DH, body: Parts, q: Any) -> tuple[Array, Array]:
         body: The composite body.
         q: Position of its joint [rad or m].
     """
+    place, turn, d = placement(row, q)
+    lever = np.array([0.0, 0.0, d])
     if row.sigma:  # [Lin1995] eqs. (11), (15): the whole tensor but U, the whole first moment but k
-        _, _, V = move_origin((body.mass, body.k + body.moment, body.tensor), np.array([0.0, 0.0, row.r + q]))
-        carried: Composite = (0.0, body.moment + np.array([0.0, 0.0, (row.r + q) * body.mass]), V)
-        cosine, sine = (float(value) for value in snap([np.cos(row.theta), np.sin(row.theta)]))
+        _, _, V = move_origin((body.mass, body.k + body.moment, body.tensor), lever)
+        carried: Composite = (0.0, body.moment + lever * body.mass, V)
     else:  # [Lin1995] eqs. (11), (13): what is not symmetric about the axis
         U = body.U
         asymmetric = U - np.diag([U[1, 1], U[1, 1], U[2, 2]])
         across = np.array([body.k[0], body.k[1], 0.0])
-        carried = move_origin((0.0, body.moment + across, body.tensor + asymmetric), np.array([0.0, 0.0, row.r]))
-        cosine = np.cos(q + row.theta)
-        sine = np.sin(q + row.theta)
-    carried = rotate_composite(_twist(row), turn_composite(2, cosine, sine, carried))
+        carried = move_origin((0.0, body.moment + across, body.tensor + asymmetric), lever)
+    carried = rotate_composite(place, turn_composite(2, turn[0, 0], turn[1, 0], carried))
     _, moment, tensor = move_origin(carried, np.array([row.d, 0.0, 0.0]))
     return moment, tensor
-
-
-def _twist(row: DH) -> Array:
-    """Rotation (3, 3) by the DH row's twist angle alpha about x."""
-    return snap(rotation_about([1.0, 0.0, 0.0], row.alpha))
-
-
-def _placement(row: DH, q: Any) -> tuple[Array, Array, Any]:
-    """Rotation by the twist (3, 3), rotation about the joint's axis z (3, 3), and lever along that axis [m]."""
-    z = [0.0, 0.0, 1.0]
-    if row.sigma:
-        return _twist(row), snap(rotation_about(z, row.theta)), row.r + q
-    return _twist(row), rotation_about(z, q + row.theta), row.r

@@ -84,8 +84,6 @@ class _Joint(NamedTuple):
     """One joint and what is constant about it."""
 
     row: DH
-    place: Floats
-    """(3, 3) turn by the twist about the x axis of the frame before."""
     axis: Floats
     """(3,) axis of joint r in this frame, for r <= i < s."""
     members: dict[str, Any]
@@ -108,6 +106,8 @@ class _Joint(NamedTuple):
 class _State(NamedTuple):
     """Motion of one link, in its frame."""
 
+    place: Array
+    """(3, 3) turn by the twist about the x axis of the frame before."""
     turn: Array
     """(3, 3) turn about the joint's own axis."""
     length: Any
@@ -161,7 +161,9 @@ def run_recursion(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) 
     states: list[_State] = []
     rest = np.zeros(3)
     # [Lin1995] eq. (76)
-    before = _State(np.eye(3), 0.0, rest, rest, np.zeros((3, 3)), -chain.gravity, rest, 0.0, 0.0, rest, False)
+    before = _State(
+        np.eye(3), np.eye(3), 0.0, rest, rest, np.zeros((3, 3)), -chain.gravity, rest, 0.0, 0.0, rest, False
+    )
     for i, joint in enumerate(joints):
         before = _move(joint, before, i >= chain.s, q[i], dq[i], ddq[i])
         states.append(before)
@@ -175,10 +177,8 @@ def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
     slides: list[tuple[int, Array]] = []
     for i in reversed(range(len(chain.rows))):
         row, members = chain.rows[i], tables[i]
-        place, u = rotation_about([1.0, 0.0, 0.0], row.alpha), snap(chain.axis_of_r[i])
-        place = snap(place)
         R = snap(row.T_previous_joint[:3, :3])
-        joint = _Joint(row, place, u, members, own_tensor(members) + G, tuple(slides))
+        joint = _Joint(row, snap(chain.axis_of_r[i]), members, own_tensor(members) + G, tuple(slides))
         if row.sigma:
             slides.append((i, _slide_change(joint, i < chain.s)))
             slides = [(k, W if i < chain.s else _turn_tensor(R, W)) for k, W in slides]
@@ -232,11 +232,10 @@ def _move(joint: _Joint, before: _State, is_free: bool, q: Any, dq: Any, ddq: An
     Before joint s it turns about the direction u of axis r only, eqs. (77)-(81), and before joint r not at all.
     """
     row, u, rate, drate = joint.row, joint.axis, before.rate, before.drate
-    turn = rotation_about([0.0, 0.0, 1.0], row.theta if row.sigma else q + row.theta)
-    turn = snap(turn) if row.sigma else turn
+    place, turn, length = placement(row, q)
 
     def bring(vector: Array) -> Array:
-        return np.asarray(turn.T @ (joint.place.T @ vector))
+        return np.asarray(turn.T @ (place.T @ vector))
 
     if not is_free:
         if not row.sigma:
@@ -253,13 +252,20 @@ def _move(joint: _Joint, before: _State, is_free: bool, q: Any, dq: Any, ddq: An
         if not before.is_free and u[2] == 0.0:  # across its own axis the link turns as before
             field[2, 2] = -(rate * rate)
     carried = bring(before.a + before.spin[:, 0] * row.d)  # [Lin1995] eqs. (69), (70)
-    length, h = row.r, np.zeros(3)
+    h = np.zeros(3)
     if row.sigma:
-        length = row.r + q
         h = field[:, 2] * length + _slide_acceleration(w, dq, ddq)  # [Lin1995] eq. (61)
     elif is_free:  # by eq. (30) the lever along the axis may be accounted for after the turn, where it meets zeros
         carried = carried + field[:, 2] * length
-    return _State(turn, length, w, dw, field, carried, h, rate, drate, u, is_free)
+    return _State(place, turn, length, w, dw, field, carried, h, rate, drate, u, is_free)
+
+
+def placement(row: DH, q: Any) -> tuple[Array, Array, Any]:
+    """Rotation by the twist (3, 3), rotation about the joint's axis z (3, 3), and lever along that axis [m]."""
+    place, z = snap(rotation_about([1.0, 0.0, 0.0], row.alpha)), [0.0, 0.0, 1.0]
+    if row.sigma:
+        return place, snap(rotation_about(z, row.theta)), row.r + q
+    return place, rotation_about(z, q + row.theta), row.r
 
 
 def _slide_acceleration(w: Array, dq: Any, ddq: Any) -> Array:
@@ -344,10 +350,10 @@ def _pass_on(joint: _Joint, state: _State, before: _State, p: Array, zeta: Any) 
         [Lin1995] eqs. (66), (67) in the form of (74), (75); for joints up to s of (88) to (90), which the scan lost.
     """
     d, b, here, axis = state.length, joint.row.d, state.axis, before.axis
-    force = joint.place @ (state.turn @ p)
+    force = state.place @ (state.turn @ p)
     moment = np.array([-(p[1] * d), p[0] * d, 0.0])
     if before.is_free:
-        turned = joint.place @ (state.turn @ (zeta + moment))
+        turned = state.place @ (state.turn @ (zeta + moment))
         return force, turned + np.array([0.0, -(force[2] * b), force[1] * b])
     along = here @ (zeta + moment) if state.is_free else zeta + (here[1] * p[0] - here[0] * p[1]) * d
     return force, along + (axis[2] * b) * force[1] - (axis[1] * b) * force[2]

@@ -22,7 +22,7 @@ from dynid.parameters.minimal_combinations import Members, minimal_combinations
 from dynid.parameters.numeric import LARGEST_REST_SHARE, explains_torques, keep_order, numeric_row_space
 from dynid.parameters.regrouping import read_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
-from dynid.parameters.structural import AttainableSpan, attainable_spans, knows_terms, structural_row_space
+from dynid.parameters.structural import attainable_spans, knows_terms, structural_row_space
 from dynid.robot.model import Robot, require_robot
 from dynid.spatial import SAME
 
@@ -40,48 +40,32 @@ def explain_hidden(
         static: Whether the robot only stands still.
     """
     spans = attainable_spans(robot, unmoved=unmoved, static=static)
-    found = {}
-    for parameter in layout:
-        if parameter.name in hidden:
-            body = parameter.number - 1
-            if parameter.kind == "term":
-                found[parameter.name] = _joint_reason(parameter, body in unmoved, static)
-            elif static:
-                found[parameter.name] = _reason_at_rest(parameter)
-            else:
-                found[parameter.name] = _link_reason(parameter, spans[body], robot)
-    return found
-
-
-def _joint_reason(parameter: Parameter, unmoved: bool, static: bool) -> str:
-    if unmoved:
-        return f"joint '{parameter.owner}' does not move"
-    if static:
-        return "at rest it does not act"
-    return "the motion does not excite it"
-
-
-def _reason_at_rest(parameter: Parameter) -> str:
-    if parameter.kind == "inertia":
-        return "at rest no moment of inertia acts"
-    return f"at rest only weights act, and no joint lifts this of link '{parameter.owner}'"
-
-
-def _link_reason(parameter: Parameter, span: AttainableSpan, robot: Robot) -> str:
-    link, turning = f"link '{parameter.owner}'", span.turning
-    if parameter.kind == "mass":
-        return f"the origin of {link} stays where it is, so its mass alone never moves"
-    if len(turning) == 0:
-        return f"{link} never turns, so it does not matter how its mass is spread"
-    if len(turning) > 1:
-        return f"however {link} turns, no joint feels it: it is neither sped up nor lifted"
-    axis = _axis_words(turning[0])
-    if parameter.kind == "inertia":
-        return f"{link} only turns about {axis}, so no other moment of inertia acts"
-    if _is_axis(turning[0]["XYZ".index(parameter.symbol[1])]):
-        return f"{link} only turns about {axis}, so mass may shift along it unnoticed"
     vertical = " parallel to gravity" if np.linalg.norm(robot.gravity) > 0.0 else ""
-    return f"{link} only turns about {axis}{vertical}, so where its mass lies shows only in its moment of inertia"
+
+    def reason(parameter: Parameter) -> str:
+        body, kind, link = parameter.number - 1, parameter.kind, f"link '{parameter.owner}'"
+        if kind == "term":
+            held = f"joint '{parameter.owner}' does not move"
+            free = "at rest it does not act" if static else "the motion does not excite it"
+            return held if body in unmoved else free
+        if static:
+            weight = f"at rest only weights act, and no joint lifts this of {link}"
+            return "at rest no moment of inertia acts" if kind == "inertia" else weight
+        if kind == "mass":
+            return f"the origin of {link} stays where it is, so its mass alone never moves"
+        turning = spans[body].turning
+        if len(turning) == 0:
+            return f"{link} never turns, so it does not matter how its mass is spread"
+        if len(turning) > 1:
+            return f"however {link} turns, no joint feels it: it is neither sped up nor lifted"
+        only = f"{link} only turns about {_axis_words(turning[0])}"
+        if kind == "inertia":
+            return f"{only}, so no other moment of inertia acts"
+        if _is_axis(turning[0]["XYZ".index(parameter.symbol[1])]):
+            return f"{only}, so mass may shift along it unnoticed"
+        return f"{only}{vertical}, so where its mass lies shows only in its moment of inertia"
+
+    return {parameter.name: reason(parameter) for parameter in layout if parameter.name in hidden}
 
 
 def _is_axis(cosine: float) -> bool:

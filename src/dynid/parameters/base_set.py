@@ -90,7 +90,7 @@ class BaseParameters:
     @property
     def expressions(self) -> tuple[str, ...]:
         """(b,) ``ZZR1 = ZZ1 + YY2 + ...``."""
-        return tuple(combination.text() for combination in self.combinations)
+        return tuple(map(str, self.combinations))
 
     @property
     def rows_alone(self) -> dict[int, int]:

@@ -204,12 +204,10 @@ class Combination:
                 parts.append(_product_text(coefficient, members))
         return _signed_sum(parts)
 
-    def text(self) -> str:
+    def __str__(self) -> str:
         """``ZZR1 = ZZ1 + YY2 + ...``, or the bare name of a parameter that stands alone."""
         right = self.right_side()
         return self.name if right == self.name else f"{self.name} = {right}"
-
-    __str__ = text
 
 
 def _product_text(coefficient: Polynomial, members: list[tuple[float, str]]) -> tuple[float, str]:

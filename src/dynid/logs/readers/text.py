@@ -84,8 +84,6 @@ def _lines(head: bytes, *, is_whole: bool) -> list[str]:
     """The first lines as text; a last one that is not whole is dropped."""
     if b"\0" in head:
         raise LogReadError("it is not text", place=f"byte {head.index(0)}", remedy="Give it the suffix of its format.")
-    if b"\r" in head and b"\n" not in head:
-        raise LogReadError("its lines end in carriage returns only", remedy="Save it with line feeds.")
     try:
         text = head.decode("utf-8")
     except UnicodeDecodeError:
@@ -136,11 +134,6 @@ def _parse(stream: IO[bytes], dialect: Dialect, rows: int) -> Iterator[tuple[dic
                 yield columns, faults
     except pd.errors.EmptyDataError as error:
         raise LogReadError("it holds no data rows", remedy="Record it again.") from error
-    except pd.errors.ParserError as error:
-        line = re.search(r"in line (\d+), saw", str(error))
-        place = f"line {int(line[1]) + dialect.first_line}" if line else None
-        reason = f"the row has more than {len(dialect.names)} fields" if line else f"it cannot be read ({error})"
-        raise LogReadError(reason, place=place, remedy="Remove or mend the line.") from error
 
 
 def _numbers(frame: Any, dialect: Dialect) -> tuple[dict[str, Floats], Ints]:
@@ -269,9 +262,6 @@ def _no_table(lines: list[str]) -> LogReadError:
     content = [line for line in lines if line.strip()]
     words = [word for line in content for word in re.split(r"[,;|\s]+", line)]
     place = f"line {next((k for k, line in enumerate(lines) if line.strip()), len(lines)) + 1}"
-    if content and content[0].lstrip().startswith(("{", "[{", "[[")):
-        remedy = "Give it the ending .json; dynid reads a list of records with one entry per sample."
-        return LogReadError("it is JSON under another ending", remedy=remedy)
     if 1 <= len(content) <= 2 and not any(is_number(word, ".") for word in words):
         remedy = "Record it again: at most the names of columns were written."
         return LogReadError("it has no data rows: no line of numbers follows a header", place=place, remedy=remedy)
