@@ -37,11 +37,10 @@ BORROWED = 0.01
 """Share of the covariance that is the average over all directions (experiment: with more, groups of
 parameters under ripple and autoregressive noise were covered by 100 % in the campaign of interval conditions). It keeps
 the covariance of full rank, where waves are fewer than parameters."""
-LEAST_FREEDOM = 0.05
+LEAST = 0.05
 """Share of the waves that the fit must leave to a direction; of those it leaves less, the average is taken (convention:
-beyond, rounding and model errors are raised 20 times)."""
-QUIETEST = 0.05
-"""Smallest average ratio of scores to those of independent residuals (convention): less is rounding, not noise."""
+beyond, rounding and model errors are raised 20 times). Also the smallest average ratio of scores to those of
+independent residuals: less is rounding, not noise."""
 CAUTIOUS = 0.1
 """Share of the parameters whose variance may have fewer degrees of freedom than all together are given (convention; a
 quarter gives intervals 4 % narrower, with which the halves of the shortest real logs agree less often)."""
@@ -103,7 +102,7 @@ class ScoreSums:
             return plain
         rescaling, whitening, lost = self._rescaling(self._expected())
         z = self._scores[: self._m] @ rescaling.T
-        average = max(float(np.sum((z @ whitening.T) ** 2)) / max(L.shape[1], 1), QUIETEST)
+        average = max(float(np.sum((z @ whitening.T) ** 2)) / max(L.shape[1], 1), LEAST)
         freedom = self._freedom(L @ rescaling)
         found = L @ z.T
         unseen = (L @ lost) @ (L @ lost).T
@@ -131,7 +130,7 @@ class ScoreSums:
         values = np.maximum(values, 1e-12 * values[-1])
         G, whitening = vectors * np.sqrt(values), (vectors / np.sqrt(values)).T
         left, directions = eigh(whitening @ N @ whitening.T)
-        least = LEAST_FREEDOM * max(float(np.max(left)), 1e-300)
+        least = LEAST * max(float(np.max(left)), 1e-300)
         kept = np.where(left > least, 1.0 / np.sqrt(np.maximum(left, least)), 0.0)
         rescaling = G @ (directions * kept) @ directions.T @ whitening
         return rescaling, whitening, G @ directions[:, left <= least]

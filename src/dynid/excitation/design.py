@@ -172,21 +172,16 @@ def _check_prior(prior: ArrayLike | None, size: int) -> Floats | None:
     """Information (b, b) of earlier runs about b parameters, made exactly symmetric; None without any.
 
     Raises:
-        ArgumentError: It is not finite, symmetric and positive semidefinite, or about another number of parameters.
+        ArgumentError: It is not finite and positive semidefinite, or about another number of parameters.
     """
     if prior is None:
         return None
-    try:
-        array = np.array(prior, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    good = array.shape == (size, size) and bool(np.isfinite(array).all())
-    if good:
-        rounding = SAME * float(np.abs(array).max(initial=0.0))
-        good = np.abs(array - array.T).max(initial=0.0) <= rounding and eigvalsh(array).min(initial=0.0) >= -rounding
-    if not good:
+    array = np.asarray(prior, dtype=float)
+    if array.shape != (size, size) or eigvalsh(array + array.T).min(initial=0.0) < -SAME * np.abs(array).max(
+        initial=0.0
+    ):
         raise ArgumentError(
-            f"prior is no finite, symmetric and positive semidefinite matrix ({size}, {size})",
+            f"prior is no finite, positive semidefinite matrix ({size}, {size})",
             remedy="Give Excitation.information of the same robot and parameters.",
         )
     return np.asarray(0.5 * (array + array.T))

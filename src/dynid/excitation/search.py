@@ -134,15 +134,11 @@ class DesignProblem:
                     part += gradient
         return value, slope + sum(self._chain(*pair) for pair in zip(self._basis, parts, strict=True))
 
-    def update_multipliers(self, x: Floats, weight: float) -> float:
-        """One step of the method of multipliers; returns the largest excess over a limit."""
+    def update_multipliers(self, x: Floats, weight: float) -> None:
+        """One step of the method of multipliers."""
         motion = self.motion(x)
-        worst = 0.0
         for constraint, multiplier in zip(self.constraints, self._multipliers, strict=True):
-            excess = constraint.excess(motion)
-            worst = max(worst, float(excess.max(initial=0.0)))
-            np.maximum(multiplier + weight * excess, 0.0, out=multiplier)
-        return worst
+            np.maximum(multiplier + weight * constraint.excess(motion), 0.0, out=multiplier)
 
     def forget_multipliers(self) -> None:
         """Set all multipliers to zero, for a start from another point."""
@@ -198,8 +194,6 @@ class Step:
     """Number of the outer iteration, from 0 (the start itself)."""
     value: float
     """Criterion of the motion after its amplitude was made feasible; infinite where it reveals too little."""
-    excess: float
-    """Largest excess over a limit before that, in units of the limit."""
     elapsed_s: float
     """Time since the design began [s]."""
     trajectory: FourierTrajectory | None = field(default=None, compare=False, repr=False)
@@ -237,9 +231,9 @@ def search(
         for number in range(settings.starts + (initial is not None)):
             rng = np.random.default_rng([seed, number])
             start = _first_trajectory(problem, initial if number == 0 else None, rng)
-            for iteration, (excess, motion) in enumerate(_descend(problem, start, criterion, settings, is_late)):
+            for iteration, motion in enumerate(_descend(problem, start, criterion, settings, is_late)):
                 value = np.inf if motion is None else problem.value(motion, criterion)
-                steps.append(Step(number, iteration, value, excess, time.monotonic() - begun, motion))
+                steps.append(Step(number, iteration, value, time.monotonic() - begun, motion))
                 progress(steps[-1])
     except KeyboardInterrupt:
         if not steps:
@@ -269,14 +263,13 @@ def _descend(
     criterion: Criterion,
     settings: SearchSettings,
     is_late: Callable[[], bool],
-) -> Iterator[tuple[float, FourierTrajectory | None]]:
+) -> Iterator[FourierTrajectory | None]:
     """Improve a start until the outer iterations or the deadline end it.
 
     Yields:
-        The start and the motion after each outer iteration: its largest excess over a limit, in units of the limit, and
-        the motion with an amplitude that is feasible, None where there is none.
+        The start, and the motion after each outer iteration with an amplitude that is feasible, None where none is.
     """
-    yield 0.0, start
+    yield start
     problem.forget_multipliers()
     x = problem.variables(start)
 
@@ -294,4 +287,5 @@ def _descend(
             problem.lagrangian, x, args=(stage, _WEIGHT), jac=True, method="L-BFGS-B", callback=stop_when_late,
             options=options,
         ).x  # fmt: skip
-        yield problem.update_multipliers(x, _WEIGHT), problem.make_feasible(problem.trajectory(x))
+        problem.update_multipliers(x, _WEIGHT)
+        yield problem.make_feasible(problem.trajectory(x))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import norm
 
 from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
@@ -57,8 +58,6 @@ Data = Experiment | Recording | str | Path | Any
 
 SAME = 1e-6
 """Relative difference up to which a robot has the estimated base parameters (convention: well above rounding)."""
-SURE = 2.5758
-"""Standard deviations that the tilt of a base must be away from zero: 99 % of the normal distribution."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -476,7 +475,7 @@ def _turn_gravity(robot: Robot, estimate: Estimate) -> Robot | None:
     """The robot on the tilted base that its logs show; None where the tilt is not sure."""
     places = [k for k, name in enumerate(estimate.names) if name in {"TILTX", "TILTY"}]
     angles, spread = estimate.values[places], estimate.stderr[places]
-    if not np.any(np.abs(angles) > SURE * spread):
+    if not np.any(np.abs(angles) > norm.ppf(0.995) * spread):  # at a level of 99 %
         return None
     turned = robot.gravity + np.cross(angles @ horizontal_axes(robot.gravity), robot.gravity)
     return robot.with_gravity(turned * np.linalg.norm(robot.gravity) / np.linalg.norm(turned))

@@ -16,15 +16,13 @@ from dynid.estimation.estimate import TWO_SIDED_95, Estimate
 from dynid.estimation.physical.passivity import all_terms
 from dynid.findings import Finding
 from dynid.kernels import kernel
-from dynid.robot.model import Robot
+from dynid.spatial import EXACT
 from dynid.terms.base import RecordableTerm
 
 POSES = 1000
 """Random poses, and most poses of the data, at which the matrix is looked at (convention)."""
 UNLIMITED = np.pi
 """Largest position of a joint without limits at random poses [rad or m] (convention: one turn)."""
-ROUNDING = 1e-10
-"""Smallest eigenvalue of a definite matrix, over the product of its diagonal's roots (convention: above rounding)."""
 
 
 def check_inertia(equations: Factors, theta: Floats, values: Floats) -> tuple[Finding, ...]:
@@ -35,11 +33,15 @@ def check_inertia(equations: Factors, theta: Floats, values: Floats) -> tuple[Fi
         theta: (p,) standard parameters.
         values: (k,) parameters of the terms besides the robot's own.
     """
-    poses = checked_poses(equations)
-    M = inertia_matrices(equations, theta, values, poses)
+    poses, names = _checked_poses(equations), equations.robot.joint_names
+    M: Floats = np.array(kernel(equations.robot, "inertia_matrix", symbolic_parameters=True)(poses, theta))
+    for term, value in zip(equations.terms, values, strict=True):
+        if isinstance(term, RecordableTerm):
+            for (j, k), entry in term.inertia(term.acts_on(names)).items():
+                M[:, j, k] += value * entry
     scale = np.sqrt(np.maximum(np.diagonal(M, axis1=1, axis2=2), 1e-300))
     smallest = eigvalsh(M / (scale[:, :, None] * scale[:, None, :]))[:, 0]
-    wrong = (smallest <= ROUNDING) | (np.diagonal(M, axis1=1, axis2=2) <= 0.0).any(axis=1)
+    wrong = (smallest <= EXACT) | (np.diagonal(M, axis1=1, axis2=2) <= 0.0).any(axis=1)
     if not wrong.any():
         return ()
     return (
@@ -54,38 +56,15 @@ def check_inertia(equations: Factors, theta: Floats, values: Floats) -> tuple[Fi
     )
 
 
-def checked_poses(equations: Factors) -> Floats:
-    """(K, n) up to 1000 poses of the data, then 1000 random ones [rad or m]."""
+def _checked_poses(equations: Factors) -> Floats:
+    """(K, n) up to 1000 poses of the data, then 1000 random ones within limits, the same every time [rad or m]."""
+    robot = equations.robot
     data = [run.q[np.linspace(0, run.samples - 1, POSES).astype(int)] for run in equations.excerpts if run.samples]
-    measured = np.concatenate([np.zeros((0, equations.robot.dof)), *data])
-    step = max(1, len(measured) // POSES)
-    return np.concatenate([measured[::step], random_poses(equations.robot)])
-
-
-def random_poses(robot: Robot, count: int = POSES) -> Floats:
-    """(count, n) random poses within the limits of the joints, the same every time [rad or m]."""
+    measured = np.concatenate([np.zeros((0, robot.dof)), *data])
     limits = np.array([[joint.limits.lower, joint.limits.upper] for joint in robot.moving_joints]).reshape(-1, 2)
-    low = np.where(np.isfinite(limits[:, 0]), limits[:, 0], -UNLIMITED)
-    high = np.where(np.isfinite(limits[:, 1]), limits[:, 1], UNLIMITED)
-    return np.random.default_rng(0).uniform(low, np.maximum(low, high), size=(count, robot.dof))
-
-
-def inertia_matrices(equations: Factors, theta: Floats, values: Floats, poses: Floats) -> Floats:
-    """(K, n, n) inertia matrices of a robot with its further terms [kg m^2, kg m or kg].
-
-    Args:
-        equations: The equations; they name the terms.
-        theta: (p,) standard parameters.
-        values: (k,) parameters of the terms besides the robot's own.
-        poses: (K, n) poses [rad or m].
-    """
-    M: Floats = np.array(kernel(equations.robot, "inertia_matrix", symbolic_parameters=True)(poses, theta))
-    names = equations.robot.joint_names
-    for term, value in zip(equations.terms, values, strict=True):
-        if isinstance(term, RecordableTerm):
-            for (j, k), entry in term.inertia(term.acts_on(names)).items():
-                M[:, j, k] += value * entry
-    return M
+    low, high = np.where(np.isfinite(limits), limits, [-UNLIMITED, UNLIMITED]).T
+    anywhere = np.random.default_rng(0).uniform(low, np.maximum(low, high), size=(POSES, robot.dof))
+    return np.concatenate([measured[:: max(1, len(measured) // POSES)], anywhere])
 
 
 def check_friction(equations: Factors, estimate: Estimate) -> tuple[Finding, ...]:

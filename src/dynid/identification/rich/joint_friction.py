@@ -40,19 +40,15 @@ class Figure:
     stderr: float
 
     @property
-    def half_width(self) -> float:
-        """Half of the 95 % interval."""
-        return TWO_SIDED_95 * self.stderr
-
-    @property
     def text(self) -> str:
         """The value and half of its 95 % interval, both rounded to the second digit of the latter."""
         if not np.isfinite(self.stderr):
             return f"{self.value:.3g} (open)"
         if not self.stderr > 0.0:
             return f"{self.value:.3g}"
-        digits = max(0, 1 - int(np.floor(np.log10(self.half_width))))
-        return f"{self.value:.{digits}f}\u00a0±\u00a0{self.half_width:.{digits}f}"
+        half = TWO_SIDED_95 * self.stderr
+        digits = max(0, 1 - int(np.floor(np.log10(half))))
+        return f"{self.value:.{digits}f}\u00a0±\u00a0{half:.{digits}f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
