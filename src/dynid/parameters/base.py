@@ -1,6 +1,7 @@
-"""Which parameters a robot's torques reveal, and why the others stay hidden: one function, four methods.
+"""Which parameters a robot's torques reveal, and why the others stay hidden: `base_parameters`, by four methods.
 
-The methods check one another: closed form, minimal combinations, structural and numeric.
+The methods are closed form, minimal combinations, structural and numeric; tests check them against one another. The end
+of the file explains hidden parameters.
 """
 
 from __future__ import annotations
@@ -26,58 +27,8 @@ from dynid.parameters.structural import attainable_spans, knows_terms, structura
 from dynid.robot.model import Robot, require_robot
 from dynid.spatial import SAME
 
-
-def explain_hidden(
-    robot: Robot, layout: ParameterLayout, hidden: Collection[str], *, unmoved: Mapping[int, float], static: bool
-) -> dict[str, str]:
-    """Say in one clause per hidden parameter why it has no effect.
-
-    Args:
-        robot: The robot.
-        layout: Its parameters.
-        hidden: Names of the parameters without effect.
-        unmoved: Joint number (from 0) -> position at which it is held.
-        static: Whether the robot only stands still.
-    """
-    spans = attainable_spans(robot, unmoved=unmoved, static=static)
-    vertical = " parallel to gravity" if np.linalg.norm(robot.gravity) > 0.0 else ""
-
-    def reason(parameter: Parameter) -> str:
-        body, kind, link = parameter.number - 1, parameter.kind, f"link '{parameter.owner}'"
-        if kind == "term":
-            held = f"joint '{parameter.owner}' does not move"
-            free = "at rest it does not act" if static else "the motion does not excite it"
-            return held if body in unmoved else free
-        if static:
-            weight = f"at rest only weights act, and no joint lifts this of {link}"
-            return "at rest no moment of inertia acts" if kind == "inertia" else weight
-        if kind == "mass":
-            return f"the origin of {link} stays where it is, so its mass alone never moves"
-        turning = spans[body].turning
-        if len(turning) == 0:
-            return f"{link} never turns, so it does not matter how its mass is spread"
-        if len(turning) > 1:
-            return f"however {link} turns, no joint feels it: it is neither sped up nor lifted"
-        only = f"{link} only turns about {_axis_words(turning[0])}"
-        if kind == "inertia":
-            return f"{only}, so no other moment of inertia acts"
-        if _is_axis(turning[0]["XYZ".index(parameter.symbol[1])]):
-            return f"{only}, so mass may shift along it unnoticed"
-        return f"{only}{vertical}, so where its mass lies shows only in its moment of inertia"
-
-    return {parameter.name: reason(parameter) for parameter in layout if parameter.name in hidden}
-
-
-def _is_axis(cosine: float) -> bool:
-    return abs(cosine) > 1.0 - SAME
-
-
-def _axis_words(direction: Floats) -> str:
-    k = int(np.argmax(np.abs(direction)))
-    return f"its {'xyz'[k]} axis" if _is_axis(direction[k]) else "one oblique axis"
-
-
 Method = Literal["closed-form", "minimal-combinations", "numeric", "structural"]
+"""How base parameters are found."""
 REFERENCES: Mapping[Method, tuple[str, ...]] = {
     "closed-form": ("GautierKhalil1990",),
     "minimal-combinations": ("Lin1995",),
@@ -88,16 +39,23 @@ REFERENCES: Mapping[Method, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Found:
+class _MethodResult:
     """Result of a method: kept columns with their combinations, or a row space from which to choose them."""
 
     space: RowSpace | None = None
+    """The row space of the regressor; None where the method has chosen columns itself."""
     columns: tuple[int, ...] = ()
+    """The kept columns, where the method has chosen them."""
     combinations: tuple[Combination, ...] = ()
+    """One for each of these columns."""
     symbols: Mapping[str, float] = field(default_factory=dict)
+    """Values of the geometric symbols in the combinations."""
     gap: float = float("inf")
+    """`RowSpace.gap`, where the space was found from samples."""
     remark: str = ""
+    """What to add to the name of the method in the result."""
     minimal: Members | None = None
+    """Lin's set, of the method of minimal combinations."""
 
 
 def base_parameters(
@@ -130,24 +88,32 @@ def base_parameters(
         21
     """
     require_robot(robot)
-    held, layout = _unmoved_positions(robot, unmoved), parameter_layout(robot)
-    parts = ["at rest"] * static
-    parts += [f"joints that do not move: {', '.join(robot.joint_names[j] for j in held)}"] * bool(held)
-    motion = ", ".join(parts) or EVERY_MOTION
+    unmoved_positions = _unmoved_positions(robot, unmoved)
+    layout = parameter_layout(robot)
+    motion = _describe_motion(robot, unmoved_positions, static)
     chosen = _default_method(robot, motion) if method in (None, "auto") else method
     assert chosen != "auto"
-    found = _find(robot, layout, chosen, motion, held, static)
-    columns, combinations, symbols = found.columns, found.combinations, found.symbols
-    grouping, mixing, units = _coefficients(layout, combinations, symbols), None, tuple[str, ...]()
-    if found.minimal is not None and not order:  # Lin's own members; standard parameters can take their places
-        combinations, units, grouping, own, symbols = found.minimal
-        columns = own or successive_columns(row_space(grouping), keep_order(robot))[0]
+    result = _apply_method(robot, layout, chosen, motion, unmoved_positions, static)
+    mixing = None
+    units: tuple[str, ...] = ()
+    if result.minimal is not None and not order:
+        # Lin's set is taken as it is; standard parameters that can represent its members are the kept columns
+        combinations, units, grouping, lin_columns, symbols = result.minimal
+        columns = lin_columns or successive_columns(row_space(grouping), keep_order(robot))[0]
         mixing = np.asarray(np.linalg.inv(grouping[:, list(columns)]), dtype=float)
-    elif found.space is not None or order:
+    elif result.space is not None or order:
+        # columns are chosen from the row space: those the user wants first, then the usual order
+        space = result.space or row_space(_coefficients(layout, result.combinations, result.symbols))
         wanted = [layout.index(name) for name in order or ()]
         rest = [column for column in keep_order(robot) if column not in wanted]
-        columns, grouping = successive_columns(found.space or row_space(grouping), wanted + rest)
+        columns, grouping = successive_columns(space, wanted + rest)
         combinations, symbols = read_combinations(layout, columns, grouping, robot)
+    else:
+        # the closed form has chosen the columns and their combinations
+        columns = result.columns
+        combinations = result.combinations
+        symbols = result.symbols
+        grouping = _coefficients(layout, combinations, symbols)
     hidden = {name for name, acts in zip(layout.names, np.any(grouping != 0.0, axis=0), strict=True) if not acts}
     return BaseParameters(
         robot=robot.name,
@@ -156,11 +122,11 @@ def base_parameters(
         grouping=grouping,
         combinations=combinations,
         symbols=symbols,
-        reasons=explain_hidden(robot, layout, hidden, unmoved=held, static=static),
-        method=chosen + found.remark,
+        reasons=explain_hidden(robot, layout, hidden, unmoved=unmoved_positions, static=static),
+        method=chosen + result.remark,
         references=REFERENCES[chosen],
         motion=motion,
-        rank_gap=found.gap,
+        rank_gap=result.gap,
         mixing=mixing,
         member_units=units,
         fingerprint=robot.fingerprint,
@@ -168,12 +134,12 @@ def base_parameters(
 
 
 def choose_base(robot: Robot, base: BaseParameters | None = None, *, every_motion: bool = False) -> BaseParameters:
-    """The base parameters that were given, if they are the robot's; `base_parameters(robot)` where there are none.
+    """Check that a set of base parameters is the robot's; without one, find `base_parameters(robot)`.
 
     Args:
         robot: The robot with its terms.
-        base: The set that was given.
-        every_motion: Whether sets of a restricted motion, which hold less, are refused too.
+        base: The set.
+        every_motion: Whether sets of a restricted motion, which have fewer members, are refused too.
 
     Raises:
         ArgumentError: The set is not of this robot, or not of every motion.
@@ -182,7 +148,7 @@ def choose_base(robot: Robot, base: BaseParameters | None = None, *, every_motio
         return base_parameters(robot)
     if not isinstance(base, BaseParameters):
         raise ArgumentError(f"base is {base!r}", remedy="Use base_parameters(robot).")
-    if base.layout != parameter_layout(robot) or not (base.fingerprint == robot.fingerprint or _acts(robot, base)):
+    if base.layout != parameter_layout(robot) or not (base.fingerprint == robot.fingerprint or _explains(robot, base)):
         raise ArgumentError(
             f"the base parameters belong to another robot ('{base.robot}') than '{robot.name}', or to other terms",
             remedy="Use base_parameters(robot) of the robot with its terms.",
@@ -196,27 +162,43 @@ def choose_base(robot: Robot, base: BaseParameters | None = None, *, every_motio
     return base
 
 
-def _acts(robot: Robot, base: BaseParameters) -> bool:
-    """Whether the robot's torques depend on these combinations, as of robots that differ in a term's constants only."""
-    own = base_parameters(robot)
-    missed = np.abs(base.grouping[:, list(own.columns)] @ own.grouping - base.grouping).max(initial=0.0)
+def _explains(robot: Robot, base: BaseParameters) -> bool:
+    """Whether all members of a set of base parameters are combinations of this robot's base parameters.
+
+    That holds, for example, for a set of a robot that differs from this one in a constant of a term only.
+    """
+    robots_base = base_parameters(robot)
+    combined = base.grouping[:, list(robots_base.columns)] @ robots_base.grouping
+    missed = np.abs(combined - base.grouping).max(initial=0.0)
     return bool(missed <= LARGEST_REST_SHARE * np.abs(base.grouping).max(initial=0.0))
 
 
+def _describe_motion(robot: Robot, unmoved: Mapping[int, float], static: bool) -> str:
+    """Name of a motion, for `BaseParameters.motion`."""
+    parts = []
+    if static:
+        parts.append("at rest")
+    if unmoved:
+        parts.append(f"joints that do not move: {', '.join(robot.joint_names[j] for j in unmoved)}")
+    return ", ".join(parts) or EVERY_MOTION
+
+
 def _default_method(robot: Robot, motion: str) -> Method:
+    """The first of closed-form, structural and numeric that applies."""
     if has_closed_form(robot) and motion == EVERY_MOTION:
         return "closed-form"
     return "structural" if knows_terms(robot) else "numeric"
 
 
-def _find(
+def _apply_method(
     robot: Robot, layout: ParameterLayout, method: Method, motion: str, unmoved: Mapping[int, float], static: bool
-) -> _Found:
+) -> _MethodResult:
+    """Find the row space or the combinations by a method; see `base_parameters` for the arguments."""
     if method == "numeric":
         space = numeric_row_space(robot, unmoved=unmoved, static=static)
-        return _Found(space=space, gap=space.gap)
+        return _MethodResult(space=space, gap=space.gap)
     if method == "structural":
-        return _Found(space=structural_row_space(robot, unmoved=unmoved, static=static))
+        return _MethodResult(space=structural_row_space(robot, unmoved=unmoved, static=static))
     if motion != EVERY_MOTION:
         raise ArgumentError(
             f"the {method} method does not know motion restricted to {motion}", remedy="Use method='structural'."
@@ -224,10 +206,10 @@ def _find(
     if method not in ("closed-form", "minimal-combinations"):
         known = "closed-form, minimal-combinations, numeric or structural"
         raise ArgumentError(f"there is no method {method!r}", remedy=f"Use {known}.")
-    return _find_in_dh_frames(robot, layout, method)
+    return _apply_in_dh_frames(robot, layout, method)
 
 
-def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) -> _Found:
+def _apply_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) -> _MethodResult:
     """Find the base parameters by closed form or minimal combinations, in modified DH frames."""
     chain, to_dh = chain_in_dh_frames(robot, method)
     remark = f", axes taken as parallel within {chain.deviation:.0e}" if chain.deviation > SAME else ""
@@ -235,16 +217,19 @@ def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) ->
         minimal = minimal_combinations(robot, layout, chain, to_dh)
         space = row_space(minimal.grouping)
         if not explains_torques(robot, space):
-            return _Found(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
-        return _Found(space=space, remark=remark, minimal=minimal)
+            return _MethodResult(
+                space=structural_row_space(robot), remark=", by the structural method: rounding spoils it"
+            )
+        return _MethodResult(space=space, remark=remark, minimal=minimal)
     columns, combinations, symbols = closed_form(chain, layout)
     grouping = _coefficients(layout, combinations, symbols)
     space = row_space(grouping if to_dh is None else grouping @ to_dh)
-    if not explains_torques(robot, space):  # lengths of very different sizes, for example: never answer wrongly
-        return _Found(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
+    # rounding spoils it, for example, where lengths are of very different sizes
+    if not explains_torques(robot, space):
+        return _MethodResult(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
     if to_dh is None:
-        return _Found(columns=columns, combinations=combinations, symbols=symbols)
-    return _Found(space=space, remark=remark)
+        return _MethodResult(columns=columns, combinations=combinations, symbols=symbols)
+    return _MethodResult(space=space, remark=remark)
 
 
 def _coefficients(layout: ParameterLayout, combinations: Sequence[Combination], symbols: Mapping[str, float]) -> Floats:
@@ -257,6 +242,7 @@ def _coefficients(layout: ParameterLayout, combinations: Sequence[Combination], 
 
 
 def _unmoved_positions(robot: Robot, unmoved: str | Sequence[str] | Mapping[str, float]) -> dict[int, float]:
+    """Index of each unmoved joint -> its position, from one name, several names, or a table."""
     names = (unmoved,) if isinstance(unmoved, str) else unmoved
     positions = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, 0.0)
     if not all(np.isfinite(position) for position in positions.values()):
@@ -268,3 +254,61 @@ def _unmoved_positions(robot: Robot, unmoved: str | Sequence[str] | Mapping[str,
             remedy=f"Its moving joints are: {', '.join(robot.joint_names)}.",
         )
     return {robot.joint_names.index(name): float(position) for name, position in positions.items()}
+
+
+# --- why parameters are hidden ---------------------------------------------------------------------------------------
+
+
+def explain_hidden(
+    robot: Robot, layout: ParameterLayout, hidden: Collection[str], *, unmoved: Mapping[int, float], static: bool
+) -> dict[str, str]:
+    """Say in one clause per hidden parameter why it has no effect.
+
+    Args:
+        robot: The robot.
+        layout: Its parameters.
+        hidden: Names of the parameters without effect.
+        unmoved: Index of a joint -> position at which it stays.
+        static: Whether the robot only stands still.
+    """
+    spans = attainable_spans(robot, unmoved=unmoved, static=static)
+    vertical = " parallel to gravity" if np.linalg.norm(robot.gravity) > 0.0 else ""
+
+    def reason(parameter: Parameter) -> str:
+        index = parameter.number - 1  # of its body or joint
+        kind = parameter.kind
+        link = f"link '{parameter.owner}'"
+        if kind == "term":
+            if index in unmoved:
+                return f"joint '{parameter.owner}' does not move"
+            return "at rest it does not act" if static else "the motion does not excite it"
+        if static:
+            if kind == "inertia":
+                return "at rest no moment of inertia acts"
+            return f"at rest only weights act, and no joint lifts this of {link}"
+        if kind == "mass":
+            return f"the origin of {link} stays where it is, so its mass alone never moves"
+        turning = spans[index].turning  # one row per independent direction of its angular velocity
+        if len(turning) == 0:
+            return f"{link} never turns, so it does not matter how its mass is spread"
+        if len(turning) > 1:
+            return f"however {link} turns, no joint feels it: it is neither sped up nor lifted"
+        only = f"{link} only turns about {_name_axis(turning[0])}"
+        if kind == "inertia":
+            return f"{only}, so no other moment of inertia acts"
+        if _is_parallel(turning[0]["XYZ".index(parameter.symbol[1])]):  # a first moment: MX, MY or MZ
+            return f"{only}, so mass may shift along it unnoticed"
+        return f"{only}{vertical}, so where its mass lies shows only in its moment of inertia"
+
+    return {parameter.name: reason(parameter) for parameter in layout if parameter.name in hidden}
+
+
+def _is_parallel(cosine: float) -> bool:
+    """Whether the cosine of the angle between two directions says that they are parallel."""
+    return abs(cosine) > 1.0 - SAME
+
+
+def _name_axis(direction: Floats) -> str:
+    """Name of a direction (3,) in the frame of a link, for messages."""
+    k = int(np.argmax(np.abs(direction)))
+    return f"its {'xyz'[k]} axis" if _is_parallel(direction[k]) else "one oblique axis"

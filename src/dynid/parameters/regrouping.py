@@ -1,10 +1,11 @@
-"""Symbols of regrouped parameters for any tree, from what each joint cannot tell apart.
+"""Base parameters as combinations with symbolic coefficients, for any tree.
 
-A revolute joint about u cannot tell three changes of its body from the same changes of the body before it: a mass on
-the axis, a first moment along it, and a tensor ``1 - u u'`` ([GautierKhalil1990] eq. (15) in any frames); a prismatic
-joint not six, its tensor (eq. (16)). From the base outwards every dropped column so becomes a polynomial combination of
-kept ones in the lengths of the robot. What these changes do not explain (joints near the base, rotors of slides) stays
-a number.
+Some changes of a body act on the torques exactly like the same changes of the body before it, because the joint in
+between does not change them. At a revolute joint about u these are three: a mass on the axis, a first moment along it,
+and a tensor ``1 - u u'`` ([GautierKhalil1990] eq. (15) in any frames); at a prismatic joint six, the whole tensor (eq.
+(16)). From the base outwards, every dropped column so becomes a combination of kept ones, whose coefficients are
+polynomials in the lengths of the robot. Coefficients that these changes do not explain (of joints near the base, of
+rotors of slides) stay numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _OPEN = "?"
 def read_combinations(
     layout: ParameterLayout, columns: Sequence[int], grouping: Floats, robot: Robot | None = None
 ) -> tuple[tuple[Combination, ...], dict[str, float]]:
-    """Every base parameter as a combination, and the values of the geometric symbols in it.
+    """Write every base parameter as a combination; returns these and the values of the geometric symbols in them.
 
     Args:
         layout: The parameters.
@@ -49,17 +50,17 @@ def read_combinations(
             coefficient = _formula(relations.get(k, {}).get(column), row[k], values)
             if k != column and coefficient:  # a formula stays even where this robot's lengths make it zero
                 terms.append(Term(coefficient, layout[k].name))
-        own = layout[column]
-        found.append(Combination(own.regrouped_name if len(terms) > 1 else own.name, tuple(terms)))
+        kept = layout[column]
+        found.append(Combination(kept.regrouped_name if len(terms) > 1 else kept.name, tuple(terms)))
     return tuple(found), values
 
 
-def _formula(found: Polynomial | None, value: float, symbols: Mapping[str, float]) -> Polynomial:
-    """A formula that has the value, or the number itself."""
-    if found is not None and _OPEN not in found.symbols:
-        tidy = found.rounded(HALF)
-        if abs(tidy.value(symbols) - value) <= max(SAME * abs(value), EXACT):
-            return tidy
+def _formula(formula: Polynomial | None, value: float, symbols: Mapping[str, float]) -> Polynomial:
+    """The formula of a coefficient if it is complete and has the coefficient's value, else the value."""
+    if formula is not None and _OPEN not in formula.symbols:
+        rounded = formula.rounded(HALF)
+        if abs(rounded.value(symbols) - value) <= max(SAME * abs(value), EXACT):
+            return rounded
     return Polynomial.constant(value)
 
 
@@ -68,22 +69,28 @@ def _relations(
 ) -> tuple[dict[int, dict[int, Polynomial]], dict[str, float]]:
     """Dropped column -> kept column -> coefficient; and the values of the symbols."""
     placements, values = _placements(robot)
-    kept, acts = set(columns), np.any(grouping != 0.0, axis=0)
+    kept = set(columns)
+    acts = np.any(grouping != 0.0, axis=0)
     relations: dict[int, dict[int, Polynomial]] = {}
     for j, body in enumerate(robot.bodies):
-        first, before = 10 * j, 10 * body.parent
-        own = _unnoticed(body.axis, body.is_prismatic)
-        beyond = own @ transport(*placements[j]).T  # the same changes as parameters of the body before
+        first = 10 * j  # column of the body's first parameter
+        before = 10 * body.parent  # the same of the body before
+        changes = _unnoticed(body.axis, body.is_prismatic)
+        in_parent = changes @ transport(*placements[j]).T  # the same changes as parameters of the body before
         dropped = [k for k in range(10) if first + k not in kept and acts[first + k]]
         for place, column in enumerate(dropped):
+            # the sum of changes that has one in this dropped column, and zero in the other dropped ones
             wanted = np.eye(len(dropped))[place]
-            shares = lstsq(own[:, dropped].T, wanted)
-            if np.abs(own[:, dropped].T @ shares - wanted).max(initial=0.0) > SAME:
+            shares = lstsq(changes[:, dropped].T, wanted)
+            if np.abs(changes[:, dropped].T @ shares - wanted).max(initial=0.0) > SAME:  # there is none
                 relations[first + column] = _numbers(layout, columns, grouping, first + column)
                 continue
-            total = {first + k: Polynomial.constant(-float(shares @ own[:, k])) for k in range(10) if first + k in kept}
+            # it acts like its counterpart in the body before: solve for the dropped column
+            total = {
+                first + k: Polynomial.constant(-float(shares @ changes[:, k])) for k in range(10) if first + k in kept
+            }
             for m in range(10) if body.parent >= 0 else ():
-                factor = sum((share * poly for share, poly in zip(shares, beyond[:, m], strict=True)), Polynomial())
+                factor = sum((share * poly for share, poly in zip(shares, in_parent[:, m], strict=True)), Polynomial())
                 known = {before + m: ONE} if before + m in kept else relations.get(before + m, {})
                 for k, coefficient in known.items():
                     total[k] = total.get(k, Polynomial()) + factor * coefficient
@@ -94,7 +101,10 @@ def _relations(
 
 
 def _numbers(layout: ParameterLayout, columns: Sequence[int], grouping: Floats, column: int) -> dict[int, Polynomial]:
-    """The numerical coefficients of a column; a number with a unit depends on lengths in an unknown way."""
+    """The numerical coefficients of a column: kept column -> coefficient.
+
+    A coefficient with a unit depends on lengths in an unknown way, which `_OPEN` marks.
+    """
     open_symbol = Polynomial.symbol(_OPEN)
     return {
         kept: Polynomial.constant(value) * (1.0 if layout[kept].unit == layout[column].unit else open_symbol)
@@ -104,7 +114,7 @@ def _numbers(layout: ParameterLayout, columns: Sequence[int], grouping: Floats, 
 
 
 def _unnoticed(axis: Floats, is_prismatic: bool) -> Floats:
-    """(3 or 6, 10) changes of a body's parameters that its joint cannot tell from changes of the body before."""
+    """Changes (3 or 6, 10) of a body's parameters that act like the same changes of the body before."""
     if is_prismatic:
         return np.eye(6, 10)
     changes = np.zeros((3, 10))
@@ -115,7 +125,10 @@ def _unnoticed(axis: Floats, is_prismatic: bool) -> Floats:
 
 
 def _placements(robot: Robot) -> tuple[list[tuple[Objects, Objects]], dict[str, float]]:
-    """Orientation (3, 3) and place (3,) of every joint in symbols: of the DH table, or ``PX3 PY3 PZ3``."""
+    """Orientation (3, 3) and place (3,) of every joint in symbols, and the values of the symbols.
+
+    Symbols are those of the DH table of a robot in modified DH frames, else ``PX3 PY3 PZ3``.
+    """
     rows = dh_rows(robot)
     if rows is not None:
         table, values = dh_symbols(rows)

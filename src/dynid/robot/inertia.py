@@ -1,4 +1,4 @@
-"""Mass properties of one rigid body, in a frame fixed to it, and what writers of model files need to know of them."""
+"""`Inertia`: the mass properties of one rigid body in a frame fixed to it, and helpers for readers and writers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from dynid.spatial import EXACT, ROUNDING, skew
 class Inertia(ReadOnly):
     """Mass, first moment and inertia tensor of a body about the origin of its link frame.
 
-    The ten numbers enter the dynamics linearly. They may be unphysical (an estimate, a wrong file); ask `is_physical`.
+    The ten numbers enter the dynamics linearly. They may be unphysical (in an estimate, or a wrong file): see
+    `is_physical`.
     """
 
     mass: float
@@ -34,7 +35,7 @@ class Inertia(ReadOnly):
         first_moment = np.array(self.first_moment, dtype=float).reshape(3)
         tensor = np.array(self.about_origin, dtype=float).reshape(3, 3)
         numbers = (self.mass, *first_moment.tolist(), *tensor.ravel().tolist())
-        if not math.isfinite(sum(numbers)) and not (  # sums of numbers may overflow
+        if not math.isfinite(sum(numbers)) and not (  # quick test first; sums of finite numbers may overflow, too
             math.isfinite(self.mass) and np.isfinite(first_moment).all() and np.isfinite(tensor).all()
         ):
             raise DescriptionError("mass, first moment and inertia must be finite numbers")
@@ -47,7 +48,7 @@ class Inertia(ReadOnly):
 
     @classmethod
     def zero(cls) -> Self:
-        """No mass at all."""
+        """Make the inertia of a body without mass."""
         return cls(mass=0.0, first_moment=np.zeros(3), about_origin=np.zeros((3, 3)))
 
     @classmethod
@@ -102,7 +103,7 @@ class Inertia(ReadOnly):
         return self.is_physical_beside(self)
 
     def is_physical_beside(self, whole: Inertia) -> bool:
-        """Whether a part of a body can have these numbers, within the rounding of those of the whole body."""
+        """Whether a real part of a body can have these numbers, within the rounding of the whole body's numbers."""
         return bool(eigvalsh(self.pseudo)[0] >= -EXACT * float(np.trace(whole.pseudo)))
 
     def in_frame(self, T_new_old: Floats) -> Inertia:
@@ -112,13 +113,14 @@ class Inertia(ReadOnly):
         R, p = T_new_old[:3, :3], T_new_old[:3, 3]
         h = R @ self.first_moment
         # parallel axes for a shift that is not from the centre of mass: -m[p]^2 - [p][h] - [h][p]
-        P, H = skew(p), skew(h)
+        P = skew(p)
+        H = skew(h)
         shift = -self.mass * P @ P - P @ H - H @ P
         tensor = R @ self.about_origin @ R.T + shift
         return Inertia(mass=self.mass, first_moment=h + self.mass * p, about_origin=tensor)
 
     def __add__(self, other: Inertia) -> Inertia:
-        """Both bodies welded together, given in the same frame."""
+        """Mass properties of two bodies welded together, both given in the same frame."""
         return Inertia(
             mass=self.mass + other.mass,
             first_moment=self.first_moment + other.first_moment,
@@ -126,7 +128,7 @@ class Inertia(ReadOnly):
         )
 
     def __sub__(self, other: Inertia) -> Inertia:
-        """The body without a part of it, given in the same frame."""
+        """Mass properties of a body without a part of it, both given in the same frame."""
         return Inertia(
             mass=self.mass - other.mass,
             first_moment=self.first_moment - other.first_moment,
@@ -135,12 +137,12 @@ class Inertia(ReadOnly):
 
 
 def inertia_about_com(mass: float, com: ArrayLike, about_com: ArrayLike) -> Inertia:
-    """As `Inertia.from_com`, of numbers that somebody wrote into a file: `check_robot` names negative masses."""
+    """Build like `Inertia.from_com`, but accept a negative mass, for readers of files: `check_robot` reports it."""
     return Inertia(**_about_origin(mass, com, about_com))
 
 
 def _about_origin(mass: float, com: ArrayLike, about_com: ArrayLike) -> dict[str, Any]:
-    """The fields of an `Inertia`."""
+    """The fields of an `Inertia` from mass, centre of mass, and tensor about the centre of mass."""
     c = np.asarray(com, dtype=float)
     if c.shape != (3,):
         raise ArgumentError(f"com has the shape {c.shape}", remedy="Give 3 numbers, along x, y and z [m].")

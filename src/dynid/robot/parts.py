@@ -1,4 +1,4 @@
-"""The parts of a robot: links, joints with their limits, and the terms that act on joints."""
+"""The parts of a robot: links, joints with their limits, and terms placed on joints."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dynid.terms.base import RecordableTerm, StateTerm
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
 
 UNBOUNDED = 1e9
-"""A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
+"""Smallest limit, in SI units, that means that there is none, because URDF cannot state infinity (convention)."""
 ROUNDED_RAD = 1e-5
-"""Angle [rad] by which rounding of a written right angle, such as 1.5708, turns an axis at most (convention)."""
+"""Largest error of an angle [rad] that was written with few digits, such as 1.5708 (convention)."""
 SMALLEST_LINK_M = 0.1
-"""Smallest size of a link that sizes are judged by [m] (convention)."""
+"""Smallest size of a link that other lengths are compared with [m] (convention)."""
 
 
 def is_rotation(R: Floats) -> bool:
@@ -42,13 +42,18 @@ def freeze_array(values: ArrayLike, shape: tuple[int, ...]) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointLimits:
-    """How far, fast and hard a joint may move; infinite where unknown. Units: rad or m, per s, per s^2, N m or N."""
+    """How far, fast and hard a joint may move; infinite where unknown."""
 
     lower: float = -np.inf
+    """Smallest position [rad or m]."""
     upper: float = np.inf
+    """Largest position [rad or m]."""
     velocity: float = np.inf
+    """Largest speed [rad/s or m/s]."""
     acceleration: float = np.inf
+    """Largest acceleration [rad/s^2 or m/s^2]."""
     effort: float = np.inf
+    """Largest torque or force [N m or N]."""
 
     def __post_init__(self) -> None:
         """Refuse limits that no motion satisfies."""
@@ -66,9 +71,10 @@ class JointLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A rigid part with its own frame."""
+    """A rigid part of the robot with a frame fixed to it."""
 
     name: str
+    """Name, different from those of all other links."""
     inertia: Inertia = field(default_factory=Inertia.zero)
     """Mass properties in the link frame."""
 
@@ -78,7 +84,9 @@ class Joint(ReadOnly):
     """A connection of two links: at position zero the child frame is at ``T_parent_joint`` in the parent's frame."""
 
     name: str
+    """Name, different from those of all other joints."""
     kind: JointKind
+    """``continuous`` is a revolute joint without limits of position."""
     parent: str
     """Name of the parent link."""
     child: str
@@ -88,8 +96,9 @@ class Joint(ReadOnly):
     axis: Floats = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     """(3,) unit axis in the child frame."""
     limits: JointLimits = JointLimits()
+    """Limits of its motion."""
     terms: tuple[StateTerm, ...] = ()
-    """Friction, rotor inertia, offset and others, without repetition; see `dynid.terms`."""
+    """Friction, rotor inertia, offset and others, each kind at most once; see `dynid.terms`."""
 
     def __post_init__(self) -> None:
         """Check and freeze the geometry; entries within 1e-14 of -1, 0, 1 become exact."""
@@ -112,20 +121,22 @@ class Joint(ReadOnly):
         object.__setattr__(self, "axis", freeze_array(snap(axis / length) if length > SAME else axis, (3,)))
 
     def with_terms(self, terms: tuple[StateTerm, ...]) -> Joint:
-        """The same joint with other terms; its geometry was checked before."""
-        changed = copy(self)
+        """A copy of the joint with other terms."""
+        changed = copy(self)  # not `replace`, which would check the geometry once more
         object.__setattr__(changed, "terms", terms)
         return changed
 
     def held_at(self, position: float) -> Joint:
-        """The joint fixed at a position [rad or m]; a fixed joint stays as it is.
+        """A copy of the joint that is fixed at a position [rad or m]; a fixed joint stays as it is.
 
         Raises:
             ArgumentError: The position is beyond the joint's limits; zero is accepted in any case.
         """
         if self.kind == "fixed":
             return self
-        low, high, unit = self.limits.lower, self.limits.upper, "m" if self.kind == "prismatic" else "rad"
+        low = self.limits.lower
+        high = self.limits.upper
+        unit = "m" if self.kind == "prismatic" else "rad"
         if position and low < high and not low <= position <= high:
             raise ArgumentError(
                 f"joint '{self.name}' cannot be held at {position:g} {unit}: its limits are "
@@ -140,7 +151,7 @@ class Joint(ReadOnly):
 
     @property
     def moves(self) -> bool:
-        """Whether the joint has a coordinate."""
+        """Whether the joint has a position that can change."""
         return self.kind != "fixed"
 
 
@@ -149,6 +160,7 @@ class PlacedTerm:
     """A term of a robot, with the joints it acts on: one parameter, and so one column of the regressor."""
 
     term: RecordableTerm
+    """The term with its value."""
     joints: tuple[int, ...]
     """Indices of the joints, from 0."""
     owner: str
@@ -166,7 +178,7 @@ class PlacedTerm:
 
 
 def check_held(hold: Mapping[str, float], joints: Iterable[str]) -> None:
-    """Refuse held joints that the description does not have, and positions that are not finite numbers."""
+    """Refuse a table of joints to fix (name -> position) with unknown joints, or positions that are not finite."""
     known = list(joints)
     for name, position in hold.items():
         if name not in known:

@@ -1,4 +1,4 @@
-"""Names of terms in recipes, and robots with the terms of such names on all joints."""
+"""Names of terms, as recipes use them, and adding the terms of such names to a robot."""
 
 from __future__ import annotations
 
@@ -13,39 +13,43 @@ from dynid.terms.catalogue import usual_terms
 
 
 def _recipe_name(kind: type[Term]) -> str:
-    """Name of a term in recipes: that of its class in lower case, with hyphens."""
+    """Name of a term in recipes: that of its class in lower case, with hyphens (``rotor-inertia``)."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
 
 
 def term_words(terms: Iterable[Term]) -> str:
-    """The kinds of some terms for a person: ``viscous, lagged sign (4)``."""
-    named = (_recipe_name(type(term)).replace("-", " ") for term in terms)
-    kinds = Counter(name.capitalize() if name in ("coulomb", "stribeck") else name for name in named)  # after persons
+    """The kinds of some terms with their numbers, for messages: ``viscous, lagged sign (4)``."""
+    names = (_recipe_name(type(term)).replace("-", " ") for term in terms)
+    # those named after persons have a capital letter
+    kinds = Counter(name.capitalize() if name in ("coulomb", "stribeck") else name for name in names)
     return ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
 
 
 def known_terms() -> dict[str, type[StateTerm]]:
-    """Terms that a recipe can add to every joint: those of one joint's present state that need no scale."""
+    """Name -> type of the terms that a recipe can add to every joint.
+
+    These depend on the present state of one joint, and have no further constant that would have to be chosen.
+    """
     return {
         _recipe_name(kind): kind for kind in TERMS if issubclass(kind, StateTerm) and not issubclass(kind, ScaledTerm)
     }
 
 
 USUAL_TERMS = tuple(_recipe_name(type(term)) for term in usual_terms())
-"""Names of the terms of a usual joint, see `dynid.terms.usual_terms`."""
+"""Names of the usual terms of a joint, see `dynid.terms.usual_terms`."""
 
 
 def add_terms(robot: Robot, names: Iterable[str] = USUAL_TERMS) -> Robot:
-    """Add terms to every joint that lacks them; terms that a joint has keep their values.
+    """Add terms to every joint that lacks them; terms that a joint has already keep their values.
 
     Args:
         robot: The robot.
-        names: Names of the terms, as in `Recipe.terms`; those of a usual joint by default.
+        names: Names of the terms, as in `Recipe.terms`; the usual terms by default.
     """
     known = known_terms()
-    added = [known[name]() for name in names]
-    for joint in robot.moving_joints if added else ():
-        own = {type(term): term for term in joint.terms}
-        terms = [own.pop(type(term), term) for term in added]
-        robot = robot.with_terms(*terms, *own.values(), joints=[joint.name])
+    wanted = [known[name]() for name in names]
+    for joint in robot.moving_joints if wanted else ():
+        present = {type(term): term for term in joint.terms}
+        terms = [present.pop(type(term), term) for term in wanted]
+        robot = robot.with_terms(*terms, *present.values(), joints=[joint.name])
     return robot

@@ -1,6 +1,7 @@
-"""Robot models to try methods on: the robots of the papers and current industrial arms, from published data.
+"""Built-in robots from published data, to try methods on: the robots of the papers, and current industrial arms.
 
-Their numbers stand in the folder ``arms``, as tables of DH rows that `dynid.robot.read_robot` reads.
+Their numbers are in the folder ``arms``, as tables of DH rows that `dynid.robot.read_robot` reads. The functions here
+read them, and document where the numbers come from.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def get(name: str) -> Robot:
     """Build the robot of that name, with the default arguments of its function.
 
     Raises:
-        ArgumentError: There is no such robot; the error lists those there are.
+        ArgumentError: There is no such robot; the error lists the known ones.
     """
     if name not in names():
         raise ArgumentError(f"there is no built-in robot '{name}'", remedy=f"There are: {', '.join(names())}.")
@@ -56,7 +57,7 @@ def get(name: str) -> Robot:
 
 
 def __getattr__(name: str) -> object:
-    """Name the robots where a name is unknown."""
+    """Raise an error that lists the robots, for an unknown name in this module."""
     raise AttributeError(f"dynid.robots has no '{name}'; the robots are {', '.join(names())}")
 
 
@@ -196,16 +197,17 @@ def tx40() -> Robot:
 
 
 def _read(name: str) -> Robot:
+    """Read a table of the folder ``arms``."""
     return read_dh(Path(__file__).parent / "arms" / f"{name}.toml")
 
 
 def _variant(name: str, chosen: str, *known: str) -> Robot:
-    """The robot of that name in one of its variants."""
+    """Read a variant of a robot; a variant that is not among the known ones is an ArgumentError."""
     if chosen not in known:
         raise ArgumentError(f"{name} has no variant {chosen!r}", remedy=f"Use {' or '.join(map(repr, known))}.")
     return _read(f"{name}_{chosen.lower()}")
 
 
 def _shift(z: float) -> Floats:
-    """Pose (4, 4) of a parallel frame along z [m]."""
+    """Pose (4, 4) of a parallel frame that is shifted along z [m]."""
     return transform(np.eye(3), np.array([0.0, 0.0, z]))

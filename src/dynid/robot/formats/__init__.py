@@ -1,7 +1,7 @@
-"""Descriptions of robots as files: one module or folder per format, and the table of them.
+"""Read robots from files of any known format: the table of formats, of which each has a module or folder here.
 
-A new format is one new module with a reader, and one row in `FORMATS`; everything that takes a robot file,
-the command line too, asks the table.
+A new format is one new module with a reader, and one row in `FORMATS`; whatever takes a robot file, also the command
+line, asks the table.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class RobotFormat(NamedTuple):
     """One row of the table; the reader is loaded at its first use."""
 
     name: str
-    """Name for people."""
+    """Name in messages."""
     endings: tuple[str, ...]
     """Endings of such files, in lower case."""
     module: str
     """Module of the reader."""
     reader: str
-    """Its name, ``read(path, *, hold=None) -> Robot``."""
+    """Name of the function ``read(path, *, hold=None) -> Robot`` in that module."""
 
 
 FORMATS: tuple[RobotFormat, ...] = (
@@ -46,7 +46,7 @@ def format_of(path: str | os.PathLike[str]) -> RobotFormat | None:
 
 
 def is_robot_file(path: str | os.PathLike[str]) -> bool:
-    """Whether the ending of a file says that it describes a robot, readable or not (xacro)."""
+    """Whether the ending of a file says that it describes a robot, even if it cannot be read as it is (xacro)."""
     row = format_of(path)
     return Path(path).suffix.lower() == ".xacro" or row is not None
 
@@ -55,8 +55,8 @@ def read_robot(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None
     """Read a robot from a file of any known format.
 
     Args:
-        path: The file; its ending tells the format.
-        hold: Joint name -> position [rad or m] at which the joint is held.
+        path: The file; its ending decides the format.
+        hold: Joint name -> position [rad or m] at which the joint is fixed.
 
     Raises:
         DescriptionError: No format has that ending, or the file is wrong; the error says what to do.
@@ -79,7 +79,9 @@ def read_robot(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None
 
 
 def joints_in_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Names of the joints in a robot file that may move, mimic joints included; the file need not be readable else.
+    """Names of the joints in a robot file that may move, mimic joints included.
+
+    An XML file may have any other fault that `read_robot` refuses.
 
     Raises:
         DescriptionError: The file is no XML, or is no robot file.

@@ -1,7 +1,7 @@
-"""Denavit-Hartenberg tables, modified and standard, made into robots.
+"""Build robots from Denavit-Hartenberg tables, modified and standard.
 
-Modified (Khalil and Kleinfinger): ``T = Rx(alpha) Tx(d) Rz(theta) Tz(r)``; link frame j lies on axis j, its near end.
-Standard: ``A = Rz(theta) Tz(d) Tx(a) Rx(alpha)``; link frame j lies on axis j + 1, the far end of the link.
+Modified (Khalil and Kleinfinger): ``T = Rx(alpha) Tx(d) Rz(theta) Tz(r)``; link frame j lies on axis j, at the near end
+of the link. Standard: ``A = Rz(theta) Tz(d) Tx(a) Rx(alpha)``; link frame j lies on axis j + 1, at the far end.
 
 The two conventions use the letter d for different lengths, so each has its own row type.
 """
@@ -30,7 +30,7 @@ _X, _Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row(ABC):
-    """What the two kinds of row share."""
+    """Base class of both kinds of rows."""
 
     alpha: float = 0.0
     """Angle from z_{j-1} to z_j [rad]."""
@@ -40,7 +40,7 @@ class _Row(ABC):
     """0 for a revolute joint, 1 for a prismatic one."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no number and no joint type."""
+        """Refuse values that are no finite numbers, and a sigma other than 0 and 1."""
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
@@ -55,15 +55,15 @@ class _Row(ABC):
     @property
     @abstractmethod
     def T_previous_joint(self) -> Floats:
-        """(4, 4) pose of the frame that joint j moves, in link frame j - 1 at q = 0; it moves about or along its z."""
+        """(4, 4) pose, at q = 0 in link frame j - 1, of the frame that joint j turns about its z or slides along it."""
 
     @property
     def kind(self) -> JointKind:
-        """The joint's kind."""
+        """Kind of the joint."""
         return "prismatic" if self.sigma else "revolute"
 
     def in_radians(self) -> Self:
-        """The row in radians; its angles are in degrees."""
+        """Convert a row whose angles are in degrees to radians."""
         return replace(self, alpha=np.deg2rad(self.alpha), theta=np.deg2rad(self.theta))
 
 
@@ -136,8 +136,8 @@ def from_dh(
         names: Names of the joints; ``joint1``, ``joint2``, ... by default.
 
     Raises:
-        ArgumentError: Rows of both conventions, or another number of inertias, limits, terms or names than of rows.
-        DescriptionError: An angle above a whole turn without ``degrees``, or a right angle in radians with it.
+        ArgumentError: There are rows of both conventions, or not as many inertias, limits, terms or names as rows.
+        DescriptionError: Without ``degrees`` an angle is above a whole turn, or with it a right angle in radians.
 
     Example:
         >>> dynid.from_dh([dynid.DH(d=0.5), dynid.DH(alpha=1.5708, r=0.1)])
@@ -156,7 +156,8 @@ def from_dh(
     limits = _one_per_joint("limits", limits, [JointLimits()] * n)
     terms = _one_per_joint("terms", terms, [()] * n)
     names = _one_per_joint("names", names, [f"joint{j}" for j in range(1, n + 1)])
-    links, joints = [Link(name="base")], []
+    links = [Link(name="base")]
+    joints = []
     for j, row in enumerate(rows, start=1):
         row = row.in_radians() if degrees else row
         moving = f"link{j}" if isinstance(row, DH) else f"axis{j}"
@@ -183,14 +184,15 @@ def _check_angles(rows: Sequence[DH] | Sequence[StandardDH], degrees: bool) -> N
     """Refuse angles that look like degrees where radians are meant, and the other way round."""
     for number, row in enumerate(rows, start=1):
         for name, angle in (("alpha", row.alpha), ("theta", row.theta)):
-            turns = round(angle / (np.pi / 2))
+            quarters = round(angle / (np.pi / 2))
             if not degrees and abs(angle) > 2.0 * np.pi + EXACT:
                 raise DescriptionError(
                     f"{name} is {angle:g} rad, which is more than a whole turn",
                     place=f"row {number}",
                     remedy="Give radians, or say that all angles are degrees: from_dh(rows, degrees=True).",
                 )
-            if degrees and turns and abs(angle) < 2.0 * np.pi + 1.0 and abs(angle - turns * np.pi / 2) <= ROUNDED_RAD:
+            is_right = quarters != 0 and abs(angle - quarters * np.pi / 2) <= ROUNDED_RAD
+            if degrees and is_right and abs(angle) < 2.0 * np.pi + 1.0:
                 raise DescriptionError(
                     f"{name} is {angle:g} degrees, which is a right angle in radians",
                     place=f"row {number}",
@@ -199,6 +201,7 @@ def _check_angles(rows: Sequence[DH] | Sequence[StandardDH], degrees: bool) -> N
 
 
 def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T]) -> Sequence[_T]:
+    """The given values, which must be as many as the joints, or the default for None; ``what`` names them."""
     if given is not None and len(given) != len(default):
         raise ArgumentError(
             f"{len(given)} {what} for {len(default)} joints",
@@ -208,5 +211,5 @@ def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T])
 
 
 def _screw(axis: Floats, angle: float, length: float) -> Floats:
-    """Pose (4, 4) after a turn about an axis through the origin and a shift along it; exact at right angles."""
+    """Pose (4, 4) after a rotation about an axis through the origin and a shift along it; exact for right angles."""
     return transform(snap(rotation_about(axis, angle)), length * axis)

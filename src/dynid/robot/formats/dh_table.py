@@ -47,52 +47,58 @@ REMEDY = "docs/my-robot.md shows a whole table."
 
 
 class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One ``[[joint]]``: its geometry [m, `angles`], and what is known of its limits, its link and its drive."""
+    """One ``[[joint]]``: its geometry, and what is known of its limits, its link and its drive.
+
+    Lengths are in metres, angles in the unit that the table names in `angles`.
+    """
 
     name: str = ""
-    """``joint1``, ``joint2``, ... without one."""
+    """Name of the joint; ``joint1``, ``joint2``, ... by default."""
     type: JointType = "revolute"
     a: Number = 0.0
     alpha: Number = 0.0
     d: Number = 0.0
     theta: Number = 0.0
     r: Number = 0.0
-    """Khalil's letter for d, as his d is for a."""
+    """Khalil's letter for what others call d; his d is what others call a."""
     lower: Number | None = None
-    """Limits of the position [m or `angles`]."""
+    """Smallest position [m or `angles`]."""
     upper: Number | None = None
+    """Largest position [m or `angles`]."""
     velocity: Number | None = None
-    """Limit [m/s or `angles` per second]."""
+    """Largest speed [m/s or `angles` per second]."""
     acceleration: Number | None = None
-    """Limit [m/s^2 or `angles` per second squared]."""
+    """Largest acceleration [m/s^2 or `angles` per second squared]."""
     effort: Number | None = None
-    """Limit [N m or N]."""
+    """Largest torque or force [N m or N]."""
     mass: Number = 0.0
-    """Of the link that this joint moves [kg]."""
+    """Mass of the link that this joint moves [kg]."""
     com: tuple[Number, Number, Number] = (0.0, 0.0, 0.0)
-    """Centre of mass [m] in the frame of this row."""
+    """Centre of mass of that link [m] in the frame of this row."""
     inertia: tuple[Number, Number, Number, Number, Number, Number] = (0.0,) * 6
     """XX, XY, XZ, YY, YZ, ZZ about the centre of mass, in the axes of this row's frame [kg m^2]."""
     parameters: Annotated[list[Number], msgspec.Meta(min_length=10, max_length=10)] | None = None
-    """Instead of mass, com and inertia, as papers have it: XX, XY, XZ, YY, YZ, ZZ [kg m^2], MX, MY, MZ [kg m], M [kg]
+    """Alternative to mass, com and inertia, used in papers: XX, XY, XZ, YY, YZ, ZZ [kg m^2], MX, MY, MZ [kg m], M [kg]
     about the origin of this row's frame."""
     rotor_inertia: Number | None = None
-    """Behind the gear [kg m^2 or kg]."""
+    """Inertia of the rotor at the joint side [kg m^2 or kg]."""
     viscous: Number | None = None
+    """Viscous friction [N m s/rad or N s/m]."""
     coulomb: Number | None = None
+    """Dry friction [N m or N]."""
     offset: Number | None = None
-    """Of the torque channel [N m or N]."""
+    """Offset of the measured torque [N m or N]."""
 
     def geometry(self, convention: str) -> DH | StandardDH:
-        """The row of the table."""
-        sigma = int(self.type == "prismatic")
+        """The geometry as a DH row."""
+        sigma = 1 if self.type == "prismatic" else 0
         if convention == "standard":
             return StandardDH(a=self.a, alpha=self.alpha, d=self.d, theta=self.theta, sigma=sigma)
         d, r = (self.d, self.r) if convention == "khalil" else (self.a, self.d)
         return DH(d=d, alpha=self.alpha, r=r, theta=self.theta, sigma=sigma)
 
     def limits(self, unit: float) -> JointLimits:
-        """The limits in SI units; ``unit`` is one of the table's angles in radians."""
+        """The limits in SI units; ``unit`` is the table's unit of angles [rad]."""
         unit = 1.0 if self.type == "prismatic" else unit
         found = {name: getattr(self, name) for name in ("lower", "upper", "velocity", "acceleration")}
         scaled = {name: unit * value for name, value in found.items() if value is not None}
@@ -106,12 +112,13 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return inertia_about_com(self.mass, self.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
     def terms(self) -> list[StateTerm]:
-        """The terms that are stated."""
+        """The terms for which the row has a value."""
         kinds: dict[str, type[StateTerm]]
         kinds = {"rotor_inertia": RotorInertia, "viscous": Viscous, "coulomb": Coulomb, "offset": Offset}
         return [kind(value) for name, kind in kinds.items() if (value := getattr(self, name)) is not None]
 
 
+# the keys and their values, for error messages
 _KEYS = (
     f"convention is {' or '.join(get_args(Convention))}; angles are {' or '.join(get_args(AngleUnit))}. "
     f"A joint has {', '.join(JointRow.__struct_fields__)}."
@@ -119,13 +126,16 @@ _KEYS = (
 
 
 class DHTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The content of the file."""
 
     convention: Convention
+    """Which lengths and angles a row states; see the top of this module."""
     angles: AngleUnit
+    """Unit of all angles."""
     joint: Annotated[list[JointRow], msgspec.Meta(min_length=1, max_length=100)]
+    """One row per joint, from the base outwards."""
     name: str = ""
-    """Name of the robot; that of the file without one."""
+    """Name of the robot; that of the file by default."""
     gravity: tuple[Number, Number, Number] = STANDARD_GRAVITY
     """Acceleration of free fall in frame 0 [m/s^2]."""
 
@@ -135,7 +145,7 @@ def read_dh(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = 
 
     Args:
         path: The file.
-        hold: Joint name -> position [rad or m] at which the joint is held.
+        hold: Joint name -> position [rad or m] at which the joint is fixed.
 
     Raises:
         DescriptionError: The file cannot be read, or the table is wrong; the error names the joint.
@@ -152,11 +162,12 @@ def read_dh(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = 
 
 
 def _build(table: DHTable, name: str) -> Robot:
-    letters = {"khalil": "a", "modified": "r", "standard": "r"}[table.convention]
+    """Build the robot of a table; a letter that the convention does not have is refused."""
+    foreign_letter = {"khalil": "a", "modified": "r", "standard": "r"}[table.convention]
     for number, row in enumerate(table.joint, start=1):
-        if getattr(row, letters):
+        if getattr(row, foreign_letter):
             raise DescriptionError(
-                f"the convention '{table.convention}' has no '{letters}'",
+                f"the convention '{table.convention}' has no '{foreign_letter}'",
                 place=f"joint {number}",
                 remedy='Write a, alpha, d, theta; Khalil\'s alpha, d, theta, r need convention = "khalil".',
             )

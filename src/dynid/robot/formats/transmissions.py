@@ -1,8 +1,9 @@
-"""Rotor inertias in URDF, which the format itself has no place for: they stand in the ``<transmission>`` of a joint.
+"""Read and write rotor inertias in URDF, which has no place of its own for them: in the ``<transmission>`` of a joint.
 
-The inertia of the rotor is ``<motorInertia>`` of the ``<actuator>``, beside the ``<mechanicalReduction>`` of ROS;
-behind the gear it is reduction^2 times as large. Drake reads its own tags for the same two numbers. Links keep their
-true masses: programs that read no transmissions simulate a robot without rotors, and not one that is too heavy.
+The inertia of the rotor is ``<motorInertia>`` of the ``<actuator>``, next to the ``<mechanicalReduction>`` of ROS. At
+the joint side it is reduction^2 times as large, and this is the number that a `RotorInertia` holds. Drake's tags for
+the same two numbers are written, too. Links keep their true masses: programs that ignore transmissions simulate a robot
+without rotors, and not one that is too heavy.
 """
 
 from __future__ import annotations
@@ -13,29 +14,34 @@ from dynid.robot.formats.xml import Element, TextEdits, XmlDocument, element_lin
 from dynid.robot.model import Robot
 from dynid.terms.motors import RotorInertia
 
-INERTIA, REDUCTION = "motorInertia", "mechanicalReduction"
+INERTIA = "motorInertia"
+"""Tag of the rotor's inertia at the motor side [kg m^2 or kg]."""
+REDUCTION = "mechanicalReduction"
+"""Tag of the turns of the rotor per turn of the joint."""
 DRAKE = {"xmlns:drake": "http://drake.mit.edu"}
 """Attribute of ``<robot>`` that declares Drake's tags."""
-_OWN = (INERTIA, "drake:rotor_inertia", "drake:gear_ratio")
-"""Tags of an ``<actuator>`` that are written here."""
+_WRITTEN = (INERTIA, "drake:rotor_inertia", "drake:gear_ratio")
+"""Tags of an ``<actuator>`` that `_actuator_lines` writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transmission:
-    """One joint with one actuator."""
+    """A transmission of one joint with one actuator."""
 
     actuator: Element
+    """Its ``<actuator>``."""
     reduction: float
     """Turns of the rotor per turn of the joint."""
     inertia: float
-    """Of the rotor behind the gear [kg m^2 or kg]."""
+    """Inertia of the rotor at the joint side [kg m^2 or kg]."""
 
 
 def read_transmissions(document: XmlDocument) -> dict[str, Transmission]:
-    """Joint -> its transmission, for transmissions of one joint and one actuator."""
+    """Name of a joint -> its transmission; those of several joints or actuators are left out."""
     found = {}
     for element in document.root.all("transmission"):
-        joints, actuators = element.all("joint"), element.all("actuator")
+        joints = element.all("joint")
+        actuators = element.all("actuator")
         if len(joints) == len(actuators) == 1:
             reduction = _number(document, actuators[0], REDUCTION, 1.0)
             inertia = reduction**2 * _number(document, actuators[0], INERTIA, 0.0)
@@ -44,41 +50,44 @@ def read_transmissions(document: XmlDocument) -> dict[str, Transmission]:
 
 
 def _number(document: XmlDocument, actuator: Element, tag: str, default: float) -> float:
+    """The number in an element of an actuator, or the default where there is none."""
     child = actuator.optional_child(tag)
     return default if child is None else document.text_number(child)
 
 
 def transmission_lines(robot: Robot) -> list[str]:
-    """Lines of ``<transmission>`` for the rotors of a robot."""
-    return [line for joint, value in _rotors(robot).items() if value for line in _lines(joint, value)]
+    """Lines of the ``<transmission>`` elements for the rotors of a robot."""
+    return [line for joint, value in _rotors(robot).items() if value for line in _transmission(joint, value)]
 
 
 def update_transmissions(edits: TextEdits, document: XmlDocument, robot: Robot) -> None:
-    """Put changed rotor inertias of a robot into the text of its URDF."""
-    present, is_new = read_transmissions(document), False
+    """Write the rotor inertias of a robot that differ from those in the text of its URDF."""
+    present = read_transmissions(document)
+    is_changed = False
     for joint, value in _rotors(robot).items():
-        held = present.get(joint)
-        if value == (0.0 if held is None else held.inertia):
+        transmission = present.get(joint)
+        if value == (0.0 if transmission is None else transmission.inertia):
             continue
-        is_new = True
-        if held is None:
-            edits.insert_last(document.root, _lines(joint, value))
+        is_changed = True
+        if transmission is None:
+            edits.insert_last(document.root, _transmission(joint, value))
             continue
-        for child in held.actuator.children:
-            if child.tag in _OWN:
+        for child in transmission.actuator.children:
+            if child.tag in _WRITTEN:
                 edits.remove_element(child)
-        edits.insert_first(held.actuator, _actuator_lines(value, held.reduction))
-    if is_new and "xmlns:drake" not in document.root.attributes:
+        edits.insert_first(transmission.actuator, _actuator_lines(value, transmission.reduction))
+    if is_changed and "xmlns:drake" not in document.root.attributes:
         edits.set_attribute(document.root, *next(iter(DRAKE.items())))
 
 
 def _rotors(robot: Robot) -> dict[str, float]:
-    """Joint -> its rotor inertia, for joints that have such a term."""
-    own = {j.name: [t.value for t in j.terms if isinstance(t, RotorInertia)] for j in robot.moving_joints}
-    return {joint: sum(values) for joint, values in own.items() if values}
+    """Name of a joint -> its rotor inertia, for joints with such a term."""
+    values = {j.name: [t.value for t in j.terms if isinstance(t, RotorInertia)] for j in robot.moving_joints}
+    return {joint: sum(of_joint) for joint, of_joint in values.items() if of_joint}
 
 
-def _lines(joint: str, value: float) -> list[str]:
+def _transmission(joint: str, value: float) -> list[str]:
+    """Lines of a ``<transmission>`` without gear, for a rotor inertia at the joint side."""
     interface = "<hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface>"
     reduction = f"<{REDUCTION}>1</{REDUCTION}>"
     inside = [
@@ -90,6 +99,7 @@ def _lines(joint: str, value: float) -> list[str]:
 
 
 def _actuator_lines(value: float, reduction: float) -> list[str]:
+    """Lines in an ``<actuator>`` for a rotor inertia at the joint side."""
     inertia = value / reduction**2
     return [
         f"<{INERTIA}>{format_numbers(inertia)}</{INERTIA}>",

@@ -1,11 +1,10 @@
-"""Reading MJCF, the model format of MuJoCo: bodies with hinge and slide joints, their inertias, friction and limits.
-
-Tendons that are terms are read by `dynid.robot.formats.mjcf.tendons`.
+"""Read MJCF, the model format of MuJoCo: bodies with hinge and slide joints, their inertias, friction and limits.
 
 A body becomes a link whose frame is the body's frame. A joint that does not pass through that frame's origin, and every
-joint but the last of a body with several, gets a massless link of its own, ``<joint>_frame``. What changes the dynamics
-and is not supported is refused by name; everything else (assets, sensors, keyframes, contacts, ...) is skipped. Nothing
-but the given file is opened: neither meshes nor includes.
+joint but the last of a body with several, gets a massless link in addition, ``<joint>_frame``. Tendons become terms
+(`dynid.robot.formats.mjcf.tendons`). What changes the dynamics and is not supported is refused by name; everything else
+(assets, sensors, keyframes, contacts, ...) is skipped. Nothing but the given file is opened: neither meshes nor
+includes.
 """
 
 from __future__ import annotations
@@ -28,12 +27,16 @@ from dynid.robot.parts import Joint, Link, check_held
 
 @dataclass(slots=True, eq=False)
 class MjcfModel:
-    """A file as read: its links and joints with the elements they came from."""
+    """The content of a file: its links and joints with the elements they came from."""
 
     document: XmlDocument
+    """The file."""
     settings: MjcfSettings
+    """Its compiler settings and defaults."""
     links: list[Link] = field(default_factory=list)
+    """In the order of the file, the world first."""
     joints: list[Joint] = field(default_factory=list)
+    """In the order of the file."""
     bodies: dict[str, Element] = field(default_factory=dict)
     """Link -> ``<body>``."""
     frames: dict[str, list[str]] = field(default_factory=dict)
@@ -46,11 +49,14 @@ class MjcfModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Member:
-    """Something in a body, with the frame elements around it taken into account."""
+    """An element in a body, directly or inside ``<frame>`` elements."""
 
     element: Element
+    """The element."""
     T_body_frame: Floats
+    """(4, 4) product of the poses of the frames around it."""
     childclass: str
+    """Class of defaults that holds for it."""
 
 
 def read_mjcf(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
@@ -58,8 +64,8 @@ def read_mjcf(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None 
 
     Args:
         path: The file; nothing else is opened.
-        hold: Joint name -> position [rad or m] at which the joint is held; needed for joints under an equality
-            constraint, and possible for ball and free joints at 0.
+        hold: Joint name -> position [rad or m] at which the joint is fixed; required for joints under an equality
+            constraint. Ball and free joints can be fixed at 0.
 
     Raises:
         DescriptionError: The file is wrong or uses what is not supported; the error says where and what to do.
@@ -106,15 +112,22 @@ class _Reader:
     """Walks the tree of bodies, depth first as MuJoCo numbers them."""
 
     def __init__(self, document: XmlDocument, hold: Mapping[str, float]) -> None:
+        """Prepare to read.
+
+        Args:
+            document: The file.
+            hold: Joint name -> position at which the joint is fixed.
+        """
         self._document = document
         self._hold = hold
         self._settings = read_settings(document)
         self._model = MjcfModel(document, self._settings)
         self._efforts = effort_limits(self._settings)
-        self._taken = {element.name for element in document.root.walk() if element.tag in ("body", "joint")}
-        self._count = 0
+        self._used_names = {element.name for element in document.root.walk() if element.tag in ("body", "joint")}
+        self._count = 0  # of bodies so far, to name those without a name
 
     def read(self) -> MjcfModel:
+        """Read all bodies of the file."""
         self._model.links.append(Link(name="world"))
         for world in self._document.root.all("worldbody"):
             self._read_children(world, "world", world.attributes.get("childclass", "main"), moving=False)
@@ -123,6 +136,7 @@ class _Reader:
         return self._model
 
     def _read_children(self, body: Element, link: str, childclass: str, *, moving: bool) -> None:
+        """Read the bodies and sites in a body, which is a link and moves or not."""
         for member in self._members(body, np.eye(4), childclass):
             if member.element.tag == "body":
                 self._read_body(member, link, moving=moving)
@@ -132,8 +146,9 @@ class _Reader:
                 point = (member.T_body_frame @ position)[:3]
                 self._model.sites[site.name] = (link, point), member.element
 
-    def _members(self, holder: Element, T_body_frame: Floats, childclass: str) -> Iterator[_Member]:
-        for child in holder.children:
+    def _members(self, parent: Element, T_body_frame: Floats, childclass: str) -> Iterator[_Member]:
+        """The elements in a body or frame, and in the frames inside it."""
+        for child in parent.children:
             if child.tag == "frame":
                 T_body_child = T_body_frame @ self._settings.pose(child)
                 yield from self._members(child, T_body_child, child.attributes.get("childclass", childclass))
@@ -141,9 +156,10 @@ class _Reader:
                 yield _Member(element=child, T_body_frame=T_body_frame, childclass=childclass)
 
     def _read_body(self, member: _Member, parent: str, *, moving: bool) -> None:
+        """Read a body with all bodies in it; ``moving`` says whether the parent link moves."""
         body = member.element
         self._count += 1
-        name = body.name or self._claim_name(f"body{self._count}")
+        name = body.name or self._unique_name(f"body{self._count}")
         if name == "world":
             raise body.error("the name 'world' belongs to the world", "Rename the body.")
         childclass = body.attributes.get("childclass", member.childclass)
@@ -152,7 +168,7 @@ class _Reader:
         moving = moving or any(joint.moves and joint.name not in self._hold for joint, _ in joints)
         self._model.bodies[name] = body
         pose = member.T_body_frame @ self._settings.pose(body)
-        placed, self._model.frames[name] = connect(name, parent, pose, joints, self._claim_name)
+        placed, self._model.frames[name] = connect(name, parent, pose, joints, self._unique_name)
         self._model.joints += [j.held_at(self._hold[j.name]) if j.name in self._hold else j for j in placed]
         self._model.links += [Link(name=frame) for frame in self._model.frames[name]]
         self._model.links.append(Link(name=name, inertia=self._inertia(body, members, moving=moving)))
@@ -161,9 +177,9 @@ class _Reader:
     # --- joints ----------------------------------------------------------------------------------------------------
 
     def _joint(self, member: _Member, body: str, index: int) -> tuple[Joint, Floats]:
-        """A joint of the body, unconnected, and its anchor in the body frame."""
+        """A joint of a body, not yet between links, and its anchor (3,) [m] in the body frame."""
         element = self._settings.resolve(member.element, member.childclass)
-        name = element.name or self._claim_name(f"{body}_joint{index + 1}")
+        name = element.name or self._unique_name(f"{body}_joint{index + 1}")
         self._model.joint_elements[name] = element
         kind = "free" if element.tag == "freejoint" else element.attributes.get("type", "hinge")
         if kind in ("ball", "free") and self._hold.get(name) == 0.0:
@@ -173,12 +189,13 @@ class _Reader:
     # --- inertias --------------------------------------------------------------------------------------------------
 
     def _inertia(self, body: Element, members: list[_Member], *, moving: bool) -> Inertia:
+        """Inertia of a body: stated in the file, or of its geoms, as the compiler setting ``inertiafromgeom`` says."""
         inertial = body.optional_child("inertial")
-        source = self._settings.inertia_from_geom
+        from_geom = self._settings.inertia_from_geom
         stated = None if inertial is None else read_inertial(self._settings, inertial)
-        if stated is not None and source != "true":
+        if stated is not None and from_geom != "true":
             return stated
-        if source == "false":
+        if from_geom == "false":
             return Inertia.zero()
         total = Inertia.zero()
         for member in members:
@@ -187,12 +204,13 @@ class _Reader:
                 total += geom_inertia(self._settings, geom, moving=moving).in_frame(member.T_body_frame)
         return stated if stated is not None and total.mass == 0.0 else total  # as MuJoCo: no geom has a mass
 
-    def _claim_name(self, name: str) -> str:
-        """The name, with underscores behind it until no body or joint has it."""
-        while name in self._taken:
+    def _unique_name(self, name: str) -> str:
+        """The name, with underscores behind it until no body or joint has it; it counts as used from now on."""
+        while name in self._used_names:
             name += "_"
-        self._taken.add(name)
+        self._used_names.add(name)
         return name
 
 
 _JOINTS = ("joint", "freejoint")
+"""Tags of joints."""

@@ -1,11 +1,13 @@
-"""Tendons of MJCF that are terms: coupled motors, constant torques, springs about a joint.
+"""Write and read the terms that an MJCF states as tendons: coupled motors, constant torques, springs about a joint.
 
-- A *motor that turns several joints* is a fixed tendon with armature, damping and frictionloss. Its inertia and damping
-  act on every joint's own motion, too, where a `Coupling` has them between different joints only: the joints' own
-  armature and damping make up the difference.
+- A *motor that turns several joints* is a fixed tendon with armature, damping and frictionloss, whose coefficients c_i
+  are the ratios of the motor. MuJoCo adds ``c_i c_j`` times the armature to the inertia matrix for all pairs of joints,
+  i = j included; damping likewise. A `Coupling` has different joints i and j only. So on writing, ``c_i^2`` times the
+  armature is subtracted from that of joint i (and so with damping), and on reading it is added.
 - A *constant torque* (`Offset`) is a soft fixed tendon whose spring ends very far away.
-- A torque that is a *sine of the joint angle* (`AngleHarmonic` of first order) is a spring of no length between a point
-  of the link and a point of the link before: ``k a b sin(q - angle)`` for points at distances a and b from the axis.
+- A torque that is a *sine of the joint angle* (`AngleHarmonic` of first order) is a spring of rest length zero between
+  a point of the link and a point of the link before. Its torque is ``k a b sin(q - angle)`` for the stiffness k and
+  points at distances a and b from the axis.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from dynid.terms.springs import AngleHarmonic
 Site = tuple[str, Floats]
 """Link of a point and its position (3,) [m] in that link's frame."""
 FAR = 1e6
-"""Length at which the spring of a constant torque ends [rad or m]: over 1 rad its torque changes by a millionth
+"""Rest length of the spring of a constant torque [rad or m]: over 1 rad its torque changes by a millionth
 (convention)."""
 RADII = (0.1, 0.2)
 """Distances from the axis of the two ends of a spring about a joint [m] (convention); different ones, so that the
@@ -40,7 +42,7 @@ spring never has the length zero, at which it has no direction."""
 
 
 def holds_as_tendon(robot: Robot, placed: PlacedTerm) -> bool:
-    """Whether a tendon can be a term."""
+    """Whether a tendon can state a term of a robot."""
     term = placed.term
     is_spring = isinstance(term, AngleHarmonic) and term.order == 1 and springs_fit(robot, placed.joints[0])
     return isinstance(term, Offset | CoupledTerm) or is_spring
@@ -51,33 +53,33 @@ def holds_as_tendon(robot: Robot, placed: PlacedTerm) -> bool:
 
 @dataclass(slots=True, eq=False)
 class TendonText:
-    """What a robot's tendons need in a file."""
+    """What the tendons of a robot need in a file."""
 
-    claim: Callable[[str], str]
+    unique_name: Callable[[str], str]
     """Makes a name that no other tendon or site has."""
     bodies: Collection[str]
     """Links that are bodies of the file."""
     lines: list[str] = field(default_factory=list)
     """Lines of ``<tendon>``."""
     sites: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """Link -> lines of its body."""
-    own: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
-    """Joint -> attribute -> what tendons add to the joint's own number, which its attribute must not have again."""
+    """Link -> lines of sites to put into its body."""
+    subtract: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    """Joint -> attribute -> number to subtract from the joint's attribute, because tendons add it."""
 
 
-def tendon_text(robot: Robot, claim: Callable[[str], str], bodies: Collection[str]) -> TendonText:
-    """The tendons of a robot; `TendonText` has the arguments."""
-    text = TendonText(claim, bodies)
+def tendon_text(robot: Robot, unique_name: Callable[[str], str], bodies: Collection[str]) -> TendonText:
+    """Write the tendons of a robot; the arguments are fields of `TendonText`."""
+    text = TendonText(unique_name, bodies)
     for coupling in robot.couplings:
         _write_coupling(text, robot, coupling)
     for j, joint in enumerate(robot.moving_joints):
         offset = sum(term.value for term in joint.terms if isinstance(term, Offset))
         if offset:
             _write_offset(text, joint.name, float(offset))
-        waves = [t for t in joint.terms if isinstance(t, AngleHarmonic) and t.order == 1 and t.value]
-        if waves:
-            sine = sum(term.value for term in waves if term.sine)
-            cosine = sum(term.value for term in waves if not term.sine)
+        harmonics = [t for t in joint.terms if isinstance(t, AngleHarmonic) and t.order == 1 and t.value]
+        if harmonics:
+            sine = sum(term.value for term in harmonics if term.sine)
+            cosine = sum(term.value for term in harmonics if not term.sine)
             _write_harmonic(text, robot, j, float(cosine), float(sine))
     return text
 
@@ -89,54 +91,66 @@ def _fixed(name: str, joints: Mapping[str, float], **attributes: float) -> list[
 
 
 def _write_coupling(text: TendonText, robot: Robot, coupling: Coupling) -> None:
-    """A motor: one tendon, or one for each quantity whose share of a joint must be less than its ratio squared."""
+    """Write a motor as one tendon, or as several where its attributes need different coefficients."""
     ratios = dict(coupling.ratios)
-    wholes: dict[str, tuple[float, type[StateTerm]]] = {
+    quantities: dict[str, tuple[float, type[StateTerm]]] = {
         "armature": (coupling.rotor_inertia, RotorInertia),
         "damping": (coupling.viscous, Viscous),
     }
-    groups: dict[tuple[float, ...], dict[str, float]] = {}
-    for attribute, (value, kind) in wholes.items():
+    tendons: dict[tuple[float, ...], dict[str, float]] = {}  # coefficients -> attributes
+    for attribute, (value, kind) in quantities.items():
         if value:
-            present = [_own_value(robot, name, kind) for name in ratios]
-            coefs = _coefficients(list(ratios.values()), value, present)
-            groups.setdefault(tuple(coefs), {})[attribute] = value
+            of_joints = [_joint_value(robot, name, kind) for name in ratios]
+            coefs = _coefficients(list(ratios.values()), value, of_joints)
+            tendons.setdefault(tuple(coefs), {})[attribute] = value
             for name, coef in zip(ratios, coefs, strict=True):
-                text.own[name][attribute] += value * coef**2
+                text.subtract[name][attribute] += value * coef**2
     if coupling.coulomb:
-        groups.setdefault(tuple(ratios.values()), {})["frictionloss"] = coupling.coulomb
-    for shares, attributes in groups.items():
-        name = text.claim(f"{'+'.join(ratios)}_motor")
-        text.lines += _fixed(name, dict(zip(ratios, shares, strict=True)), **attributes)
+        tendons.setdefault(tuple(ratios.values()), {})["frictionloss"] = coupling.coulomb
+    for coefficients, attributes in tendons.items():
+        name = text.unique_name(f"{'+'.join(ratios)}_motor")
+        text.lines += _fixed(name, dict(zip(ratios, coefficients, strict=True)), **attributes)
 
 
-def _own_value(robot: Robot, joint: str, kind: type[StateTerm]) -> float:
+def _joint_value(robot: Robot, joint: str, kind: type[StateTerm]) -> float:
+    """Sum of the values of a joint's terms of one kind."""
     terms = next(j.terms for j in robot.moving_joints if j.name == joint)
     return float(sum(term.value for term in terms if type(term) is kind))
 
 
-def _coefficients(ratios: list[float], value: float, present: list[float]) -> list[float]:
-    """Ratios with the same products between two joints that leave the joints' own numbers not negative."""
-    if len(ratios) != 2 or min(present) <= 0.0 or all(
-        value * r**2 <= own for r, own in zip(ratios, present, strict=True)
-    ):  # fmt: skip
+def _coefficients(ratios: list[float], value: float, of_joints: list[float]) -> list[float]:
+    """Coefficients of a tendon for a motor's armature or damping: its ratios, or scaled ratios.
+
+    ``value * coef**2`` is subtracted from the number of each joint, which MuJoCo refuses where it becomes negative. Of
+    two joints only the product of the coefficients matters, so one can be reduced at the expense of the other: such
+    that both subtractions are the same share of the joints' numbers.
+
+    Args:
+        ratios: Ratios of the motor.
+        value: Armature or damping of the motor.
+        of_joints: The same of each joint.
+    """
+    is_left = all(value * ratio**2 <= number for ratio, number in zip(ratios, of_joints, strict=True))
+    if len(ratios) != 2 or min(of_joints) <= 0.0 or is_left:
         return ratios
     a, b = ratios
-    scale = float((present[0] * b**2 / (present[1] * a**2)) ** 0.25)
+    scale = float((of_joints[0] * b**2 / (of_joints[1] * a**2)) ** 0.25)
     return [a * scale, b / scale]
 
 
 def _write_offset(text: TendonText, joint: str, offset: float) -> None:
-    # the spring pulls the joint with stiffness * FAR along the sign of its coefficient; the motor holds against it
+    """Write a constant torque, which the motor must exert in addition."""
+    # the spring pulls the joint with stiffness * FAR along the sign of its coefficient; the motor acts against it
     coef = -1.0 if offset > 0.0 else 1.0
-    name = text.claim(f"{joint}_offset")
+    name = text.unique_name(f"{joint}_offset")
     text.lines += _fixed(name, {joint: coef}, stiffness=abs(offset) / FAR, springlength=FAR)
 
 
 def _write_harmonic(text: TendonText, robot: Robot, j: int, cosine: float, sine: float) -> None:
-    """A spring between the link and the link before: ``k a b sin(q - angle) = cosine cos q + sine sin q``."""
+    """Write a spring between link j and the link before: ``k a b sin(q - angle) = cosine cos q + sine sin q``."""
     body = robot.bodies[j]
     before = robot.bodies[body.parent].members if body.parent >= 0 else ((robot.root, np.eye(4)),)
+    # for both bodies a link that is a body of the file, and its pose in the robot's body
     ends = [next(((n, T) for n, T in members if n in text.bodies), None) for members in (before, body.members)]
     if ends[0] is None or ends[1] is None or not springs_fit(robot, j):
         raise ExportError(
@@ -151,17 +165,20 @@ def _write_harmonic(text: TendonText, robot: Robot, j: int, cosine: float, sine:
     for (link, T_body_link), point, end in zip(
         (ends[0], ends[1]), (start, RADII[1] * side), ("from", "to"), strict=True
     ):
-        names.append(text.claim(f"{body.joint.name}_spring_{end}"))
+        names.append(text.unique_name(f"{body.joint.name}_spring_{end}"))
         position = (inverse_transform(T_body_link) @ np.append(point, 1.0))[:3]
         text.sites[link] += element_lines("site", {"name": names[-1], "pos": position})
     stiffness = float(np.hypot(cosine, sine)) / (RADII[0] * RADII[1])
-    spring = text.claim(f"{body.joint.name}_spring")
+    spring = text.unique_name(f"{body.joint.name}_spring")
     attributes: dict[str, str | float] = {"name": spring, "stiffness": stiffness, "springlength": "0"}
     text.lines += element_lines("spatial", attributes, (element_lines("site", {"site": name})[0] for name in names))
 
 
 def springs_fit(robot: Robot, j: int) -> bool:
-    """Whether a spring about joint j has a body of its own at both ends: none without mass lies between."""
+    """Whether a spring about joint j can be written: the joint turns, and both of its links are bodies with mass.
+
+    A massless link is no body of the file; it belongs to a body with several joints.
+    """
     body = robot.bodies[j]
     parent_is_body = body.parent < 0 or bool(robot.bodies[body.parent].inertia.vector.any())
     return parent_is_body and bool(body.inertia.vector.any()) and not body.is_prismatic
@@ -172,37 +189,39 @@ def springs_fit(robot: Robot, j: int) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TendonTerms:
-    """What the tendons of a file add to a robot."""
+    """A robot with the terms that the tendons of its file state."""
 
     robot: Robot
-    """The robot with them."""
+    """The robot with these terms."""
     elements: tuple[Element, ...] = ()
-    """The tendons that were read, and their sites."""
+    """The elements of the tendons that were read, and of their sites."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Tendon:
-    """A fixed tendon with numbers of its own."""
+    """A tendon with passive attributes (stiffness, damping, friction, inertia)."""
 
     element: Element
+    """Its element, with defaults filled in."""
     joints: dict[str, float]
-    """Joint -> coefficient."""
+    """Joint -> coefficient; empty for a spatial tendon."""
     numbers: dict[str, float]
-    """Attribute -> first number, for those that are not zero."""
+    """Passive attribute -> its number, for those that are not zero."""
 
 
 _TermsByJoint = dict[str, tuple[StateTerm, ...]]
 """Name of a joint -> its terms."""
 _NUMBERS = ("stiffness", "damping", "frictionloss", "armature", "springyield")
+"""The passive attributes of a tendon."""
 
 
 def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple[Site, Element]]) -> TendonTerms:
-    """The robot with the terms that the tendons of its file are.
+    """Add to a robot the terms that the tendons of its file state.
 
     Args:
-        settings: The file.
+        settings: The settings and defaults of the file.
         robot: The robot without its tendons.
-        sites: Name -> point and element.
+        sites: Name of a site -> its point and its element.
 
     Raises:
         DescriptionError: A tendon has stiffness, damping, friction or inertia that is no term.
@@ -230,10 +249,11 @@ def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple
 
 
 def _read_numbers(settings: MjcfSettings, element: Element) -> _Tendon | None:
-    """A tendon that has passive numbers; None for one that only transmits forces."""
+    """Read a tendon with passive attributes; None for one that only transmits forces."""
     if element.tag not in ("fixed", "spatial"):
         return None
-    resolved, numbers = settings.resolve(element, "main"), {}
+    resolved = settings.resolve(element, "main")
+    numbers = {}
     for name in _NUMBERS:
         values = resolved.number_list(name, [0.0])
         if values[1:].any():
@@ -246,13 +266,14 @@ def _read_numbers(settings: MjcfSettings, element: Element) -> _Tendon | None:
     return _Tendon(element=resolved, joints=joints, numbers=numbers)
 
 
-def _unsupported(element: Element, attribute: str, what: str = "") -> Exception:
-    reason = f"'{attribute}' of a <{element.tag}> {what or 'is not supported'}"
+def _unsupported(element: Element, attribute: str, reason: str = "is not supported") -> Exception:
+    """The error for an attribute of a tendon that states no term."""
+    reason = f"'{attribute}' of a <{element.tag}> {reason}"
     return element.error(reason, "Give it to the joint, or remove it.")
 
 
 def _check_joints(robot: Robot, tendon: _Tendon, *, least: int, turning: bool) -> None:
-    """Refuse a tendon over joints that do not move, over too few, or over slides where only hinges can be."""
+    """Refuse a tendon over joints that do not move, over less than ``least`` joints, or (``turning``) over slides."""
     moving = {joint.name: joint for joint in robot.moving_joints}
     fits = len(tendon.joints) >= least and all(coef and name in moving for name, coef in tendon.joints.items())
     if not fits or (turning and any(moving[name].kind == "prismatic" for name in tendon.joints)):
@@ -260,6 +281,7 @@ def _check_joints(robot: Robot, tendon: _Tendon, *, least: int, turning: bool) -
 
 
 def _read_offset(robot: Robot, terms: _TermsByJoint, tendon: _Tendon) -> None:
+    """Read a constant torque, and add it to the terms of its joint."""
     _check_joints(robot, tendon, least=1, turning=False)
     lengths = tendon.element.number_list("springlength", [0.0])
     is_far = np.ptp(lengths) == 0.0 and abs(lengths[0]) >= 0.1 * FAR
@@ -270,14 +292,18 @@ def _read_offset(robot: Robot, terms: _TermsByJoint, tendon: _Tendon) -> None:
 
 
 def _read_motors(robot: Robot, terms: _TermsByJoint, tendons: Sequence[_Tendon]) -> tuple[Coupling, ...]:
-    """Couplings of fixed tendons; those over the same joints are one motor where their coefficients allow it."""
+    """Read couplings of fixed tendons, and add their shares of the joints' armature and damping to the terms.
+
+    Several tendons over the same joints are one motor where their coefficients allow it: `_write_coupling` writes one
+    motor so.
+    """
     groups: dict[frozenset[str], list[_Tendon]] = {}
     for tendon in tendons:
         _check_joints(robot, tendon, least=2, turning=True)
         groups.setdefault(frozenset(tendon.joints), []).append(tendon)
     couplings: list[Coupling] = []
     for group in groups.values():
-        group.sort(key=lambda tendon: "frictionloss" not in tendon.numbers)
+        group.sort(key=lambda tendon: "frictionloss" not in tendon.numbers)  # its coefficients are never scaled
         while group:
             ratios = group[0].joints
             same = [tendon for tendon in group if tendon is group[0] or _is_same_motor(ratios, tendon)]
@@ -298,7 +324,10 @@ def _read_motors(robot: Robot, terms: _TermsByJoint, tendons: Sequence[_Tendon])
 
 
 def _is_same_motor(ratios: Mapping[str, float], tendon: _Tendon) -> bool:
-    """Whether a tendon's numbers can be those of a motor with other ratios."""
+    """Whether a tendon can belong to a motor with these ratios: its coefficients are the same, or scaled.
+
+    Of two joints, only the sign of the product of the coefficients is given, see `_coefficients`.
+    """
     factors = [tendon.joints[name] / ratio for name, ratio in ratios.items()]
     if np.allclose(factors, 1.0, rtol=SAME):
         return True
@@ -306,26 +335,29 @@ def _is_same_motor(ratios: Mapping[str, float], tendon: _Tendon) -> bool:
 
 
 def _add(terms: _TermsByJoint, joint: str, term: StateTerm, *, first: bool = False) -> None:
-    """Put one more term on a joint, added to that of the same kind if there is one."""
-    held = terms[joint]
+    """Add a term to a joint (before its other terms, or behind them), or its value to that of a term of the same kind.
+
+    Where the sum is zero, the term goes.
+    """
+    of_joint = terms[joint]
     kind = term.with_value(0.0)
-    present = [t for t in held if t.with_value(0.0) == kind]
-    total = sum(t.value for t in present) + term.value
+    same = [t for t in of_joint if t.with_value(0.0) == kind]
+    total = sum(t.value for t in same) + term.value
     if abs(total) <= EXACT * abs(term.value):
-        terms[joint] = tuple(t for t in held if t not in present)
-    elif present:
-        terms[joint] = tuple(t.with_value(total) if t is present[0] else t for t in held if t not in present[1:])
+        terms[joint] = tuple(t for t in of_joint if t not in same)
+    elif same:
+        terms[joint] = tuple(t.with_value(total) if t is same[0] else t for t in of_joint if t not in same[1:])
     else:
-        terms[joint] = (term, *held) if first else (*held, term)
+        terms[joint] = (term, *of_joint) if first else (*of_joint, term)
 
 
 def _read_harmonic(
     robot: Robot, terms: _TermsByJoint, tendon: _Tendon, sites: Mapping[str, tuple[Site, Element]]
 ) -> list[Element]:
-    """A spring of no length between two neighbouring bodies, as the sine and cosine of the joint between them.
+    """Read a spring of rest length zero between two neighbouring bodies as sine and cosine of the joint between them.
 
     Returns:
-        The elements of its ends.
+        The elements of the sites at its ends.
     """
     element = tendon.element
     names = [child.attributes.get("site", "") for child in element.children]
@@ -333,20 +365,23 @@ def _read_harmonic(
     if not is_spring or len(names) != 2 or any(name not in sites for name in names):
         raise _unsupported(element, next(iter(tendon.numbers)))
     ends = [_point_in_body(robot, *sites[name][0]) for name in names]
-    if robot.bodies[ends[1][0]].parent != ends[0][0]:
+    if robot.bodies[ends[1][0]].parent != ends[0][0]:  # the parent comes first
         ends.reverse()
     (parent, from_point), (j, to_point) = ends
     body = robot.bodies[j] if j >= 0 else None
     if body is None or body.parent != parent or body.is_prismatic:
         raise _unsupported(element, "stiffness")
     start = body.R_parent_joint.T @ (from_point - body.p_parent_joint)
-    height, along = float(start @ body.axis), float(to_point @ body.axis)
-    if abs(height - along) > SAME:
+    start_height = float(start @ body.axis)
+    end_height = float(to_point @ body.axis)
+    if abs(start_height - end_height) > SAME:  # then the torque is no pure sine
         raise _unsupported(element, "stiffness")
-    a, b = start - height * body.axis, to_point - along * body.axis
-    # k |a| |b| sin(q - angle), with the angle from b to a about the axis
-    size = tendon.numbers["stiffness"]
-    sine, cosine = size * float(a @ b), -size * float(np.cross(b, a) @ body.axis)
+    a = start - start_height * body.axis
+    b = to_point - end_height * body.axis
+    # the torque is k |a| |b| sin(q - angle), with the angle from b to a about the axis
+    stiffness = tendon.numbers["stiffness"]
+    sine = stiffness * float(a @ b)
+    cosine = -stiffness * float(np.cross(b, a) @ body.axis)
     name = body.joint.name
     _add(terms, name, AngleHarmonic(cosine))
     _add(terms, name, AngleHarmonic(sine, sine=True))
@@ -354,5 +389,6 @@ def _read_harmonic(
 
 
 def _point_in_body(robot: Robot, link: str, point: Floats) -> tuple[int, Floats]:
+    """Index of the body of a link (-1 for the base), and a point (3,) [m] of the link in the body's frame."""
     index, T_body_link = robot.link_body(link)
     return index, (T_body_link @ np.append(point, 1.0))[:3]

@@ -98,12 +98,12 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict
                 remedy = 'Set inertiafromgeom="auto" in the model file and read it again.'
                 raise ExportError("inertiafromgeom makes MuJoCo ignore <inertial>", path=body.path, remedy=remedy)
             edits.set_child(body, "inertial", _inertial_lines(inertia, name))
-    own = _update_tendons(edits, robot, model, held)
+    subtract = _update_tendons(edits, robot, model, held)
     for joint in robot.moving_joints:
         element = model.joint_elements[joint.name]
-        for attribute, value in _friction(joint, own.get(joint.name, {})).items():
+        for attribute, value in _friction(joint, subtract.get(joint.name, {})).items():
             given = element.number(attribute, 0.0)
-            if abs(value - given) > (SAME if joint.name in own else 0.0) * abs(given):
+            if abs(value - given) > (SAME if joint.name in subtract else 0.0) * abs(given):
                 edits.set_attribute(element, attribute, value)
     if not np.array_equal(robot.gravity, model.settings.gravity):
         options = model.document.root.all("option")
@@ -120,14 +120,14 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict
 def _update_tendons(
     edits: TextEdits, robot: Robot, model: MjcfModel, held: dict[str, float]
 ) -> Mapping[str, Mapping[str, float]]:
-    """Write the tendons anew where they differ from those of the file; what they add to the joints' own numbers."""
+    """Write the tendons anew where they differ from those of the file; returns `TendonText.subtract`."""
     document = model.document
     before = tendon_terms(model, held)
     taken = {element.name for element in document.root.walk() if element.tag in ("fixed", "spatial", "site")}
-    claim = _name_maker(taken - {element.name for element in before.elements})
-    text = tendon_text(robot, claim, [*model.bodies, "world"])
+    unique_name = _name_maker(taken - {element.name for element in before.elements})
+    text = tendon_text(robot, unique_name, [*model.bodies, "world"])
     if _tendon_numbers(robot) == _tendon_numbers(before.robot):
-        return text.own
+        return text.subtract
     for element in before.elements:
         edits.remove_element(element)
     for link, lines in text.sites.items():
@@ -135,7 +135,7 @@ def _update_tendons(
         edits.insert_first(holder, lines)
     if text.lines:
         edits.insert_last(document.root, element_lines("tendon", {}, text.lines))
-    return text.own
+    return text.subtract
 
 
 def _tendon_numbers(robot: Robot) -> list[object]:
@@ -254,7 +254,7 @@ def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonTex
     T_body_joint, joint_lines = np.eye(4), list[str]()
     for joint in reversed(joints):
         if joint.moves:
-            attributes = _joint_attributes(joint, T_body_joint, tendons.own.get(joint.name, {}))
+            attributes = _joint_attributes(joint, T_body_joint, tendons.subtract.get(joint.name, {}))
             joint_lines = element_lines("joint", attributes) + joint_lines
         T_body_joint = T_body_joint @ inverse_transform(joint.T_parent_joint)
     T = inverse_transform(T_body_joint)
