@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dynid.errors import ExportError
+from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
@@ -32,6 +33,7 @@ from dynid.runs.run_folder import RunRequest
 from dynid.tables import Table
 
 Tell = Callable[[str], None]
+"""Called with a line about each stage."""
 SEARCH = SearchSettings(starts=1, outer=1, iterations=10, time_limit_s=3600.0)
 """Effort of the demonstration's searches (convention): few counted steps and no limit of time within reach. Rounding
 errors grow from step to step: after 10 of them the motions of two versions of SciPy differ by 1e-8 rad, after 40 by
@@ -43,28 +45,35 @@ OBJECT = Inertia.from_com(1.5, [0.02, -0.01, 0.08], np.diag([4e-3, 5e-3, 3e-3]))
 """The object in the gripper, in the frame of the last link."""
 
 
-ROWS = 12
-"""Base parameters in the table of the end (convention)."""
+TABLE_ROWS = 12
+"""Number of base parameters in the table of results (convention)."""
 
 
 def list_results(truth: Robot, run: IdentificationRun, load: Load) -> str:
-    """Verdict, and true and identified values of the best known base parameters and of the load."""
-    fit, check = run.fit, run.validation
-    estimate, planted = fit.estimate, fit.base.project(truth.parameter_vector)
+    """Write the verdict, and a table of true and identified values.
+
+    The table has the base parameters with the smallest relative standard deviations, and the load.
+    """
+    fit = run.fit
+    check = run.validation
+    estimate = fit.estimate
+    planted = fit.base.project(truth.parameter_vector)  # the true base parameters
     low, high = estimate.interval().T
     covered = 100.0 * float(np.mean((low <= planted) & (planted <= high)))
     columns = (estimate.names, planted.tolist(), estimate.values.tolist(), low.tolist(), high.tolist())
     every = list(zip(*columns, estimate.units, strict=True))
-    cells = [every[k] for k in sorted(np.argsort(estimate.relative_stderr)[:ROWS])]
-    found = [("mass of the load", OBJECT.mass, load.mass, load.mass_stderr, "kg")]
+    rows = [every[k] for k in sorted(np.argsort(estimate.relative_stderr)[:TABLE_ROWS])]
+    of_load = [("mass of the load", OBJECT.mass, load.mass, load.mass_stderr, "kg")]
     com = zip("xyz", OBJECT.com.tolist(), load.com.tolist(), load.com_stderr.tolist(), strict=True)
-    found += [(f"centre of mass of the load, {axis}", *figures, "m") for axis, *figures in com]
-    cells += [(name, true, value, value - 1.96 * s, value + 1.96 * s, unit) for name, true, value, s, unit in found]
+    of_load += [(f"centre of mass of the load, {axis}", *figures, "m") for axis, *figures in com]
+    for name, true, value, std, unit in of_load:
+        half = TWO_SIDED_95 * std
+        rows.append((name, true, value, value - half, value + half, unit))
     return "\n".join([
         f"Validation on another motion: {'none' if check is None else check.verdict}.", "",
-        Table.of(["parameter", "true", "identified", "95 % from", "to", "unit"], cells).to_text(), "",
-        f"The table shows the {ROWS} best known of {len(every)} base parameters, and the load. The 95 % intervals "
-        f"contain the true value for {covered:.0f} % of all base parameters.",
+        Table.of(["parameter", "true", "identified", "95 % from", "to", "unit"], rows).to_text(), "",
+        f"The table shows the {TABLE_ROWS} best known of {len(every)} base parameters, and the load. The 95 % "
+        f"intervals contain the true value for {covered:.0f} % of all base parameters.",
     ])  # fmt: skip
 
 
@@ -73,8 +82,8 @@ def plant_truth() -> tuple[Robot, Robot]:
     rng = np.random.default_rng(0)
     sheet = add_terms(panda())
     theta = sheet.parameter_vector.copy()
-    theta[: 10 * sheet.dof] *= np.repeat(rng.uniform(0.8, 1.25, sheet.dof), 10)
-    joints = theta[10 * sheet.dof :].reshape(sheet.dof, 4)
+    theta[: 10 * sheet.dof] *= np.repeat(rng.uniform(0.8, 1.25, sheet.dof), 10)  # ten parameters per link
+    joints = theta[10 * sheet.dof :].reshape(sheet.dof, 4)  # a view: rotor inertia, viscous, dry friction, offset
     joints[:] = rng.uniform([0.05, 0.2, 0.3, -0.2], [0.3, 1.0, 1.2, 0.2], joints.shape)
     return sheet.with_parameters(theta), sheet
 
@@ -93,12 +102,13 @@ def run_demo(folder: Path, tell: Tell, *, force: bool = False) -> tuple[Identifi
     base = base_parameters(sheet)
     tell(f"base parameters: {base.rank} combinations of {len(base.layout)} standard parameters")
     measured = Measured.joint_torques(sheet, base=base)
-    limits, motions = MotionLimits.from_robot(sheet, scale=0.8), []
+    limits = MotionLimits.from_robot(sheet, scale=0.8)
+    motions = []
     for k, (period, harmonics) in enumerate(((10.0, 5), (8.0, 4))):
         plan = design_excitation(sheet, limits, period_s=period, harmonics=harmonics, seed=k,
                                  observation=measured, settings=SEARCH)  # fmt: skip
         tell(f"exciting motion {k + 1}: condition number {plan.condition_number:.1f} within all limits")
-        assert isinstance(plan.trajectory, FourierTrajectory)
+        assert isinstance(plan.trajectory, FourierTrajectory)  # for the type checker
         steps = np.round(plan.trajectory.coefficients / COEFFICIENT_STEP)
         motions.append(plan.trajectory.with_coefficients(steps * COEFFICIENT_STEP))
     log, other = (_simulate_log(truth, motion, k) for k, motion in enumerate(motions))
@@ -125,12 +135,12 @@ def run_demo(folder: Path, tell: Tell, *, force: bool = False) -> tuple[Identifi
 
 
 TORQUE_DELAY_S = 10e-3
-"""Delay of the simulated torques [s]; a convention, of the size that real loggers have."""
+"""Delay of the simulated torques [s] (convention: of the size that real loggers have)."""
 
 
 def _simulate_log(truth: Robot, trajectory: FourierTrajectory, seed: int) -> Recording:
-    """A log at 500 Hz: encoders with 21 bits per turn, torques with noise of 0.2 N m, no velocities."""
-    step = 2e-6  # [rad]
+    """Simulate a log at 500 Hz: encoders with 21 or 22 bits per turn, torques with noise of 0.2 N m, no velocities."""
+    step = 2e-6  # of the encoders [rad]
     noise = Noise(position=step / 4, effort=0.2)
     return simulate_experiment(truth, trajectory, rate_hz=500.0, noise=noise, quantisation=step,
                                delay_s=TORQUE_DELAY_S, with_velocity=False, seed=seed)  # fmt: skip

@@ -1,4 +1,8 @@
-"""What files of identified servos cannot hold, as a text for people; wider joint limits."""
+"""Robot files of identified servos: MJCF with one actuator per joint, and URDF.
+
+The first part writes the files, the second one finds the values in them (terms, gains, limits), the third one lists for
+people what a file does not hold, and which of its values are no estimates.
+"""
 
 from __future__ import annotations
 
@@ -29,69 +33,26 @@ from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
-SLACK = 0.1
-"""Share of the range of a motion by which a joint limit is set beyond it. Convention: a simulated motion overshoots."""
-USE = {
+OVERSHOOT_SHARE = 0.1
+"""Share of the range of a motion by which a joint limit is set beyond it (convention: simulated motions overshoot)."""
+FILE_PURPOSES = {
     "servos.xml": "MuJoCo: joints and one position actuator each",
     "servos.urdf": "URDF: damping and friction of joints",
     "isaac_actuators.json": "Isaac Lab: settings of an actuator group",
 }
-"""File -> what it is for."""
+"""Name of a file -> what it is for."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServoFile:
-    """A file for another program, and what is to be said of it."""
+    """A file for another program, with the notes about it."""
 
     path: Path
+    """The file."""
     missing: tuple[str, ...] = ()
-    """Parameters that have no place in the format, as ``kind: what to do``, and other remarks."""
+    """Notes: parameters that have no place in the format, as ``kind: what to do``, and other remarks."""
     refused: str = ""
-    """Why it was not written, and what to do; empty where it was."""
-
-
-def doubtful_values(found: ActuatorEstimate) -> dict[str, str]:
-    """Entry -> why its value is no estimate, for those that stand at a bound or are open."""
-    told = {
-        name: f"not reached, at least {direction.at_least:.3g}" if direction.at_least is not None else "open"
-        for direction in found.open_directions
-        for name in direction.names
-    }
-    return told | dict.fromkeys(found.at_bound, "at a bound of the search")
-
-
-def widened_limits(found: ActuatorEstimate) -> dict[str, tuple[float, float]]:
-    """Joint -> limits that hold its motion [rad or m], for joints that went beyond the description's.
-
-    Readings less the zeros are positions in the description's coordinates, in which its limits stand. A joint that went
-    beyond them has another zero than the estimated one, or another limit; the simulated joint would be stopped there.
-    """
-    wider = {}
-    for joint, (low, high) in zip(found.model.robot.moving_joints, found.reach, strict=True):
-        limits, slack = joint.limits, SLACK * float(high - low)
-        if joint.name in found.beyond_limits:
-            lower = float(low) - slack if low < limits.lower else limits.lower
-            wider[joint.name] = (lower, float(high) + slack if high > limits.upper else limits.upper)
-    return wider
-
-
-def notes_text(files: Sequence[ServoFile], warnings: Sequence[str]) -> str:
-    """The text of ``not_in_the_files.txt``.
-
-    Args:
-        files: The files, in the order of the text.
-        warnings: What comes first, such as that the law does not fit.
-    """
-    lines = [*warnings, *([""] if warnings else [])]
-    lines += ["What the files of this folder cannot hold, and what to do about it. report.md has all values."]
-    for file in files:
-        lines += ["", f"{file.path.name} ({USE[file.path.name]})"]
-        if file.refused:
-            lines.append(f"  is not written: {file.refused}")
-        elif not file.missing:
-            lines.append("  holds everything.")
-        lines += [f"  - {text}" for text in file.missing]
-    return "\n".join(lines) + "\n"
+    """Why the file was not written, and what to do; empty where it was written."""
 
 
 STIFF_FRICTION = "0.002 1"
@@ -99,44 +60,146 @@ STIFF_FRICTION = "0.002 1"
 tests/export/test_servo_files.py; MuJoCo's own 0.02 s lets a joint creep within its friction."""
 
 
-def servo_terms(found: ActuatorEstimate) -> Robot:
-    """The robot with the links, armature, viscous and dry friction and constant torque of its servos.
+def write_servo_mjcf(found: ActuatorEstimate, path: str | os.PathLike[str], *, force: bool = False) -> ServoFile:
+    """Write the robot as MJCF with armature, damping and friction loss of its joints and one position actuator each.
 
-    The back-EMF of a `MotorLaw` is viscous friction here: it acts outside the limit of the duty cycle.
+    A robot that was read from MJCF keeps the rest of its file: limits of joints, geometry, other actuators. An actuator
+    that drove a joint keeps its name and place, so that sensors and the order of the controls stay as they were. Joints
+    that were kept still for the identification, such as the free joint of a quadruped that was hung up, move as in the
+    file of the robot.
+
+    Args:
+        found: Identified servos whose law states the gains.
+        path: The file to write.
+        force: Whether an existing file may be replaced.
+
+    Returns:
+        The file, with notes about what MJCF has no place for.
+
+    Raises:
+        ExportError: The file exists, cannot be written, or the law is none of gains.
     """
-    table, law = found.table, found.model.law
+    kp, kd = drive_gains(found)
+    robot = servo_terms(found)
+    root = ElementTree.fromstring(mjcf_text(robot, folder=Path(path).parent))
+    names = robot.joint_names
+    wider = widened_limits(found)
+    for joint in root.iter("joint"):
+        if joint.get("name") in names:
+            joint.set("solreffriction", STIFF_FRICTION)
+        if joint.get("name") in wider:
+            joint.set("range", _range_text(root, wider[str(joint.get("name"))], joint.get("type", "hinge")))
+    notes = _limit_notes(found)
+    limits = limits_of(found)
+    if isinstance(found.model.law, MotorLaw):
+        kd = np.zeros_like(kd)  # the back-EMF is in the damping of the joint, see `servo_terms`
+    servos = {
+        name: servo_attributes(kp[j], kd[j], None if limits is None else limits[j]) for j, name in enumerate(names)
+    }
+    notes += put_actuators(root, servos)
+    if still := held_joints(robot):
+        notes.append(f"{', '.join(still)}: held in the identification, moves in this file as in the robot's own")
+    ElementTree.indent(root)
+    write_atomically(path, ElementTree.tostring(root, encoding="utf-8"), force=force)
+    contained = ("armature", "offset", "effort_limit", "stall_torque")
+    return ServoFile(Path(path), (*missing_in(found, contained), *notes))
+
+
+def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, force: bool = False) -> ServoFile:
+    """Write the robot as URDF with damping and friction of its joints; URDF has no armature and no actuators.
+
+    The damping is that of the joint alone: the back-EMF of a `MotorLaw` belongs to the drive, and whoever simulates the
+    drive by its law has it there.
+
+    Args:
+        found: Identified servos.
+        path: The file to write.
+        force: Whether an existing file may be replaced.
+
+    Returns:
+        The file, with notes about what URDF has no place for.
+
+    Raises:
+        ExportError: The file exists or cannot be written.
+    """
+    table = found.table
     robot = _changed_links(found)
-    braking = table["kt"] ** 2 / table["resistance"] if isinstance(law, MotorLaw) else np.zeros(robot.dof)
+    for j, name in enumerate(robot.joint_names):
+        kinds = [(Viscous, "viscous"), (Coulomb, "coulomb")]
+        terms = [term(float(table[kind][j])) for term, kind in kinds if kind in table]
+        robot = robot.with_terms(*terms, joints=[name]) if terms else robot
+    document = parse_document(urdf_text(robot, folder=Path(path).parent), os.fspath(path))
+    edits = TextEdits(document)
+    wider = widened_limits(found)
+    for joint in document.root.all("joint"):
+        limit = joint.optional_child("limit")
+        if joint.name in wider and limit is not None:
+            for side, value in zip(("lower", "upper"), wider[joint.name], strict=True):
+                edits.set_attribute(limit, side, repr(value))
+    write_atomically(path, edits.apply(), force=force)
+    law = "the law of the drives: URDF has no actuators; the controller needs its gains"
+    gravity = filter(None, [describe_lost_gravity(robot.gravity)])  # empty for the usual gravity
+    return ServoFile(Path(path), (*missing_in(found, ()), law, *gravity, *_limit_notes(found)))
+
+
+def _range_text(root: ElementTree.Element, limits: tuple[float, float], kind: str) -> str:
+    """Write the limits of a joint [rad or m] in the unit of the file: degrees, unless its compiler element says radian.
+
+    Args:
+        root: The whole file.
+        limits: Lower and upper limit.
+        kind: Type of the joint: ``slide``, ``hinge``, ...
+    """
+    in_radians = any(compiler.get("angle") == "radian" for compiler in root.iter("compiler"))
+    factor = 1.0 if kind == "slide" or in_radians else 180.0 / np.pi
+    return " ".join(repr(float(factor * limit)) for limit in limits)
+
+
+def servo_terms(found: ActuatorEstimate) -> Robot:
+    """Make the robot with the links, armature, viscous and dry friction and constant torque of its servos, for MJCF.
+
+    The back-EMF of a `MotorLaw` is viscous friction here, because it brakes also where the duty cycle is at its limit,
+    and an actuator of MuJoCo would limit it together with the torque.
+    """
+    table = found.table
+    robot = _changed_links(found)
+    is_motor = isinstance(found.model.law, MotorLaw)
+    back_emf = table["kt"] ** 2 / table["resistance"] if is_motor else np.zeros(robot.dof)
     for j, name in enumerate(robot.joint_names):
         kinds = ("armature", "viscous", "coulomb", "offset")
         values = {kind: float(table[kind][j]) if kind in table else 0.0 for kind in kinds}
-        terms: list[StateTerm] = [RotorInertia(values["armature"]), Viscous(values["viscous"] + float(braking[j]))]
+        terms: list[StateTerm] = [RotorInertia(values["armature"]), Viscous(values["viscous"] + float(back_emf[j]))]
         terms += [Coulomb(values["coulomb"])]
-        terms += [Offset(-values["offset"])] if values["offset"] else []  # a term is on the drive's side of the balance
+        # the offset of a servo helps its drive; a term `Offset` is a torque that the drive must overcome
+        terms += [Offset(-values["offset"])] if values["offset"] else []
         robot = robot.with_terms(*terms, joints=[name])
     return robot
 
 
 def _changed_links(found: ActuatorEstimate) -> Robot:
-    """The robot without terms, with the changes of its bodies that were found."""
-    table, robot = found.table, found.model.robot.with_terms()
-    theta, changes = np.array(robot.inertial_vector), {k: v for k, v in LINKS.items() if k in table}
+    """Make the robot without terms, with the identified changes of its bodies."""
+    robot = found.model.robot.with_terms()
+    theta = np.array(robot.inertial_vector)
+    changes = {kind: place for kind, place in LINKS.items() if kind in found.table}
     for kind, place in changes.items():
-        theta[place::10] += table[kind]
+        theta[place::10] += found.table[kind]  # the same one of the ten parameters of every body
     return robot.with_parameters(theta) if changes else robot
 
 
 def drive_gains(found: ActuatorEstimate) -> tuple[Floats, Floats]:
-    """(n,) torque per position error and per velocity error, with all factors.
+    """Compute torque per position error and per velocity error, each (n,), with all estimated factors.
 
-    A `MotorLaw` that is not saturated is such a law too: ``kt g kp V / R`` and ``kt^2 / R``.
+    A `MotorLaw` whose duty cycle is not at its limit is such a law, too: with the motor constant kt, the duty g per
+    gain kp, the voltage V and the resistance R, ``kt g kp V / R`` and, by the back-EMF, ``kt^2 / R``.
 
     Raises:
         ExportError: The law is another one, or motions state the gains and the law does not.
     """
-    law, table, n = found.model.law, found.table, found.model.dof
-    ones = np.ones(n)
-    gains, scale = law.gains(n), table.get("gain_scale", ones)
+    law = found.model.law
+    table = found.table
+    ones = np.ones(found.model.dof)
+    gains = law.gains(found.model.dof)
+    scale = table.get("gain_scale", ones)
     if isinstance(law, PositionLaw):
         kp = gains["kp"] * scale * table.get("kp_scale", ones)
         kd = gains["kd"] * scale * table.get("kd_scale", ones)
@@ -156,16 +219,33 @@ def drive_gains(found: ActuatorEstimate) -> tuple[Floats, Floats]:
 
 
 def limits_of(found: ActuatorEstimate) -> Floats | None:
-    """(n,) largest torques of the drives, where the model has them."""
-    table, law = found.table, found.model.law
-    if isinstance(law, MotorLaw):
+    """Compute the largest torques of the drives (n,); None where the model has no limits."""
+    table = found.table
+    law = found.model.law
+    if isinstance(law, MotorLaw):  # at rest, with a duty cycle of one
         largest = table["kt"] / table["resistance"] * law.gains(found.model.dof)["voltage"]
         return np.asarray(np.minimum(largest, table["kt"] * table.get("current_limit", np.inf)))
     given = [table[kind] for kind in ("effort_limit", "stall_torque") if kind in table]
     return np.minimum.reduce(given) if given else None
 
 
-REMEDIES = {
+def widened_limits(found: ActuatorEstimate) -> dict[str, tuple[float, float]]:
+    """Find wider limits for joints that went beyond those of the description: joint -> lower and upper [rad or m].
+
+    Readings less the zeros are positions in the description's coordinates, in which its limits stand. A joint that went
+    beyond them has another zero than the estimated one, or another limit; the simulated joint would be stopped there.
+    """
+    wider = {}
+    for joint, (low, high) in zip(found.model.robot.moving_joints, found.reach, strict=True):
+        if joint.name in found.beyond_limits:
+            margin = OVERSHOOT_SHARE * float(high - low)
+            lower = float(low) - margin if low < joint.limits.lower else joint.limits.lower
+            upper = float(high) + margin if high > joint.limits.upper else joint.limits.upper
+            wider[joint.name] = (lower, upper)
+    return wider
+
+
+NOTES_ON_MISSING = {
     "zero": "subtract it from every command, and add it to every position of the simulation",
     "delay": "send commands later by this time",
     "offset": "apply it as a constant torque of the joint",
@@ -178,32 +258,52 @@ REMEDIES = {
     "armature": "set it in the simulator, or the simulated joint is too light",
     "effort_limit": "limit the torque in the controller",
 }
-"""Kind that a format may lack -> what to do, or what is written in its place."""
+"""Kind of parameter that a format may have no place for -> the note about it: what the user can do or, where the file
+holds a simpler parameter in its place, how that differs."""
 
 
-def missing_in(found: ActuatorEstimate, held: tuple[str, ...]) -> tuple[str, ...]:
-    """What a format does not hold, and what to do about each; values that are no estimates."""
-    table, law, doubtful = found.table, found.model.law, doubtful_values(found)
-    lost = [kind for kind in REMEDIES if kind not in held and kind in table and np.any(table[kind] != 0.0)]
-    told = []
-    for kind in lost:
+def missing_in(found: ActuatorEstimate, contained: tuple[str, ...]) -> tuple[str, ...]:
+    """Write the notes about a file: parameters that it does not contain, and values in it that are no estimates.
+
+    Args:
+        found: The identified servos.
+        contained: Kinds, of those in `NOTES_ON_MISSING`, that the file contains.
+    """
+    table = found.table
+    law = found.model.law
+    doubtful = doubtful_values(found)
+    absent = [kind for kind in NOTES_ON_MISSING if kind not in contained]
+    notes = []
+    for kind in absent:
+        if kind not in table or not np.any(table[kind] != 0.0):
+            continue
         names = [entry.name for entry in found.model.entries if entry.kind == kind and entry.name in doubtful]
         joints = ", ".join(name.removeprefix(kind).strip() or "of all joints" for name in names)
-        told.append(f"{kind}: {REMEDIES[kind]}" + (f" (no estimates: {joints})" if names else ""))
+        notes.append(f"{kind}: {NOTES_ON_MISSING[kind]}" + (f" (no estimates: {joints})" if names else ""))
     if law.integrates and np.any(law.gains(found.model.dof)["ki"] != 0.0):
-        told.append("ki: the written actuator has no integral; add it in the controller")
-    absent = {kind for kind in REMEDIES if kind not in held}
+        notes.append("ki: the written actuator has no integral; add it in the controller")
     written = [entry.name for entry in found.model.entries if entry.kind not in absent and entry.name in doubtful]
-    return (*told, *(f"{name}: no estimate ({doubtful[name]}); written as it stands" for name in written))
+    return (*notes, *(f"{name}: no estimate ({doubtful[name]}); written as it stands" for name in written))
+
+
+def doubtful_values(found: ActuatorEstimate) -> dict[str, str]:
+    """Find the values that are no estimates: entry -> why, for those that stand at a bound or are open."""
+    reasons = {
+        name: f"not reached, at least {direction.at_least:.3g}" if direction.at_least is not None else "open"
+        for direction in found.open_directions
+        for name in direction.names
+    }
+    return reasons | dict.fromkeys(found.at_bound, "at a bound of the search")
 
 
 def _limit_notes(found: ActuatorEstimate) -> list[str]:
-    """What is said about joint limits that were widened."""
+    """Write a note for each joint whose limits were widened."""
     notes = []
     for name, (lower, upper) in widened_limits(found).items():
         place = found.model.robot.joint_names.index(name)
         low, high = found.reach[place]
-        limits, unit = found.model.robot.moving_joints[place].limits, found.model.robot.position_units[place]
+        limits = found.model.robot.moving_joints[place].limits
+        unit = found.model.robot.position_units[place]
         notes.append(
             f"{name}: the readings less their zero go from {low:.4g} to {high:.4g} {unit}, beyond the limits of the "
             f"description ({limits.lower:.4g} to {limits.upper:.4g}); the limits in this file are {lower:.4g} to "
@@ -212,84 +312,20 @@ def _limit_notes(found: ActuatorEstimate) -> list[str]:
     return notes
 
 
-def write_servo_mjcf(found: ActuatorEstimate, path: str | os.PathLike[str], *, force: bool = False) -> ServoFile:
-    """Write the robot as MJCF with armature, damping and friction loss of its joints and one position actuator each.
-
-    A robot that was read from MJCF keeps the rest of its file: limits of joints, geometry, other actuators. An actuator
-    that drove a joint keeps its name and place, so that sensors and the order of the controls stay as they were. Joints
-    that the identification held, such as the free joint of a quadruped that was hung up, move as in the robot's own.
+def notes_text(files: Sequence[ServoFile], warnings: Sequence[str]) -> str:
+    """Write the text of ``not_in_the_files.txt``.
 
     Args:
-        found: Identified servos whose law states the gains.
-        path: The file to write.
-        force: Whether an existing file may be replaced.
-
-    Returns:
-        The file, and what MJCF cannot hold.
-
-    Raises:
-        ExportError: The file exists, cannot be written, or the law is none of gains.
+        files: The files, in the order of the text.
+        warnings: Lines at the beginning, such as that the law does not fit.
     """
-    kp, kd = drive_gains(found)
-    robot = servo_terms(found)
-    root = ElementTree.fromstring(mjcf_text(robot, folder=Path(path).parent))
-    names = robot.joint_names
-    wider = widened_limits(found)
-    for joint in root.iter("joint"):
-        if joint.get("name") in names:
-            joint.set("solreffriction", STIFF_FRICTION)
-        if joint.get("name") in wider:
-            joint.set("range", _range_text(root, wider[str(joint.get("name"))], joint.get("type", "hinge")))
-    notes = _limit_notes(found)
-    limits = limits_of(found)
-    if isinstance(found.model.law, MotorLaw):
-        kd = np.zeros_like(kd)  # it is the damping of the joint
-    servos = {
-        name: servo_attributes(kp[j], kd[j], None if limits is None else limits[j]) for j, name in enumerate(names)
-    }
-    notes += put_actuators(root, servos)
-    if held := held_joints(robot):
-        notes.append(f"{', '.join(held)}: held in the identification, moves in this file as in the robot's own")
-    ElementTree.indent(root)
-    write_atomically(path, ElementTree.tostring(root, encoding="utf-8"), force=force)
-    own = ("armature", "offset", "effort_limit", "stall_torque")
-    return ServoFile(Path(path), (*missing_in(found, own), *notes))
-
-
-def _range_text(root: ElementTree.Element, limits: tuple[float, float], kind: str) -> str:
-    """Limits of a joint [rad or m] in the file's own unit; MJCF counts angles in degrees where it says nothing."""
-    in_radians = any(compiler.get("angle") == "radian" for compiler in root.iter("compiler"))
-    factor = 1.0 if kind == "slide" or in_radians else 180.0 / np.pi
-    return " ".join(repr(float(factor * limit)) for limit in limits)
-
-
-def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, force: bool = False) -> ServoFile:
-    """Write the robot as URDF with damping and friction of its joints; URDF has no armature and no actuators.
-
-    Args:
-        found: Identified servos.
-        path: The file to write.
-        force: Whether an existing file may be replaced.
-
-    Returns:
-        The file, and what URDF cannot hold.
-
-    Raises:
-        ExportError: The file exists or cannot be written.
-    """
-    table, robot = found.table, _changed_links(found)
-    for j, name in enumerate(robot.joint_names):
-        terms = [(Viscous, "viscous"), (Coulomb, "coulomb")]
-        own = [kind(float(table[key][j])) for kind, key in terms if key in table]
-        robot = robot.with_terms(*own, joints=[name]) if own else robot
-    document = parse_document(urdf_text(robot, folder=Path(path).parent), os.fspath(path))
-    edits, wider = TextEdits(document), widened_limits(found)
-    for joint in document.root.all("joint"):
-        limit = joint.optional_child("limit")
-        if joint.name in wider and limit is not None:
-            for side, value in zip(("lower", "upper"), wider[joint.name], strict=True):
-                edits.set_attribute(limit, side, repr(value))
-    write_atomically(path, edits.apply(), force=force)
-    gains = ("the law of the drives: URDF has no actuators; the controller needs its gains",)
-    gravity = filter(None, [describe_lost_gravity(robot.gravity)])
-    return ServoFile(Path(path), (*missing_in(found, ()), *gains, *gravity, *_limit_notes(found)))
+    lines = [*warnings, *([""] if warnings else [])]
+    lines += ["What the files of this folder cannot hold, and what to do about it. report.md has all values."]
+    for file in files:
+        lines += ["", f"{file.path.name} ({FILE_PURPOSES[file.path.name]})"]
+        if file.refused:
+            lines.append(f"  is not written: {file.refused}")
+        elif not file.missing:
+            lines.append("  holds everything.")
+        lines += [f"  - {text}" for text in file.missing]
+    return "\n".join(lines) + "\n"

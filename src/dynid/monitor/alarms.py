@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,15 @@ from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.calibration import Calibration, Kind, Levels, Statistics, calibrate, largest_motion
 from dynid.monitor.watched_signals import true_runs, watched_stretches
 from dynid.processing.experiment import Experiment
+from dynid.spatial import TINY
 from dynid.tables import Table, count_words, html_card
 
-NAMED = 5
-"""Gaps of a watch that its verdict names (convention)."""
-OVER = 1.0 / 3.0
+MOST_NAMED_GAPS = 5
+"""Most gaps of a watch that its verdict names (convention)."""
+OVER_SHARE = 1.0 / 3.0
 """Share of the largest torque of a contact below which it is over, if it stays there for `CLEAR_S` (convention)."""
-BEYOND = 1.2
-"""Ratio of speeds or torques to the largest of the calibration from which on no rate is stated (convention)."""
+LARGEST_REACH_RATIO = 1.2
+"""Ratio of speeds or torques to the largest of the calibration above which no rate is stated (convention)."""
 SAME_S = 1.0
 """Time after a contact in which the same joint may leave its band by the same push [s] (convention)."""
 
@@ -33,7 +34,7 @@ class Alarm:
     """One alarm of the arm."""
 
     time_s: float
-    """When it came [s], on the clock of the log."""
+    """Time at which it began [s], on the clock of the log."""
     joint: str
     """The joint with the largest statistic over its level."""
     kind: Kind
@@ -48,12 +49,12 @@ class Alarm:
     joints: tuple[str, ...] = ()
     """All joints that were reached within a quarter of a second, in the order of the robot."""
     until_s: float | None = None
-    """When a contact let go [s], on the clock of the log; None where this was not seen."""
+    """Time at which a contact ended [s], on the clock of the log; None where no end was found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Watch:
-    """What a watch found in one experiment."""
+    """The alarms in one experiment, and the signals that they come from."""
 
     joint_names: tuple[str, ...]
     per_hour: float
@@ -70,16 +71,16 @@ class Watch:
     calibrated_s: float
     """Length of the data that the rate was fitted to [s]."""
     unlike: str = ""
-    """In what the motion is unlike those of the calibration, so that no rate can be stated; empty where it is not."""
+    """How the motion differs from those of the calibration, so that no rate can be stated; empty where it does not."""
 
     @property
     def seconds(self) -> float:
-        """Length of what was watched [s]."""
+        """Time that was watched, without gaps [s]."""
         return float(np.median(np.diff(self.time)) * self.time.size) if self.time.size > 1 else 0.0
 
     @property
     def verdict(self) -> str:
-        """What was found, as one sentence."""
+        """Number of alarms, time that was watched and rate of false alarms, as one sentence."""
         expected = self.per_hour * self.seconds / 3600.0
         if not self.time.size:
             return "nothing was watched: no stretch is long enough and has the torques of all joints"
@@ -90,26 +91,26 @@ class Watch:
 
     @property
     def gaps(self) -> tuple[tuple[float, float], ...]:
-        """Begin and end of what was not watched between the first and the last sample [s]."""
+        """Begin and end of each time between the first and the last sample that was not watched [s]."""
         steps = np.diff(self.time)
         return tuple(
             (float(self.time[k]), float(self.time[k + 1])) for k in np.flatnonzero(steps > 2.5 * np.median(steps))
         )
 
     def _watched(self) -> str:
-        """The time that was watched, in words."""
-        named = [f"{begin:.2f} to {end:.2f}" for begin, end in self.gaps[:NAMED]]
+        """Describe the time that was watched."""
+        named = [f"{begin:.2f} to {end:.2f}" for begin, end in self.gaps[:MOST_NAMED_GAPS]]
         more = len(self.gaps) - len(named)
         gaps = ", ".join(named) + (f" and {more} more" if more else "")
         return f"from {self.time[0]:.2f} to {self.time[-1]:.2f} s" + (f" without {gaps} s" if named else "")
 
     def table(self) -> Table:
-        """All alarms."""
+        """Make a table of all alarms."""
         rows = [
-            (f"{a.time_s:.3f}", "-" if a.until_s is None else f"{a.until_s:.3f}", a.joint,
-             ", ".join(name for name in a.joints if name != a.joint) or "-", a.kind,
-             a.torque, a.excess)
-            for a in self.alarms
+            (f"{alarm.time_s:.3f}", "-" if alarm.until_s is None else f"{alarm.until_s:.3f}", alarm.joint,
+             ", ".join(name for name in alarm.joints if name != alarm.joint) or "-", alarm.kind,
+             alarm.torque, alarm.excess)
+            for alarm in self.alarms
         ]  # fmt: skip
         header = [
             "time [s]",
@@ -164,7 +165,7 @@ def watch_experiment(
     Args:
         fit: The identified model.
         run: The experiment; nothing of it may be in the calibration.
-        calibration: What a clean robot does; from the identification's own data if None.
+        calibration: Calibration of the watch; None for one from the data of the identification.
         per_hour: Rate of false alarms of the whole arm [1/h]: the only number to choose.
 
     Example:
@@ -192,51 +193,62 @@ def watch_experiment(
 
 
 def _compare_motion(known: Calibration, found: Sequence[Statistics]) -> str:
-    """In what a motion goes beyond those of the calibration, in words; empty where it does not."""
+    """Describe how a motion goes beyond those of the calibration; empty where it does not."""
     if known.reach is None or not found:
         return ""
-    most = np.max([largest_motion(one.stretch) for one in found], axis=0) / np.maximum(known.reach, 1e-300)
-    kind, joint = np.unravel_index(int(most.argmax()), most.shape)
-    if most[kind, joint] <= BEYOND:
+    ratio = np.max([largest_motion(one.stretch) for one in found], axis=0) / np.maximum(known.reach, TINY)  # (2, n)
+    kind, joint = np.unravel_index(int(ratio.argmax()), ratio.shape)
+    if ratio[kind, joint] <= LARGEST_REACH_RATIO:
         return ""
     words = ("moves {:.2g} times as fast as", "carries {:.2g} times the torque of")[int(kind)]
-    return f"{known.joint_names[int(joint)]} {words.format(most[kind, joint])} the logs of the calibration"
+    return f"{known.joint_names[int(joint)]} {words.format(ratio[kind, joint])} the logs of the calibration"
 
 
 def _joined(parts: Sequence[Floats], width: int) -> Floats:
+    """Join arrays (N, width), or (N,) for a width of zero; there may be none."""
     return np.concatenate(parts) if parts else np.zeros((0, width) if width else 0)
 
 
 def find_alarms(found: Statistics, joints: Sequence[str], levels: Levels) -> Iterator[Alarm]:
-    """The alarms of one stretch: what begins on several joints within `CLEAR_S` is one push.
+    """Find the alarms of one stretch; onsets on several joints within `CLEAR_S` are one push.
 
     A joint that was touched may leave its band later: within `SAME_S` this is no other disturbance. Letting go is
-    sudden, too: what brings the torques back to where nothing pushes is the end of a contact.
+    sudden, too: a jump that brings the torques back to where nothing pushes is the end of a contact.
+
+    Args:
+        found: The statistics along the stretch.
+        joints: Names of the joints.
+        levels: Levels of the statistics.
     """
     excess = found.excess(levels)
-    gap, same = (max(1, round(time_s * found.stretch.rate_hz)) for time_s in (CLEAR_S, SAME_S))
+    gap, same = (max(1, round(time_s * found.stretch.rate_hz)) for time_s in (CLEAR_S, SAME_S))  # [periods]
     onsets = sorted(
-        (k, kind != "contact", -float(over[k, j]), j)
+        _Onset(k, kind != "contact", -float(over[k, j]), j)
         for kind, over in excess.items()
         for j in range(len(joints))
         for k in first_excesses(over[:, j] > 1.0, gap)
     )
-    touched = [(k, j) for k, is_slow, _, j in onsets if not is_slow]
-    onsets = [one for one in onsets if not (one[1] and any(j == one[3] and 0 < one[0] - k <= same for k, j in touched))]
+    touched = [onset for onset in onsets if not onset.is_slow]
+    onsets = [
+        onset
+        for onset in onsets
+        if not (onset.is_slow and any(t.joint == onset.joint and 0 < onset.row - t.row <= same for t in touched))
+    ]
     while onsets:
-        first = onsets[0][0]
-        together = [one for one in onsets if one[0] - first <= gap]
+        first = onsets[0].row
+        together = [onset for onset in onsets if onset.row - first <= gap]
         onsets = onsets[len(together) :]
-        kind: Kind = "contact" if not all(one[1] for one in together) else "disturbance"
-        reached = sorted({one[3] for one in together})
-        begin = slice(first, first + gap)
-        j = max(reached, key=lambda i: max(float(over[begin, i].max()) for over in excess.values()))
+        kind: Kind = "disturbance" if all(onset.is_slow for onset in together) else "contact"
+        reached = sorted({onset.joint for onset in together})
+        rows = slice(first, first + gap)
+        j = max(reached, key=lambda i: max(float(over[rows, i].max()) for over in excess.values()))
         end = _find_end(found, levels, first, reached, gap) if kind == "contact" else None
-        rows, until = begin, None
+        until = None
         if end is not None:
-            rows, until = slice(first, end), float(found.stretch.time[end])
+            rows = slice(first, end)
+            until = float(found.stretch.time[end])
             settled = _are_settled(found, levels, rows, gap)
-            onsets = [one for one in onsets if not (abs(one[0] - end) <= gap and settled[one[3]])]
+            onsets = [onset for onset in onsets if not (abs(onset.row - end) <= gap and settled[onset.joint])]
         during = found.external[rows, j]
         largest = float(during[np.abs(during).argmax()])
         torque = largest if end is None else float(np.copysign(np.median(np.abs(during)), largest))
@@ -245,11 +257,24 @@ def find_alarms(found: Statistics, joints: Sequence[str], levels: Levels) -> Ite
         yield Alarm(float(found.stretch.time[first]), joints[j], kind, torque, most, names, until)
 
 
-def _find_end(found: Statistics, levels: Levels, first: int, reached: Sequence[int], gap: int) -> int | None:
-    """Index from which on a contact pushes no joint any more that it pushed beyond its band, for some samples.
+class _Onset(NamedTuple):
+    """The first excess of one statistic of one joint; onsets are sorted by time, contacts before disturbances."""
 
-    A joint is free again in its band, or far below its largest torque. None where it pushed no joint so far, and where
-    no end is seen.
+    row: int
+    is_slow: bool
+    """Whether it is a disturbance."""
+    minus_excess: float
+    """Negative, so that the largest comes first."""
+    joint: int
+
+
+def _find_end(found: Statistics, levels: Levels, first: int, reached: Sequence[int], gap: int) -> int | None:
+    """Find the row from which on a contact no longer pushes the joints that it pushed beyond their bands.
+
+    A joint is free again when it stays for ``gap`` rows in its band, or far below its largest torque.
+
+    Returns:
+        The row; None where the contact pushed no joint beyond its band, or no end is found.
     """
     begin = slice(first, first + gap)
     pushed = [j for j in reached if found.level[begin, j].max() > levels.band]
@@ -257,21 +282,21 @@ def _find_end(found: Statistics, levels: Levels, first: int, reached: Sequence[i
         return None
     torque = np.abs(found.external[first:, pushed])
     peak = torque[:gap].max(axis=0)
-    is_over = ((torque < OVER * peak) | (found.level[first:, pushed] < levels.band)).all(axis=1)
-    is_over[: int(torque[:gap].argmax(axis=0).max()) + 1] = False
-    return next((first + a for a, b in true_runs(is_over) if b - a >= gap), None)
+    is_over = ((torque < OVER_SHARE * peak) | (found.level[first:, pushed] < levels.band)).all(axis=1)
+    is_over[: int(torque[:gap].argmax(axis=0).max()) + 1] = False  # not before all joints had their largest torque
+    return next((first + begin for begin, end in true_runs(is_over) if end - begin >= gap), None)
 
 
 def _are_settled(found: Statistics, levels: Levels, during: slice, gap: int) -> NDArray[np.bool_]:
-    """(n,) whether nothing pushes against joints after a contact: in their bands, or far below the torque of before."""
+    """(n,) whether joints are free after a contact: in their bands, or far below their torques during the contact."""
     after = slice(during.stop, during.stop + gap)
     is_inside = np.median(found.level[after], axis=0) < levels.band
     before = np.abs(found.external[during]).max(axis=0)
-    return np.asarray(is_inside | (np.median(np.abs(found.external[after]), axis=0) < OVER * before))
+    return np.asarray(is_inside | (np.median(np.abs(found.external[after]), axis=0) < OVER_SHARE * before))
 
 
 def first_excesses(over: NDArray[np.bool_], gap: int) -> list[int]:
-    """Indices at which an excess begins that no other precedes within some samples."""
+    """List the rows at which an excess (N,) begins that no other excess precedes within ``gap`` rows."""
     places = np.flatnonzero(over)
     if not places.size:
         return []

@@ -1,13 +1,13 @@
-"""How far the torque from outside strays without any push: a standard deviation for every joint and instant.
+"""The band: standard deviation of the torque from outside while nothing pushes, for every joint and instant.
 
-``sqrt(Y S Y^T + noise)``: the covariance S of the identified parameters gives the first part. The noise is a sum of
-squares fitted to residuals: a constant, a part of a joint that moves at all, parts that grow with the speed, with the
-torque and with the jerk of the arm, some near rest and shortly after, a share of every break of the expected torque.
-Friction that changes its sign makes such a break, of the joint itself or of a drive that moves several joints; the true
-friction changes a little earlier, later or more slowly.
+It is ``sqrt(Y S Y^T + noise)``, where the covariance S of the identified parameters gives the first part. The variance
+of the noise is a sum of features with factors fitted to residuals: a constant, a part for a joint that moves at all,
+parts that grow with the speed, with the torque and with the jerk of the arm, two near rest and shortly after, and the
+squared second difference of the expected torque. Friction that changes its sign makes such a break, of the joint itself
+or of a drive that moves several joints; the true friction changes a little earlier, later or more slowly.
 
 Where the offsets of runs differ, that of a new run is unknown when its watch begins. It is a constant of the run, and
-`RunOffsets` learns it while the joint moves, so that the band shrinks to what it is within a run.
+`RunOffsets` learns it while the joint moves, so that the band shrinks to its width within a run.
 """
 
 from __future__ import annotations
@@ -25,31 +25,32 @@ from scipy.special import chdtri, fdtrc
 from dynid.arrays import Floats
 from dynid.monitor.jumps import MEMORY_S, SLOW_S, WINDOW_S
 from dynid.monitor.watched_signals import WatchedStretch
+from dynid.spatial import TINY
 
-WIDTHS = (0.01, 0.1)
-"""Widths of the ranges of speeds near rest, as parts of a joint's high speed (convention). In the first one for
-`SLOW_S`, longer than a reversal, a joint stands still: any friction up to the dry one is possible."""
-HIGH = 0.95
+REST_SPEED_SHARES = (0.01, 0.1)
+"""Widths of the two ranges of speeds near rest, as shares of a joint's high speed (convention). A joint that stays in
+the first one for `SLOW_S`, longer than a reversal takes, stands still: friction may be anything up to the dry one."""
+HIGH_QUANTILE = 0.95
 """Quantile of the speed, torque or friction of a joint that counts as high (convention)."""
 ROUNDS = 6
 """Times that the weights of the fit are renewed (convention: they hardly change then)."""
-LEAST = 1e-4
-"""Smallest part of a joint's mean square residual that the constant may have (convention: no band is zero)."""
+LEAST_CONSTANT_SHARE = 1e-4
+"""Smallest share of a joint's mean square residual that the constant part has (convention: no band is zero)."""
 PARTS = 4
-"""Parts of a run whose mean residuals tell how well its offset is known (convention)."""
-SURPRISE = 3.0
-"""Standard deviations beyond which a residual says no more about the offset of a run (convention)."""
-CHANCE, WIDER = 1e-3, 1e-2
-"""Chance that runs which agree count as runs whose offsets differ, and that offsets are spread more widely than is
-assumed (levels). A spread that is too wide costs the time in which an offset is learnt, and no more."""
+"""Parts of a run whose mean residuals show how well its offset is known (convention)."""
+LARGEST_RESIDUAL = 3.0
+"""Standard deviations at which a residual is clipped before it changes the offset of a run (convention)."""
+OFFSETS_P_VALUE, WIDTH_P_VALUE = 1e-3, 1e-2
+"""Probability that runs which agree count as runs whose offsets differ, and that the variance of the offsets is larger
+than the bound that is used for it (levels). A variance that is too large prolongs the learning, and no more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """The noise of the torque from outside: variances per joint, and the motion that scales them."""
+    """The noise of the torque from outside: factors of the features of each joint, and the motion that scales them."""
 
     variances: Floats
-    """(features, n) what each of `_features` adds to the variance [(N m)^2 or N^2]."""
+    """(features, n) factor of each of `_features` in the variance [(N m)^2 or N^2]."""
     high_speed: Floats
     """(n,) high speed of a joint [rad/s or m/s]."""
     high_torque: Floats
@@ -61,18 +62,18 @@ class Band:
 
     def noise(self, stretch: WatchedStretch) -> Floats:
         """(N, n) variance of the noise, without the spread of the model and without open friction."""
-        high = self.high_speed, self.high_torque, self.high_jerk
-        return np.asarray(np.einsum("fj,fkj->kj", self.variances, _features(stretch, *high)))
+        features = _features(stretch, self.high_speed, self.high_torque, self.high_jerk)
+        return np.asarray(np.einsum("fj,fkj->kj", self.variances, features))
 
     def still(self, stretch: WatchedStretch) -> NDArray[np.bool_]:
         """(N, n) whether a joint was near rest during the whole time `SLOW_S` before: its friction is open then."""
-        near = np.abs(stretch.dq) < WIDTHS[0] * self.high_speed
+        near = np.abs(stretch.dq) < REST_SPEED_SHARES[0] * self.high_speed
         window = max(1, round(SLOW_S * stretch.rate_hz))
         return np.asarray(minimum_filter1d(near, window, axis=0, origin=(window - 1) // 2, mode="constant"))
 
     @property
     def most_open(self) -> Floats:
-        """(n,) largest change at once of the friction of a joint that stands still [N m or N]: from end to end."""
+        """(n,) largest sudden change of the friction of a joint that stands still [N m or N]: from end to end."""
         return 2.0 * self.dry_friction
 
     def std(self, stretch: WatchedStretch) -> Floats:
@@ -82,17 +83,17 @@ class Band:
 
 
 class Learnt(NamedTuple):
-    """What is known of the offset of a run along it."""
+    """The offset of a run, as it is learnt along the run."""
 
     offset: Floats
-    """(N, n) [N m or N]"""
+    """(N, n) estimate so far [N m or N]."""
     seconds: Floats
     """(N, n) time for which each joint moved so far [s]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunOffsets:
-    """What is known of the offset of a run before it begins, and how it is learnt: a constant with normal noise."""
+    """Normal prior of the offset of a run, which is a constant, and the way in which it is learnt."""
 
     variance: Floats
     """(n,) variance of the offset of a run against the model's [(N m)^2 or N^2]; zero where runs agree."""
@@ -105,13 +106,13 @@ class RunOffsets:
         return np.asarray(self.variance > 0.0)
 
     def doubt(self, seconds: Floats) -> Floats:
-        """(..., n) variance that is left to the offset after each joint moved for some seconds (..., n)."""
+        """Posterior variance (..., n) of the offset after each joint moved for some seconds (..., n)."""
         return np.asarray(self.variance * self.noise / (self.noise + self.variance * seconds))
 
     def learn(self, offset: Floats, raw: Floats, std: Floats, seconds: Floats, period_s: Floats) -> Floats:
-        """(n,) the offset after one more period: the mean residual so far, drawn to zero by what runs usually have.
+        """Update the offset (n,) by one period: the posterior mean of all residuals so far.
 
-        What lies beyond `SURPRISE` of what is expected counts as if it lay there: a push is no offset.
+        Residuals beyond `LARGEST_RESIDUAL` are clipped there: a push is no offset.
 
         Args:
             offset: (n,) the offset so far [N m or N].
@@ -121,59 +122,71 @@ class RunOffsets:
             period_s: (n,) length of the period; zero for a joint that stands still [s].
         """
         share = self.variance * period_s / (self.noise + self.variance * seconds)
-        most = SURPRISE * std
+        most = LARGEST_RESIDUAL * std
         return np.asarray(offset + share * np.clip(raw - offset, -most, most))
 
     def learn_along(self, stretch: WatchedStretch, band: Band, before: Learnt | None = None) -> Learnt:
-        """The offset along a stretch; what is known already of its first rows is taken over."""
+        """Learn the offset along a stretch.
+
+        Args:
+            stretch: The stretch.
+            band: The band without the uncertainty of the offset.
+            before: The offset in the first rows, where it was learnt there already.
+        """
         first = 0 if before is None else len(before.offset)
         offset, seconds = np.zeros((2, *stretch.raw.shape))
         if not self.differ.any():
             return Learnt(offset, seconds)
         if before is not None:
             offset[:first], seconds[:first] = before
-        now, passed = (part[first - 1].copy() if first else np.zeros(len(self.variance)) for part in (offset, seconds))
+        present = offset[first - 1].copy() if first else np.zeros(len(self.variance))
+        moved_s = seconds[first - 1].copy() if first else np.zeros(len(self.variance))
         period = np.where(band.still(stretch), 0.0, 1.0 / stretch.rate_hz)
         variance = np.square(band.std(self.beside(stretch)))
         for k in range(first, len(offset)):
-            std = np.sqrt(variance[k] + self.doubt(passed))
-            passed = passed + period[k]
-            offset[k] = now = self.learn(now, stretch.raw[k], std, passed, period[k])
-            seconds[k] = passed
+            std = np.sqrt(variance[k] + self.doubt(moved_s))
+            moved_s = moved_s + period[k]
+            present = self.learn(present, stretch.raw[k], std, moved_s, period[k])
+            offset[k] = present
+            seconds[k] = moved_s
         return Learnt(offset, seconds)
 
     def beside(self, stretch: WatchedStretch) -> WatchedStretch:
-        """The stretch whose model is uncertain without the offsets that differ."""
+        """Make a stretch whose spread leaves out the uncertainty of those offsets that differ between runs."""
         return replace(stretch, spread=np.where(self.differ, stretch.spread_beside, stretch.spread))
 
     def settling_s(self, std: Floats) -> Floats:
-        """(n,) time of motion after which the offset is known to some standard deviations (n,) [s]; zero if it is."""
-        known = np.where(self.differ, self.noise / np.square(std) - self.noise / np.maximum(self.variance, 1e-300), 0.0)
+        """(n,) time of motion until the posterior standard deviation of the offset is std (n,) [s]; zero if it is."""
+        known = np.where(self.differ, self.noise / np.square(std) - self.noise / np.maximum(self.variance, TINY), 0.0)
         return np.maximum(known, 0.0)
 
 
 def _features(stretch: WatchedStretch, high_speed: Floats, high_torque: Floats, high_jerk: Floats) -> Floats:
-    """(features, N, n) what each of the variances is multiplied by, in the scale of high speed, torque and jerk."""
-    dq, turned = stretch.dq, np.abs(stretch.dq)
-    turned[1:][dq[1:] * dq[:-1] < 0.0] = 0.0
-    window = 1 + max(1, round((MEMORY_S + WINDOW_S) * stretch.rate_hz))
-    slowest = minimum_filter1d(turned, window, axis=0, origin=(window - 1) // 2, mode="nearest") / high_speed
-    # a break is seen in second differences over three samples, and the raw torque is a mean over two
-    breaks = maximum_filter1d(np.square(_bend(stretch.expected)), 3, axis=0, origin=1, mode="nearest")
-    shaken = np.square(_bend(dq) / high_jerk).mean(axis=1, keepdims=True)
+    """Compute the features (features, N, n) whose sum with fitted factors is the variance of the noise.
+
+    All but the break of the expected torque are without unit, in the scale of high speed, torque and jerk (n,).
+    """
+    dq = stretch.dq
     speed = np.abs(dq) / high_speed
+    speed_or_turn = np.abs(dq)
+    speed_or_turn[1:][dq[1:] * dq[:-1] < 0.0] = 0.0  # at rest between two samples
+    window = 1 + max(1, round((MEMORY_S + WINDOW_S) * stretch.rate_hz))
+    slowest = minimum_filter1d(speed_or_turn, window, axis=0, origin=(window - 1) // 2, mode="nearest") / high_speed
+    # a break is seen in second differences over three samples, and the raw torque is a mean over two
+    breaks = maximum_filter1d(np.square(_second_difference(stretch.expected)), 3, axis=0, origin=1, mode="nearest")
+    jerk = np.square(_second_difference(dq) / high_jerk).mean(axis=1, keepdims=True)  # of all joints
     return np.stack([
-        np.ones_like(dq), 1.0 - np.exp(-np.square(speed / WIDTHS[0])), np.square(speed),
-        np.square(stretch.torque / high_torque), *(np.exp(-np.square(slowest / width)) for width in WIDTHS), breaks,
-        np.broadcast_to(shaken, dq.shape),
+        np.ones_like(dq), 1.0 - np.exp(-np.square(speed / REST_SPEED_SHARES[0])), np.square(speed),
+        np.square(stretch.torque / high_torque), *(np.exp(-np.square(slowest / width)) for width in REST_SPEED_SHARES),
+        breaks, np.broadcast_to(jerk, dq.shape),
     ])  # fmt: skip
 
 
-def _bend(x: Floats) -> Floats:
-    """(N, n) second differences; zero for the first two samples."""
-    bend = np.zeros_like(x)
-    bend[2:] = np.diff(x, n=2, axis=0)
-    return bend
+def _second_difference(x: Floats) -> Floats:
+    """(N, n) second differences of x (N, n); zero for the first two samples."""
+    difference = np.zeros_like(x)
+    difference[2:] = np.diff(x, n=2, axis=0)
+    return difference
 
 
 def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -> Band:
@@ -188,10 +201,10 @@ def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -
     """
     n = stretches[0].raw.shape[1]
     speed, torque, jerk = (
-        np.maximum(np.quantile(np.abs(np.concatenate(parts)), HIGH, axis=0), 1e-9)
-        for parts in zip(*((s.dq, s.torque, _bend(s.dq)) for s in stretches), strict=True)
+        np.maximum(np.quantile(np.abs(np.concatenate(parts)), HIGH_QUANTILE, axis=0), 1e-9)
+        for parts in zip(*((s.dq, s.torque, _second_difference(s.dq)) for s in stretches), strict=True)
     )
-    fresh = [~s.stale if not s.stale.all() else s.stale for s in stretches]
+    fresh = [~s.stale if not s.stale.all() else s.stale for s in stretches]  # all count where all were lost
     features, square, spread = (
         np.concatenate([part[rows] for part, rows in zip(parts, fresh, strict=True)])
         for parts in (
@@ -202,7 +215,7 @@ def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -
     )
     columns = []
     for j in range(n):
-        floor = max(LEAST * float(square[:, j].mean()), 0.0 if least is None else float(least[j]))
+        floor = max(LEAST_CONSTANT_SHARE * float(square[:, j].mean()), 0.0 if least is None else float(least[j]))
         columns.append(_fit_variances(features[:, j], square[:, j], spread[:, j], floor))
     return Band(np.column_stack(columns), speed, torque, jerk, _dry_friction(stretches, speed))
 
@@ -212,29 +225,32 @@ def fit_offsets(stretches: Sequence[WatchedStretch], band: Band, *, of_fit: bool
 
     Args:
         stretches: Residuals and motion.
-        band: A band of these stretches, which tells where joints stand still.
+        band: A band of these stretches, which says where joints stand still.
         of_fit: Whether the model's offset is the mean of these runs; otherwise they are runs that it has not seen.
 
     Returns:
         The offsets, and the mean residuals (runs, n) of those joints whose offsets differ; zero for the others.
     """
-    n, count = stretches[0].raw.shape[1], max(stretch.run for stretch in stretches) + 1
+    n = stretches[0].raw.shape[1]
+    count = max(stretch.run for stretch in stretches) + 1
     freedom = count - 1 if of_fit else count
     moves = [~band.still(stretch) for stretch in stretches]
-    variance, noise, means = np.zeros(n), np.ones(n), np.zeros((count, n))
+    variance = np.zeros(n)
+    noise = np.ones(n)
+    means = np.zeros((count, n))
     for j in range(n if freedom else 0):
         moved: list[list[Floats]] = [[] for _ in range(count)]
         for stretch, rows in zip(stretches, moves, strict=True):
             moved[stretch.run].append(stretch.raw[rows[:, j], j])
         residuals = [np.concatenate(parts) if parts else np.zeros(0) for parts in moved]
         if min(residual.size for residual in residuals) < PARTS:
-            continue  # a joint that hardly moves in a run tells no offset: friction may be anything
+            continue  # a joint that hardly moves in a run shows no offset: friction may have any value
         parts = np.array([[part.mean() for part in np.array_split(residual, PARTS)] for residual in residuals])
         mean = parts.mean(axis=1)
         between = PARTS * float(np.square(mean).sum()) / freedom
-        within = max(float(np.square(parts - mean[:, None]).sum()) / (count * (PARTS - 1)), 1e-300)
-        if fdtrc(freedom, count * (PARTS - 1), between / within) < CHANCE:
-            widest = freedom / float(chdtri(freedom, 1.0 - WIDER))
+        within = max(float(np.square(parts - mean[:, None]).sum()) / (count * (PARTS - 1)), TINY)
+        if fdtrc(freedom, count * (PARTS - 1), between / within) < OFFSETS_P_VALUE:  # F-test
+            widest = freedom / float(chdtri(freedom, 1.0 - WIDTH_P_VALUE))  # upper bound of a variance, chi-squared
             variance[j] = between / PARTS * widest * (1.0 + 1.0 / count if of_fit else 1.0)
             noise[j] = within * float(np.mean([residual.size for residual in residuals])) / PARTS / stretches[0].rate_hz
             means[:, j] = mean
@@ -246,11 +262,18 @@ def _dry_friction(stretches: Sequence[WatchedStretch], speed: Floats) -> Floats:
     friction = np.abs(np.concatenate([s.friction for s in stretches]))
     slow = np.abs(np.concatenate([s.dq for s in stretches])) < 0.3 * speed
     columns = [friction[slow[:, j], j] for j in range(speed.size)]
-    return np.array([np.quantile(column, HIGH) if column.size else 0.0 for column in columns])
+    return np.array([np.quantile(column, HIGH_QUANTILE) if column.size else 0.0 for column in columns])
 
 
 def _fit_variances(features: Floats, square: Floats, spread: Floats, least: float) -> Floats:
-    """The variances (features,), none negative, the constant not below ``least``."""
+    """Fit the factors (features,) of the features of one joint, none negative, the constant not below ``least``.
+
+    Args:
+        features: (N, features)
+        square: (N,) squared residuals.
+        spread: (N,) variance by the uncertainty of the model.
+        least: Smallest constant.
+    """
     found = np.zeros(features.shape[1])
     found[0] = float(square.mean())
     for _ in range(ROUNDS):

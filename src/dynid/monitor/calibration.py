@@ -1,4 +1,8 @@
-"""Calibration of a watch: the band, the memory of the noise and the tails of both statistics, from clean logs.
+"""Calibration of a watch from clean logs: the band, the noise models, and the tails of both statistics.
+
+A watch has two statistics per joint. The jump statistic finds sudden torques (contacts): the largest projection of the
+innovations on steps, see `dynid.monitor.jumps`. The level statistic finds slow ones (disturbances): the torque from
+outside over its standard deviation, see `dynid.monitor.bands`.
 
 Residuals of a model on the data that it was fitted to are too small. Each part of the training data is therefore left
 out in turn, the parameters are fitted to the rest, and the residuals of the left-out parts are used: nothing of the
@@ -30,44 +34,45 @@ from dynid.monitor.jumps import Whitening, fit_whitening, project_steps
 from dynid.monitor.observer import GAIN, follow
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, watched_stretches
 from dynid.processing.experiment import Experiment
+from dynid.spatial import TINY
 
 Kind = Literal["contact", "disturbance"]
 FOLDS = 4
 """Parts of the training data, of which each is left out once (convention)."""
 ROUNDS = 2
-"""Times that the memory of the noise and the band of what is new are fitted in turn (convention: they settle)."""
+"""Times that the noise models and the band of the innovations are fitted in turn (convention: they settle)."""
 KINDS = 2
 """Statistics that share the rate of false alarms: jumps and levels."""
-NEARLY_ALL = 1.645
+ONE_SIDED_95 = 1.645
 """Standard deviations beyond a level at which normal noise hides a push in one of twenty instants (derivation)."""
-UNCLEAN = 18.0
+LARGEST_CLEAN_JUMP = 18.0
 """Standard deviations of sudden torques at one false alarm an hour above which something pushed in the calibration
 (experiment: four clean real logs have 5.1 to 13, clean logs of a simulated UR10 6 to 7, one with a push every two
 seconds 24)."""
-NEARLY = 0.995
-"""Share of the samples whose speeds and torques count as seen (convention: spikes do not)."""
-ENDS = 2
+REACH_QUANTILE = 0.995
+"""Quantile of speeds and torques that counts as the largest of the calibration (convention: spikes do not count)."""
+LAST_PERIODS = 2
 """Last periods of a stretch that no calibration uses (derivation: the velocity at the end of a log is one-sided)."""
 
 
 class Levels(NamedTuple):
-    """What the statistics must exceed for an alarm."""
+    """The values that the statistics must exceed for an alarm."""
 
     jump: float
-    """Sudden torques."""
+    """Level of the jump statistic [standard deviations]."""
     band: float
-    """Torque from outside over its band."""
+    """Level of the level statistic [-]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """The smallest pushes on each joint that a watch sees in 19 of 20 instants, in the usual motion."""
+    """The smallest pushes on each joint that a watch detects in 19 of 20 instants, in the usual motion."""
 
     joint_names: tuple[str, ...]
     per_hour: float
     """Rate of false alarms of the whole arm [1/h]."""
     sudden: Floats
-    """(n,) steps of torque, which are seen within `dynid.monitor.jumps.WINDOW_S` [N m or N]."""
+    """(n,) steps of torque, which are detected within `dynid.monitor.jumps.WINDOW_S` [N m or N]."""
     slow: Floats
     """(n,) torques that come slowly, once the offset of the run is known [N m or N]."""
     at_first: Floats
@@ -75,11 +80,11 @@ class Sight:
     settling_s: Floats
     """(n,) time of motion until the offset is known as well as the rest [s]; zero where the offsets of runs agree."""
     hourly_jump: float = 0.0
-    """Standard deviations that sudden torques of the calibration exceed once an hour [-]."""
+    """Level that the jump statistic exceeds once an hour in the calibration [standard deviations]."""
 
     @property
     def sentence(self) -> str:
-        """The pushes that are seen, joint by joint."""
+        """The pushes that are detected, joint by joint."""
         sizes = zip(self.joint_names, self.sudden, self.slow, strict=True)
         named = ", ".join(
             f"{f'{sudden:.3g}' if np.isfinite(sudden) else '-'} and {slow:.3g} on {joint}"
@@ -101,7 +106,7 @@ class Sight:
     @property
     def findings(self) -> Iterator[Finding]:
         """Warnings where pushes in the calibration, or the spread of the offsets between runs, limit a watch."""
-        if self.hourly_jump > UNCLEAN:
+        if self.hourly_jump > LARGEST_CLEAN_JUMP:
             yield Finding(
                 code="watch-calibration", severity="warning", where="calibration",
                 message="the logs that calibrate the watch hold sudden torques as of pushes "
@@ -125,24 +130,25 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
-    """What is compared with the levels of alarms along one stretch."""
+    """Both statistics of every joint along one stretch."""
 
     stretch: WatchedStretch
+    """The stretch."""
     std: Floats
     """(N, n) standard deviation of the raw torque from outside [N m or N]."""
     external: Floats
-    """(N, n) torque from outside by the observer, less what is known of the run's offset [N m or N]."""
+    """(N, n) torque from outside by the observer, less the offset of the run as far as it is known [N m or N]."""
     jump: Floats
-    """(N, n) projection on a sudden torque, in standard deviations; see `dynid.monitor.jumps`."""
+    """(N, n) jump statistic [standard deviations]."""
     step: Floats
     """(N, n) the sudden torque itself [N m or N]."""
     level: Floats
-    """(N, n) size of the torque from outside over its band."""
+    """(N, n) level statistic [-]."""
     learnt: Learnt
-    """What is known of the run's offset."""
+    """The offset of the run, as it was learnt."""
 
     def excess(self, levels: Levels) -> dict[Kind, Floats]:
-        """(N, n) jumps (contacts) and levels (disturbances) over those of alarms; above one is an alarm."""
+        """Kind of alarm -> (N, n) its statistic over its level; above one is an alarm."""
         return {
             "contact": self.jump / levels.jump,
             "disturbance": self.level / levels.band,
@@ -151,38 +157,40 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """All that a watch knows of a robot on which nothing pushes."""
+    """The behaviour of the residuals while nothing pushes: bands, noise models and tails."""
 
     joint_names: tuple[str, ...]
+    """In the order of the robot."""
     band: Band
+    """Noise of the torque from outside."""
     whitening: Whitening
+    """Noise models whose innovations the jump statistic uses."""
     news: Band
-    """Band of what is new in the residuals; its noise is one on average."""
+    """Noise of the innovations; one on average."""
     scale: Floats
-    """(windows, n) size of the projections on steps of each age and joint, by their usual peaks [-]."""
+    """(windows, n) mean peak of the projections on steps of each age and joint, by which they are divided [-]."""
     jump: Tail
-    """Tail of half the squares of the jump statistics: that of normal noise is exponential."""
+    """Tail of half the square of the jump statistic: that of normal noise is exponential."""
     level: Tail
-    """Tail of the level statistics."""
+    """Tail of the level statistic."""
     seconds: float
     """Length of the data that the tails were fitted to [s]."""
     typical_spread: Floats
     """(n,) median variance of the model's torque by the uncertainty of its parameters [(N m)^2 or N^2]; without that of
     offsets which differ between runs."""
     offsets: RunOffsets
-    """What is known of the offset of a run before it begins."""
+    """Prior of the offset of a run."""
     typical_std: Floats
     """(n,) median standard deviation of the torque from outside, once the offset of a run is known [N m or N]."""
     typical_external: Floats
-    """(n,) root mean square of the torque from outside by the observer, which lets less of quick noise through
-    [N m or N]."""
+    """(n,) root mean square of the torque from outside by the observer, a low-pass filter of the noise [N m or N]."""
     level_scale: Floats
-    """(n,) size of the levels of each joint, by their usual peaks [-]."""
+    """(n,) mean peak of the level statistic of each joint, by which it is divided [-]."""
     typical_step: Floats
-    """(2, n) step of torque on a joint that moves that a level of one finds, and one that a standard deviation of noise
-    hides, in the median of the instants [N m or N]."""
+    """(2, n) step of torque on a moving joint at which the jump statistic is one, and step that is one standard
+    deviation of noise, each in the median of the instants [N m or N]."""
     is_smooth: bool = False
-    """Whether it was learnt from motion that was smoothed, and not from samples as the robot recorded them."""
+    """Whether it was learnt from filtered motion, and not from samples as the robot recorded them."""
     reach: Floats | None = None
     """(2, n) largest speeds [rad/s or m/s] and expected torques [N m or N] of each joint; None where unknown."""
 
@@ -192,58 +200,67 @@ class Calibration:
         return self.whitening.rate_hz
 
     def levels(self, per_hour: float) -> Levels:
-        """Levels of the statistics for a rate of false alarms of the whole arm [1/h].
+        """Compute the levels of both statistics for a rate of false alarms of the whole arm [1/h].
 
         Both kinds get the same share of the rate.
         """
-        share = as_number("per_hour", per_hour, above=0.0) / 3600.0 / KINDS
-        return Levels(float(np.sqrt(2.0 * self.jump.level(share))), self.level.level(share))
+        rate_hz = as_number("per_hour", per_hour, above=0.0) / 3600.0 / KINDS
+        return Levels(float(np.sqrt(2.0 * self.jump.level(rate_hz))), self.level.level(rate_hz))
 
     def sight(self, per_hour: float) -> Sight:
-        """The smallest pushes that are seen at a rate of false alarms of the whole arm [1/h]."""
+        """Compute the smallest pushes that are detected at a rate of false alarms of the whole arm [1/h]."""
         levels = self.levels(per_hour)
-        slow = levels.band * self.level_scale * self.typical_std + NEARLY_ALL * self.typical_external
-        unknown = np.sqrt(1.0 + self.offsets.variance / np.square(self.typical_std))
+        slow = levels.band * self.level_scale * self.typical_std + ONE_SIDED_95 * self.typical_external
+        growth_at_first = np.sqrt(1.0 + self.offsets.variance / np.square(self.typical_std))
         return Sight(
             self.joint_names,
             per_hour,
-            sudden=levels.jump * self.typical_step[0] + NEARLY_ALL * self.typical_step[1],
+            sudden=levels.jump * self.typical_step[0] + ONE_SIDED_95 * self.typical_step[1],
             slow=slow,
-            at_first=slow * unknown,
+            at_first=slow * growth_at_first,
             settling_s=self.offsets.settling_s(self.typical_std),
             hourly_jump=self.levels(1.0).jump,
         )
 
     def news_std(self, stretch: WatchedStretch) -> Floats:
-        """(N, n) standard deviation of what is new, over that of the whitening; infinite where samples were lost."""
+        """(N, n) standard deviation of the scaled innovations, one on average; infinite where samples were lost."""
         return np.where(stretch.stale[:, None], np.inf, np.sqrt(self.news.noise(stretch)))
 
     def allowed(self, stretch: WatchedStretch) -> Floats:
-        """(N, n) steps that friction may make by itself, where a joint stands still or did in the window [N m or N].
+        """(N, n) largest step of friction without any push, where a joint stood still in the window [N m or N].
 
-        At rest friction may be anything, and change at once, but no further than from end to end.
+        At rest dry friction may have any value between its ends, and change at once.
         """
         allowed = np.where(self.band.still(stretch), self.band.most_open, 0.0)
         periods = self.whitening.windows[-1] + 1
         return np.asarray(maximum_filter1d(allowed, periods, axis=0, origin=(periods - 1) // 2, mode="nearest"))
 
     def project(self, stretch: WatchedStretch) -> tuple[Floats, Floats]:
-        """Projections on steps of all ages, less those that need no push, and those of a unit step."""
-        projected, sharp = project_steps(self.whitening, stretch.sudden, self.news_std(stretch))
-        excused = sharp * self.allowed(stretch)
-        return np.sign(projected) * np.maximum(np.abs(projected) - excused, 0.0), sharp
+        """Project the innovations on steps of all ages (windows, N, n); steps that friction may make are subtracted.
+
+        Returns:
+            The projections [standard deviations], and those of a unit step, see `dynid.monitor.jumps.project_steps`.
+        """
+        projected, unit = project_steps(self.whitening, stretch.sudden, self.news_std(stretch))
+        excused = unit * self.allowed(stretch)
+        return np.sign(projected) * np.maximum(np.abs(projected) - excused, 0.0), unit
 
     def statistics(self, stretch: WatchedStretch, before: Learnt | None = None) -> Statistics:
-        """Both statistics along a stretch, with what is known of the run's offset in its first rows."""
-        learnt, known = self.offsets.learn_along(stretch, self.band, before), self.offsets.beside(stretch)
+        """Compute both statistics along a stretch.
+
+        Args:
+            stretch: The stretch.
+            before: The offset of the run in the first rows, where it was learnt there already.
+        """
+        learnt = self.offsets.learn_along(stretch, self.band, before)
+        known = self.offsets.beside(stretch)
         doubt = np.where(self.offsets.differ, self.offsets.doubt(learnt.seconds), 0.0)
         std = self.band.std(replace(known, spread=known.spread + doubt))
         external = follow(stretch.raw - learnt.offset, float(np.exp(-GAIN / stretch.rate_hz)))
-        projected, sharp = self.project(stretch)
+        projected, unit_projected = self.project(stretch)
         jumps = np.abs(projected) / self.scale[:, None]
-        best = jumps.argmax(axis=0)[None]
-        jump, step = (np.take_along_axis(part, best, axis=0)[0] for part in (jumps, projected))
-        unit = np.take_along_axis(sharp, best, axis=0)[0]
+        best = jumps.argmax(axis=0)[None]  # age of the step
+        jump, step, unit = (np.take_along_axis(part, best, axis=0)[0] for part in (jumps, projected, unit_projected))
         return Statistics(
             stretch=stretch,
             std=std,
@@ -263,14 +280,15 @@ def calibrate(
     training: Sequence[Experiment] | None = None,
     seen: Sequence[Experiment] | None = None,
 ) -> Calibration:
-    """Learn how far the torque from outside strays while nothing pushes.
+    """Calibrate a watch: learn how large the statistics become while nothing pushes.
 
     Args:
         fit: The identification, with the samples it was made from, unless runs are given.
         runs: Clean experiments that the identification has not seen; by default parts of its own data are left out in
             turn, and the parameters fitted again without them.
         training: The data of the identification, where it was read from a file and does not hold them.
-        seen: The training data as a watch sees them, run by run, where it does not see them smoothed.
+        seen: The training data as the robot recorded them, run by run, where the watch reads such data; None where it
+            reads processed ones.
 
     Raises:
         ArgumentError: The identification was read from a file, which does not hold its samples.
@@ -284,15 +302,15 @@ def calibrate(
         rate = common_rate(runs)
         found = [one for number, run in enumerate(runs) for one in watched_stretches(fit, run, rate, number)]
         return calibrate_stretches(fit, found, of_fit=False)
-    own = fit.equations.excerpts if training is None else training
-    if not any(run.samples for run in own):
+    data = fit.equations.excerpts if training is None else training
+    if not any(run.samples for run in data):
         raise ArgumentError(
             "the result holds no samples to calibrate from",
             remedy="Give the runs it was identified from, or other clean ones.",
         )
-    found = list(_left_out(fit, own, seen))
+    found = list(_left_out(fit, data, seen))
     differ = fit_offsets(found, fit_band(found), of_fit=True)[0].differ
-    return calibrate_stretches(fit, list(_left_out(fit, own, seen, differ)) if differ.any() else found)
+    return calibrate_stretches(fit, list(_left_out(fit, data, seen, differ)) if differ.any() else found)
 
 
 def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], *, of_fit: bool = True) -> Calibration:
@@ -305,22 +323,23 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], *,
     """
     if not clean:
         raise ArgumentError("no stretch has all torques", remedy="Calibrate from logs with the torque of every joint.")
-    clean = [stretch.cut(slice(None, -ENDS)) for stretch in clean]
-    offsets, own = fit_offsets(clean, fit_band(clean), of_fit=of_fit)
-    settled = [replace(offsets.beside(stretch), raw=stretch.raw - own[stretch.run]) for stretch in clean]
-    band = fit_band(settled)
+    clean = [stretch.cut(slice(None, -LAST_PERIODS)) for stretch in clean]
+    offsets, run_means = fit_offsets(clean, fit_band(clean), of_fit=of_fit)
+    centred = [replace(offsets.beside(stretch), raw=stretch.raw - run_means[stretch.run]) for stretch in clean]
+    band = fit_band(centred)
     rate = float(np.median([stretch.rate_hz for stretch in clean]))
     sudden = [stretch.sudden for stretch in clean]
     whitening = fit_whitening(sudden, rate)
     for _ in range(ROUNDS):
-        parts = [_news(whitening, stretch) for stretch in clean]
+        parts = [_innovations(whitening, stretch) for stretch in clean]
         news = fit_band(parts, whitening.floor_variance(sudden))
-        std = [np.where(part.stale[:, None], np.inf, np.sqrt(news.noise(part))) for part in parts]
-        whitening = fit_whitening(sudden, rate, std)
-    news = fit_band([_news(whitening, stretch) for stretch in clean], whitening.floor_variance(sudden))
+        innovation_std = [np.where(part.stale[:, None], np.inf, np.sqrt(news.noise(part))) for part in parts]
+        whitening = fit_whitening(sudden, rate, innovation_std)
+    news = fit_band([_innovations(whitening, stretch) for stretch in clean], whitening.floor_variance(sudden))
+    spread = np.median(np.concatenate([stretch.spread for stretch in centred]), axis=0)
+    std = np.median(np.concatenate([band.std(stretch) for stretch in centred]), axis=0)
+    # a draft without tails and with all scales one computes the statistics, to which these are then fitted
     none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1))
-    spread = np.median(np.concatenate([stretch.spread for stretch in settled]), axis=0)
-    std = np.median(np.concatenate([band.std(stretch) for stretch in settled]), axis=0)
     even = np.ones((len(whitening.windows), band.high_speed.size))
     draft = Calibration(
         fit.robot.joint_names, band, whitening, news, even, none, none, 0.0, spread, offsets, std,
@@ -328,8 +347,8 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], *,
     )  # fmt: skip
     draft = _fit_jumps(draft, clean)
     levels = [draft.statistics(stretch).level for stretch in clean]
-    usual = usual_peaks(levels, rate)
-    scale = usual / np.exp(np.log(usual).mean())
+    peaks = usual_peaks(levels, rate)
+    scale = peaks / np.exp(np.log(peaks).mean())  # over the geometric mean: the joints alone are made alike
     return replace(
         draft,
         level=fit_tail([level / scale for level in levels], rate),
@@ -343,18 +362,18 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], *,
 
 def largest_motion(stretch: WatchedStretch) -> Floats:
     """(2, n) largest speed and expected torque of each joint along a stretch; spikes do not count."""
-    return np.asarray(np.quantile(np.abs([stretch.dq, stretch.expected]), NEARLY, axis=1))
+    return np.asarray(np.quantile(np.abs([stretch.dq, stretch.expected]), REACH_QUANTILE, axis=1))
 
 
 def _usual_steps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
-    """(2, n) what `Calibration.typical_step` holds."""
+    """Compute `Calibration.typical_step` (2, n); infinite for joints that never move."""
     steps: list[Floats] = []
     for stretch in clean:
         rows = slice(draft.whitening.settling, None)
-        sharp = np.maximum(draft.project(stretch)[1][:, rows], 1e-300)
-        unit = draft.scale[:, None] / sharp
-        best = unit.argmin(axis=0)[None]
-        found = np.concatenate([np.take_along_axis(part, best, axis=0) for part in (unit, 1.0 / sharp)])
+        unit_projected = np.maximum(draft.project(stretch)[1][:, rows], TINY)
+        detected = draft.scale[:, None] / unit_projected  # steps at which the statistic is one
+        best = detected.argmin(axis=0)[None]  # age at which the smallest step is detected
+        found = np.concatenate([np.take_along_axis(part, best, axis=0) for part in (detected, 1.0 / unit_projected)])
         moves = ~draft.band.still(stretch)[rows] & ~stretch.stale[rows, None]
         steps.append(np.where(moves, found, np.nan))
     all_times = np.concatenate(steps, axis=1)
@@ -363,23 +382,23 @@ def _usual_steps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
 
 
 def _fit_jumps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Calibration:
-    """The scales and the law of jumps."""
+    """Fit the scales and the tail of the jump statistic."""
     jumps = [np.abs(draft.project(stretch)[0]) for stretch in clean]
-    usual = np.array([usual_peaks([one[w] for one in jumps], draft.rate_hz) for w in range(len(draft.scale))])
-    scale = usual / np.exp(np.log(usual[-1]).mean())
+    peaks = np.array([usual_peaks([one[w] for one in jumps], draft.rate_hz) for w in range(len(draft.scale))])
+    scale = peaks / np.exp(np.log(peaks[-1]).mean())  # over the geometric mean of the oldest steps
     tail = fit_tail([0.5 * np.square((one / scale[:, None]).max(axis=0)) for one in jumps], draft.rate_hz)
     return replace(draft, scale=scale, jump=tail)
 
 
-def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
-    """A stretch whose residuals are what is new in its own."""
-    new = whitening.innovations(stretch.sudden)
+def _innovations(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
+    """Make a stretch that has the innovations in place of its residuals."""
+    innovations = whitening.innovations(stretch.sudden)
     rest = stretch.cut(slice(whitening.order, None))
-    return replace(rest, raw=new, spread=np.zeros_like(new))
+    return replace(rest, raw=innovations, spread=np.zeros_like(innovations))
 
 
 def _equations_like(fit: Identification, runs: Sequence[Experiment]) -> Samples:
-    """The equations of runs, of the unknowns of an identification."""
+    """Build the equations of runs with the unknowns of an identification."""
     known = fit.equations
     return build_equations(fit.robot, runs, base=known.base, terms=fit.terms, band_hz=known.band_hz)
 
@@ -390,14 +409,14 @@ def _left_out(
     seen: Sequence[Experiment] | None = None,
     without_offsets: NDArray[np.bool_] | None = None,
 ) -> Iterator[WatchedStretch]:
-    """Stretches of the identification's own data, each by a model that has not seen it.
+    """Iterate over stretches of the identification's data, each with residuals of a model that has not seen it.
 
     The refitted links are physically possible only where those of the identification are.
 
     Args:
         fit: The identification.
         data: Its data.
-        seen: The same runs as a watch sees them.
+        seen: The same runs as the robot recorded them; None where the watch reads processed ones.
         without_offsets: (n,) joints on which the models are fitted without the offsets of the single runs, as the
             identification was; the residuals keep them.
     """
@@ -422,11 +441,11 @@ def _left_out(
 
 
 def _without_offsets(fit: Identification, runs: Sequence[Experiment], joints: NDArray[np.bool_]) -> list[Experiment]:
-    """The runs without their own offsets on some joints; the mean stays."""
+    """Subtract from the torques of some joints (n,) what the offset of each run differs from the mean of all runs."""
     equations = _equations_like(fit, runs)
     settled = settle_runs(equations, ("offset",))
-    assert settled is not None  # runs that differ are several
+    assert settled is not None  # there are several runs, because their offsets differ
     return [
-        replace(run, effort=np.where(joints, own.effort, run.effort))
-        for run, own in zip(equations.experiments, settled[0], strict=True)
+        replace(run, effort=np.where(joints, corrected.effort, run.effort))
+        for run, corrected in zip(equations.experiments, settled[0], strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Torques from outside, from the model and what a robot measures, without accelerations: the momentum observer.
+"""The momentum observer: torques from outside by the model, positions, velocities and torques, without accelerations.
 
 The robot obeys ``dp/dt = tau + C^T dq - g - friction + external`` with ``p = M dq``. The observer
 ``r = K (p - integral(tau + C^T dq - g - friction + r))`` obeys ``dr/dt = K (external - r)``: it follows the torque from
@@ -7,7 +7,8 @@ constant within it,
 
     e = (p - p_before) / period - (b + b_before) / 2,    r = keep r_before + (1 - keep) e,    keep = exp(-K period),
 
-with b = tau + C^T dq - g - friction. The integral itself is never formed: it would grow without end and lose digits.
+with the balance b = tau + C^T dq - g - friction, and the raw torque from outside e. The integral itself is never
+formed: it would grow without end and lose digits.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ class ObserverModel(Model):
 
     @classmethod
     def of(cls, source: Robot | Identification) -> ObserverModel:
-        """The observer of a robot with its parameter values, or of an identification with all its terms."""
+        """Make the model of a robot with its parameter values, or of an identification with all its terms."""
         model = source.rich if isinstance(source, Identification) else Model(source, source.parameter_vector)
         return cls(model.robot, model.theta, model.terms)
 
     @property
     def state_size(self) -> int:
-        """Count of numbers in the state: momentum, balance and external torque (n,) each, then the memory (k,)."""
+        """Length of the state: momentum, balance and external torque (n,) each, then the memory of friction (k,)."""
         return 3 * self.robot.dof + self.memory_size
 
     @cached_property
@@ -112,7 +113,7 @@ class ObserverModel(Model):
 
 
 Source = Robot | Identification | ObserverModel
-"""What an observer takes its model from."""
+"""Objects from which the model of an observer is made."""
 
 GAIN = 100.0
 """Gain of the observers [1/s] (convention: they follow a torque from outside within 10 ms)."""
@@ -141,14 +142,16 @@ class MomentumObserver:
         """
         self.model = as_model(source)
         self._gain = as_number("gain", gain, above=0.0)
-        self._begin, self._step = compile_single(self.model.start), compile_single(self.model.step)
-        self._state: Floats | None = None
-        self._period, self._keep = np.zeros(1), np.ones(1)
+        self._begin = compile_single(self.model.start)
+        self._step = compile_single(self.model.step)
+        self._state: Floats | None = None  # before the first sample
+        self._period = np.zeros(1)
+        self._keep = np.ones(1)
         self._inputs = tuple(np.zeros(self.model.robot.dof) for _ in range(3))
 
     @property
     def state(self) -> Floats:
-        """(3 n + k,) momentum, balance, torque from outside, and what friction remembers."""
+        """(3 n + k,) momentum, balance, torque from outside, and the memory of friction."""
         return np.zeros(self.model.state_size) if self._state is None else self._state.copy()
 
     def restart(self) -> None:
@@ -156,7 +159,7 @@ class MomentumObserver:
         self._state = None
 
     def step(self, q: ArrayLike, dq: ArrayLike, torque: ArrayLike, period_s: float) -> Floats:
-        """The torque from outside (n,) [N m or N] at one sample; zeros at the first one.
+        """Take one sample and compute the torque from outside (n,) [N m or N]; zeros at the first one.
 
         Args:
             q: (n,) joint positions [rad or m].
@@ -186,9 +189,9 @@ class MomentumObserver:
 
 
 def observe(source: Source, run: Experiment, *, gain: float = GAIN) -> Floats:
-    """Torques from outside (N, n) [N m or N] along an experiment: what `MomentumObserver` gives, all at once.
+    """Compute the torques from outside (N, n) [N m or N] along an experiment, as `MomentumObserver` gives them.
 
-    Samples without a torque pass the last value on. Every gap-free stretch starts from zero.
+    A missing torque counts as the last known one. Every gap-free stretch starts from zero.
 
     Args:
         source: As for `MomentumObserver`.
@@ -207,12 +210,12 @@ def observe(source: Source, run: Experiment, *, gain: float = GAIN) -> Floats:
 
 
 def follow(raw: Floats, keep: float) -> Floats:
-    """``r = keep r + (1 - keep) e`` from zero on, along (N, n): the observer's answer to the raw torque."""
+    """Filter raw torques e (N, n) as the observer does: ``r = keep r_before + (1 - keep) e``, from zero on."""
     return np.asarray(lag_exponentially(np.vstack([np.zeros((1, raw.shape[1])), raw]), keep)[1:])
 
 
 def momentum_differences(source: Source, run: Experiment) -> Iterator[tuple[slice, Floats]]:
-    """For each gap-free stretch its rows, and the mean torque from outside (N - 1, n) of each period."""
+    """Iterate over the gap-free stretches: rows, and the mean torque from outside (N - 1, n) of each period."""
     model = as_model(source)
     matched = run.matched(model.robot)
     torque = _known_torque(matched)
@@ -226,21 +229,22 @@ def momentum_differences(source: Source, run: Experiment) -> Iterator[tuple[slic
 
 
 def expected_torque(model: ObserverModel, run: Experiment) -> Floats:
-    """(N, n) torque that a motion takes without its accelerations: gravity, velocity forces, terms [N m or N]."""
+    """Compute the torques (N, n) of a motion without its accelerations: gravity, velocity forces, terms [N m or N]."""
     return np.asarray(friction_torque(model, run) - _balance(model)(run.q, run.dq)["force"])
 
 
 def friction_torque(model: ObserverModel, run: Experiment) -> Floats:
-    """(N, n) torque of the robot's own and all further terms along an experiment, inertias left out [N m or N]."""
+    """Compute the torques (N, n) of all terms along an experiment, without those of rotor inertias [N m or N]."""
     resting = replace(run, ddq=np.zeros_like(run.ddq))
+    # the terms of the robot remain where all its links are without mass
     robot = model.robot.with_parameters(np.where(np.arange(model.theta.size) < 10 * model.robot.dof, 0.0, model.theta))
-    own = kernel(robot, "inverse_dynamics")(run.q, run.dq, resting.ddq) if robot.terms else 0.0
+    of_robot = kernel(robot, "inverse_dynamics")(run.q, run.dq, resting.ddq) if robot.terms else 0.0
     values = np.array([term.value for term in model.terms])
-    return np.asarray(own + torque_of_terms(model.robot, model.terms, values, resting))
+    return np.asarray(of_robot + torque_of_terms(model.robot, model.terms, values, resting))
 
 
 def _known_torque(run: Experiment) -> Floats:
-    """(N, n) measured torques; where one is missing the last one before, or the first one after."""
+    """Fill the gaps of the measured torques (N, n) with the last one before, or the first one after."""
     known = np.isfinite(run.effort)
     if not known.any(axis=0).all():
         raise DataError("a joint has no torque at all", remedy="Watch a log with the torques of every joint.")
@@ -249,11 +253,11 @@ def _known_torque(run: Experiment) -> Floats:
 
 
 _MODELS: WeakKeyDictionary[Identification, ObserverModel] = WeakKeyDictionary()
-"""Models of identifications that are in use: recording one takes longer than a stretch of a log."""
+"""Models of identifications that are in use, because recording one takes longer than watching a stretch of a log."""
 
 
 def as_model(source: Source) -> ObserverModel:
-    """The model of an observer from whatever it is made of."""
+    """Make the model of an observer, or look it up."""
     if isinstance(source, ObserverModel):
         return source
     if isinstance(source, Robot):
@@ -270,4 +274,5 @@ def as_model(source: Source) -> ObserverModel:
 
 @lru_cache(maxsize=16)
 def _balance(model: ObserverModel) -> Kernel:
+    """Look up the function (q, dq) -> momentum and force of the links."""
     return kernel(model.robot.with_parameters(model.theta), "momentum_balance")

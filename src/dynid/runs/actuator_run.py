@@ -34,7 +34,7 @@ from dynid.report.sections.servo_sections import list_remarks, servo_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
-from dynid.runs.protocol import Desk, Task, refuse_used
+from dynid.runs.protocol import RunContext, Task, refuse_used
 from dynid.runs.run_folder import RunFolder, read_run
 from dynid.servos.drive_laws import MotorLaw, PositionLaw
 from dynid.servos.kinds import milli
@@ -161,14 +161,14 @@ class ValidateServos(Task[ServoCheck]):
         for log in self.logs:
             refuse_used(log, log_digest(log), used)
 
-    def compute(self, desk: Desk) -> ServoCheck:
+    def compute(self, context: RunContext) -> ServoCheck:
         model, followers = _read_servos(Path(self.result))
         motions, told = _motions(self.logs, model.robot, self.channel_map)
         errors = tuple(motion_error(model, model.start, m, followers, trained=False) for m in stretches_of(motions))
         error = MotionError.mean(errors)
-        desk.findings.extend([*told, *filter(None, [error.finding])])
+        context.findings.extend([*told, *filter(None, [error.finding])])
         return ServoCheck(model=model, error=error, is_usable=error.is_usable, judged="these logs", tried=motions,
-                          errors=errors, findings=tuple(desk.findings))  # fmt: skip
+                          errors=errors, findings=tuple(context.findings))  # fmt: skip
 
     def page(self, result: ServoCheck, settings: Sequence[Chapter]) -> Page:
         remarks = Bullets(list_remarks(result.findings))
@@ -222,7 +222,7 @@ class IdentifyServos(Task[ActuatorRun]):
         remedy = "Hold out a log that the fit does not see."
         check_copies(self.logs, _held_out(self.held_out)[1], why="that is trained on", remedy=remedy)
 
-    def compute(self, desk: Desk) -> ActuatorRun:
+    def compute(self, context: RunContext) -> ActuatorRun:
         model = read_servo_model(self.law, self.robot)
         share, apart = _held_out(self.held_out)
         (motions, told), (others, more) = (
@@ -236,9 +236,9 @@ class IdentifyServos(Task[ActuatorRun]):
             judged = "parts of the logs that the fit did not see"
             found = replace(found, errors=(*found.errors, *predict_parts(model, motions)))
         asked = _saturated(self.robot, model, (*motions, *others))
-        desk.findings.extend([*told, *more, *_massless(self.robot), *asked, *found.findings])
+        context.findings.extend([*told, *more, *_massless(self.robot), *asked, *found.findings])
         return ActuatorRun(found=found, model=found.model, error=found.error, is_usable=found.is_usable, judged=judged,
-                           tried=others or motions, errors=found.errors, findings=tuple(desk.findings),
+                           tried=others or motions, errors=found.errors, findings=tuple(context.findings),
                            motions=motions)  # fmt: skip
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:

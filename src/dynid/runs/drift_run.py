@@ -1,8 +1,8 @@
-"""Compare a stored identification with later logs and results: what ``dynid compare-runs`` does.
+"""Compare a stored identification with later logs and results: the work of ``dynid compare-runs``.
 
-A later log is checked by the gate and identified again with the model of the stored result: the same terms, the same
-base parameters, weighted least squares. A parameter has moved where the difference exceeds what both uncertainties
-allow, for all parameters together.
+A later log is diagnosed and identified again with the model of the stored result: the same terms, the same base
+parameters, weighted least squares. A parameter has moved where the difference is significant by both uncertainties, at
+a level for all parameters together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.result_file import read_result
@@ -24,34 +24,38 @@ from dynid.identification.identify import Identification, identify_equations
 from dynid.identification.log_reader import LogReader
 from dynid.identification.recipe import Recipe
 from dynid.identification.rich.joint_friction import JointFriction, joint_friction
+from dynid.identification.validation import ALIKE, Validation, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.plain_data import pick
+from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
 from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
-from dynid.runs.protocol import Desk, Task, refuse_used
-from dynid.runs.validation_run import Contest, common_cutoff, is_run, judge_alike, logs_of
+from dynid.runs.protocol import RunContext, Task, refuse_used
+from dynid.runs.validation_run import SavedRun, common_cutoff, is_run, logs_of
 from dynid.runs.watch_checks import NOTHING_EXPLAINED, unexplained_share
 
 WITHOUT_GATE = "--no-check, or gate=False in Python"
-"""How a person compares a log that is refused."""
+"""How a person compares a log that the diagnosis refuses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occasion:
-    """What a robot was at one time."""
+    """The identified parameters of a robot at one time."""
 
     name: str
+    """Name of the log or the folder."""
     time_s: float
     """First stamp of the log where it is a Unix time, else the time of the file [s, Unix time]."""
     fit: Identification
+    """The identification."""
     friction: tuple[JointFriction, ...] = ()
-    """Of every joint; empty for a stored result whose logs are not read."""
+    """Friction of every joint; empty for a stored result whose logs are not read."""
     moved: tuple[Moved, ...] = ()
     """The parameters that moved since the stored result, by joint."""
     load: MovedLoad | None = None
-    """The load that explains how the links moved since."""
+    """The load that explains how the parameters of the links moved since; None where none does."""
 
     @property
     def date(self) -> str:
@@ -66,12 +70,38 @@ class Occasion:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RunComparison:
+    """Two results, validated on the same samples."""
+
+    names: tuple[str, str]
+    """Names of the runs."""
+    checks: tuple[Validation, Validation] | None
+    """Validation of each; None where there are no samples on which both can be judged."""
+    reason: str = ""
+    """Why there are none."""
+
+    @property
+    def sentence(self) -> str:
+        """Which result predicts better."""
+        if self.checks is None:
+            return f"{self.names[0]} and {self.names[1]} are not judged on the same samples: {self.reason}"
+        errors = [check.relative_error for check in self.checks]
+        low = min(errors)
+        high = max(errors)
+        better = f"{self.names[errors.index(low)]} predicts better"
+        verdict = "both predict equally well" if high <= ALIKE * low else better
+        return f"{verdict} on the same held-out samples: {low:.2f} % against {high:.2f} %"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Drift:
-    """A stored identification beside later occasions."""
+    """A stored identification, and what changed on later occasions."""
 
     stored: Occasion
+    """The stored identification."""
     later: tuple[Occasion, ...]
-    contests: tuple[Contest, ...] = ()
+    """Later logs and results."""
+    comparisons: tuple[RunComparison, ...] = ()
     """The stored run beside each later run that has a folder, judged on identical samples."""
 
     @property
@@ -86,8 +116,8 @@ class Drift:
 
     @property
     def verdict(self) -> str:
-        """What moved, as one sentence."""
-        joints = {one.joint for later in self.later for one in later.moved}
+        """Which joints moved, or which load explains it, as one sentence."""
+        joints = {parameter.joint for later in self.later for parameter in later.moved}
         if not joints:
             return "no parameter moved beyond its interval"
         loads = [later.load.sentence for later in self.later if later.load is not None]
@@ -100,7 +130,7 @@ class Drift:
         """The comparison as values that JSON can hold."""
         return {
             "verdict": self.verdict,
-            "same_samples": [contest.sentence for contest in self.contests],
+            "same_samples": [comparison.sentence for comparison in self.comparisons],
             "stored": pick(self.stored, "name", "date"),
             "later": [
                 pick(later, "name", "date") | {
@@ -143,28 +173,94 @@ class CompareRuns(Task[Drift]):
             if not _is_result(path):
                 refuse_used(path, log_digest(path), used)
 
-    def compute(self, desk: Desk) -> Drift:
+    def compute(self, context: RunContext) -> Drift:
         saved = read_result(self.stored)
-        fit, cutoff = saved.identification(), common_cutoff(saved)
+        fit = saved.identification()
+        cutoff = common_cutoff(saved)
         reader = LogReader(robot=fit.robot, recipe=Recipe.bare(gate=self.gate), channel_map=self.channel_map,
-                           notice=desk.tell, without_gate=WITHOUT_GATE)  # fmt: skip
+                           notice=context.notify, without_gate=WITHOUT_GATE)  # fmt: skip
         found = [_occasion(fit, Path(path), reader, cutoff) for path in self.later]
         occasions = tuple(replace(one, moved=find_moved(fit, one.fit), load=find_load(fit, one.fit)) for one in found)
         runs = [run for one in occasions for run in one.fit.equations.excerpts if run.samples]
         place = Path(self.stored)
+        # a stored result holds no samples: its friction is shown in the states of the later logs
         first = Occasion(place.name, _file_time(place), fit, joint_friction(fit, runs) if runs else ())
         folders = [Path(path) for path in self.later if is_run(path)] if is_run(self.stored) else []
-        return Drift(first, occasions, tuple(judge_alike(place, folder) for folder in folders))
+        return Drift(first, occasions, tuple(compare_runs(place, folder) for folder in folders))
 
     def page(self, result: Drift, settings: Sequence[Chapter]) -> Page:
         return drift_page(result, settings)
 
 
+def compare_runs(first: Path, second: Path) -> RunComparison:
+    """Validate the results of two run folders on the samples on which either was validated, processed once.
+
+    The errors that the runs state cannot be compared where one leaves out samples that the other predicts, such as
+    those within a dead band.
+    """
+    sides = SavedRun.read(first), SavedRun.read(second)
+    names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    fits = [side.saved.identification() for side in sides]
+    recipe = _common_recipe(*sides)
+    held_out: list[Experiment] = []
+    read: set[str] = set()
+    try:
+        for side, other in (sides, sides[::-1]):
+            logs = [log for log in side.fair_logs(other) if log not in read]
+            read.update(logs)
+            own_recipe = replace(recipe, hold_out=side.recipe.hold_out)
+            reader = side.reader(fits[0].robot, own_recipe, logs)
+            if logs and own_recipe.hold_out is not None:
+                held_out += reader.training_and_proof(logs)[1]
+            elif logs:
+                held_out += reader.experiments(logs, for_validation=True)
+    except DynidError as error:
+        return RunComparison(names, None, str(error))
+    if not held_out:
+        return RunComparison(names, None, "neither was judged on a log that the other has not seen")
+    one, two = (validate(fit, held_out, band_hz=recipe.band_hz) for fit in fits)
+    return RunComparison(names, (one, two))
+
+
+def _common_recipe(first: SavedRun, second: SavedRun) -> Recipe:
+    """Choose settings that leave out no sample on which either run was validated.
+
+    The dead band is the narrower one. None as a dead band leaves out standstill alone, which is more than a width of
+    zero does and less than any other width.
+    """
+    a = first.recipe
+    b = second.recipe
+    cutoffs = [facts["cutoff_hz"] for side in (first, second) for facts in side.saved.content["data"]]
+    known_cutoffs = [cutoff for cutoff in cutoffs if cutoff is not None]
+    widths = [width for width in (a.dead_band, b.dead_band) if width is not None]
+    standstill_alone = len(widths) < 2 and 0.0 not in widths
+    return replace(
+        a,
+        gate=False,
+        cutoff_hz=max(known_cutoffs, default="auto"),
+        band_hz=None if a.band_hz is None or b.band_hz is None else max(a.band_hz, b.band_hz),
+        dead_band=None if standstill_alone else min(widths),
+    )
+
+
 def _is_result(path: Path) -> bool:
+    """Whether a path is a saved result or a folder with one, and no log."""
     return (path / "result.json").exists() or path.suffix.lower() == ".json"
 
 
 def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: float | None) -> Occasion:
+    """Read a later result, or identify a later log with the model of the stored result.
+
+    Args:
+        stored: The stored identification.
+        path: The result or the log.
+        reader: Reads and diagnoses the log.
+        cutoff: Cutoff of the low-pass filter of the stored result [Hz]; None to choose one.
+
+    Raises:
+        ArgumentError: The result is that of another robot.
+        DataError: The stored model explains nothing of the log.
+    """
     if _is_result(path):
         fit = read_result(path).identification()
         if fit.robot.joint_names != stored.robot.joint_names:
@@ -175,10 +271,14 @@ def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: flo
     if reader.recipe.gate:
         error = unexplained_share(stored, run)
         if error > NOTHING_EXPLAINED:  # no wear does that
-            reason = f"the stored model explains nothing of the torques (error {100.0 * error:.3g} %), which wear does "
-            remedy = "Compare units, signs and the order of the joints with those of the logs that were identified "
-            remedy += f"from. The log is used all the same with {WITHOUT_GATE}."
-            raise DataError(f"{reason}not do", path=path, place="effort", remedy=remedy)
+            raise DataError(
+                f"the stored model explains nothing of the torques (error {100.0 * error:.3g} %), which wear does not "
+                "do",
+                path=path,
+                place="effort",
+                remedy="Compare units, signs and the order of the joints with those of the logs that were identified "
+                f"from. The log is used all the same with {WITHOUT_GATE}.",
+            )
     equations = build_equations(
         stored.robot, [run], base=stored.equations.base, terms=stored.terms, band_hz=stored.equations.band_hz
     )

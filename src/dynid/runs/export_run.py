@@ -18,12 +18,12 @@ from dynid.payload.load import Load
 from dynid.runs.validation_run import common_cutoff
 
 TABLES = ("tables", "parquet", "csv")
-"""Kinds of tables."""
+"""Kinds of exports that are tables."""
 LOAD_FILES: Mapping[str, tuple[str, Callable[[Load], ControllerFile]]] = {
     "urscript": ("payload", ur_payload_script),
     "ros2": ("gravity_compensation", ros2_gravity_compensation),
 }
-"""Kind of a controller's file -> its name and the function that makes it from a load."""
+"""Kind of an export that is a controller's file -> name of the file, and the function that makes it from a load."""
 
 
 def run_export(
@@ -76,6 +76,7 @@ def run_export(
 
 
 def _write_load(path: Path, kind: str, folder: str | Path, notice: Notice, *, force: bool) -> Path:
+    """Write a saved load as a controller's file; a doubtful load is refused."""
     name, make = LOAD_FILES[kind]
     file = make(Load.read(path))
     if json.loads(path.read_text(encoding="utf-8")).get("verdict") == "doubtful":

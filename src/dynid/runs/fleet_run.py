@@ -13,7 +13,7 @@ from dynid.logs.channel_map import ChannelMapSource
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.model import Robot
-from dynid.runs.protocol import Desk, Task
+from dynid.runs.protocol import RunContext, Task
 from dynid.runs.run_folder import RunFolder
 
 
@@ -30,7 +30,9 @@ class IdentifyFleet(Task[Fleet]):
     logs: FleetData
     """Patterns such as "logs/{arm}/*.parquet", or for each arm its logs."""
     recipe: Recipe = field(default_factory=Recipe)
+    """Settings of processing and identification."""
     channel_map: ChannelMapSource | None = None
+    """Channel map of the logs, its file, or the name of a built-in one."""
     store: str | Path | None = None
     """Folder in which reduced logs are kept."""
     window_days: float = 30.0
@@ -38,10 +40,10 @@ class IdentifyFleet(Task[Fleet]):
     engine: str = "local"
     """Where logs are reduced, as for `dynid.fleet.identify_fleet`."""
 
-    def compute(self, desk: Desk) -> Fleet:
+    def compute(self, context: RunContext) -> Fleet:
         return identify_fleet(
             self.robot, self.logs, self.recipe, channel_map=self.channel_map, store=self.store,
-            window_days=self.window_days, progress=desk.progress, engine=self.engine,
+            window_days=self.window_days, progress=context.progress, engine=self.engine,
         )  # fmt: skip
 
     def write(self, folder: RunFolder, result: Fleet) -> Fleet:

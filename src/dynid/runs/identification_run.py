@@ -31,7 +31,7 @@ from dynid.report.page import Chapter, Page
 from dynid.report.parameter_sections import significance_chapter
 from dynid.report.report import identification_page, refusal_page
 from dynid.robot.model import Robot
-from dynid.runs.protocol import Desk, Task
+from dynid.runs.protocol import RunContext, Task
 from dynid.runs.run_folder import RunFolder
 from dynid.runs.validation_run import judge
 
@@ -120,21 +120,22 @@ class Identify(Task[IdentificationRun]):
         make_estimator(self.recipe, model, self.given, self.channel_map)
         self.recipe.spring_terms(model)
 
-    def compute(self, desk: Desk) -> IdentificationRun:
+    def compute(self, context: RunContext) -> IdentificationRun:
         recipe = self.recipe
         model = prepare_robot(self.robot, recipe, self.channel_map)
         estimator = make_estimator(recipe, model, self.given, self.channel_map)
         reader = LogReader(robot=model, recipe=recipe, channel_map=self.channel_map, rows=self.rows, time=self.time,
-                           progress=desk.progress, notice=desk.tell, check=_gather_checks(desk.findings))  # fmt: skip
+                           progress=context.progress, notice=context.notify,
+                           check=_gather_checks(context.findings))  # fmt: skip
         fit, held_out = identify_logs(reader, self.given, estimator, held_out=self.held_out, engine=self.engine)
         if self.significant is not None:
             fit = fit.with_significant(self.significant)
         if self.base is not None:
             fit = fit.in_set(base_parameters(fit.robot, self.base))
-        verdict = judge(fit, held_out, desk, limit=recipe.limit_percent, trim_s=self.trim_s) if held_out else None
+        verdict = judge(fit, held_out, context, limit=recipe.limit_percent, trim_s=self.trim_s) if held_out else None
         cost = self._pruning_cost(fit, verdict, held_out)
-        found = tuple(desk.findings)
-        desk.findings.extend([*(() if verdict is None else verdict.causes), *fit.estimate.findings])  # for run.json
+        found = tuple(context.findings)
+        context.findings.extend([*(() if verdict is None else verdict.causes), *fit.estimate.findings])  # for run.json
         return IdentificationRun(fit=fit, validation=verdict, held_out=tuple(held_out), cost=cost, findings=found)
 
     def _pruning_cost(

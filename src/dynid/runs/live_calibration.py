@@ -1,7 +1,7 @@
 """Calibrate a watch: from logs as the robot recorded them, or from the stream itself.
 
-A watch sees the robot's own velocities and torques. Those of an experiment are smoothed there and back and hence
-calmer: levels that hold for them do not hold live.
+A live watch reads the velocities and torques that the robot sends. Those of a processed experiment are low-pass
+filtered forwards and backwards and have less noise: levels of alarms that hold for them do not hold live.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dynid.monitor.calibration import Calibration, calibrate
 from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
-from dynid.runs.validation_run import PastRun, common_cutoff, is_run
+from dynid.runs.validation_run import SavedRun, common_cutoff, is_run
 from dynid.runs.watch_checks import check_log
 
 FEWEST_SAMPLES = 100
@@ -39,7 +39,7 @@ SMOOTH = Finding(
     "holds only for a stream as smooth as a processed log, and a robot's own velocities are noisier",
     remedy="Calibrate from the stream itself, while nothing touches the robot: --learn 60.",
 )
-"""What is told where smoothed motion stands for velocities."""
+"""Warning where velocities of the logs are missing and derivatives of smoothed positions take their place."""
 
 
 def calibrate_live(
@@ -51,7 +51,7 @@ def calibrate_live(
     *,
     smooth: bool = False,
 ) -> Calibration:
-    """Calibrate a watch from clean logs, or from those of the result, with the velocities and torques they hold.
+    """Calibrate a watch from clean logs, or from those of the result, with the velocities and torques in the logs.
 
     Args:
         folder: A folder that ``dynid identify`` wrote.
@@ -59,8 +59,8 @@ def calibrate_live(
         clean: Logs in which nothing touched the robot; by default those of the folder, parts of which are left out in
             turn.
         channel_map: Channel map of the clean logs; those of the folder are read with that of the run.
-        notice: Called with a warning where samples of logs hold no velocities, so that smoothed motion stands for them.
-        smooth: Whether smoothed motion is watched, because the watched logs hold no velocities.
+        notice: Called with `SMOOTH` where logs have no velocities.
+        smooth: Whether processed logs are watched, because the watched logs have no velocities.
     """
     reader, logs = (open_reader(folder, fit, channel_map), clean) if clean else _open_training(folder, fit)
     seen = None if smooth else recorded_runs(reader, logs)
@@ -75,24 +75,32 @@ def calibrate_live(
 
 
 def open_reader(folder: Path, fit: Identification, channel_map: ChannelMapSource | None, **options: Any) -> LogReader:
-    """What reads logs for a watch: gaps and delays as in those of the result; a robot at rest counts, too."""
+    """Make the reader of logs for a watch: gaps and delays as in those of the result; a robot at rest counts, too.
+
+    Args:
+        folder: Folder of the result.
+        fit: Its identification.
+        channel_map: Channel map of the logs.
+        **options: Further fields of `LogReader`.
+    """
     file = folder / "recipe.toml"
-    own = Recipe.read(file) if file.exists() else Recipe()
-    recipe = Recipe(gate=False, dead_band=0.0, friction="plain", max_gap_s=own.max_gap_s, delay_s=own.delay_s)
+    past = Recipe.read(file) if file.exists() else Recipe()
+    recipe = Recipe(gate=False, dead_band=0.0, friction="plain", max_gap_s=past.max_gap_s, delay_s=past.delay_s)
     return LogReader(robot=fit.robot, recipe=recipe, channel_map=channel_map, **options)
 
 
 def _open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[str]]:
-    """What reads the logs of a run folder as they were fitted, and these logs.
+    """Make the reader that reads the logs of a run folder as they were fitted, and list these logs.
 
     Raises:
         ArgumentError: The folder does not say which logs it was made from, or they or their map are gone or changed.
     """
     remedy = "Give clean logs for the calibration (clean=, --clean)."
-    past = PastRun.read(folder) if is_run(folder) else None
+    past = SavedRun.read(folder) if is_run(folder) else None
     if past is None or not (logs := past.options.get("logs")):
         raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
-    recipe, cutoff = replace(past.recipe, gate=False), common_cutoff(past.saved)
+    recipe = replace(past.recipe, gate=False)
+    cutoff = common_cutoff(past.saved)
     try:
         return past.reader(fit.robot, recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff), logs), logs
     except DataError as error:
@@ -100,8 +108,8 @@ def _open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[s
 
 
 def recorded_runs(reader: LogReader, logs: Sequence[Log]) -> list[Experiment] | None:
-    """Logs with the velocities and torques that they hold; None where one of them does not hold both in its samples."""
-    found = [_as_seen(recording) for recording in reader.recordings(logs)]
+    """Read logs with their own velocities and torques, unfiltered; None where a log lacks one of them."""
+    found = [_as_recorded(recording) for recording in reader.recordings(logs)]
     runs = [run for run in found if run is not None]
     return runs if len(runs) == len(found) else None
 
@@ -116,10 +124,10 @@ def calibrate_samples(fit: Identification, samples: Sequence[Sample]) -> Calibra
     Raises:
         DataError: They are too few.
     """
-    seen = _live_recording(fit, samples)
-    steps = np.diff(seen.time)
-    steps = np.where(np.abs(steps) > SET_CLOCK_S, SET_CLOCK_S, steps)  # where the clock was set, there is a gap
-    run = _as_seen(replace(seen, time=np.concatenate([[0.0], np.cumsum(steps)])))
+    recording = _live_recording(fit, samples)
+    steps = np.diff(recording.time)
+    steps = np.where(np.abs(steps) > SET_CLOCK_S, SET_CLOCK_S, steps)  # a gap where the clock was set
+    run = _as_recorded(replace(recording, time=np.concatenate([[0.0], np.cumsum(steps)])))
     if run is None:
         raise DataError(f"{len(samples)} samples are too few to calibrate from", remedy="Learn from some seconds more.")
     return calibrate(fit, [run])
@@ -133,17 +141,22 @@ def check_samples(fit: Identification, samples: Sequence[Sample], cutoff_hz: flo
 
 
 def _live_recording(fit: Identification, samples: Sequence[Sample]) -> Recording:
+    """Make a recording of samples of a stream."""
     time, q, dq, torque = (np.array([sample[k] for sample in samples]) for k in range(4))
     return Recording(time=time, q=q, dq=dq, effort=torque, joint_names=fit.robot.joint_names, source="live")
 
 
-def _as_seen(recording: Recording) -> Experiment | None:
-    """A log as a live watch would have seen it; None where its samples do not hold all that a live one does."""
+def _as_recorded(recording: Recording) -> Experiment | None:
+    """Make an experiment of a recording without any filter, as a live watch would have read it.
+
+    Returns:
+        The experiment; None where velocities or torques are missing or have a clock of their own, or samples are few.
+    """
     if recording.dq is None or recording.effort is None or recording.effort_time is not None or recording.isolated:
         return None
-    later = np.concatenate([[True], recording.time[1:] > np.maximum.accumulate(recording.time)[:-1]])
+    grows = np.concatenate([[True], recording.time[1:] > np.maximum.accumulate(recording.time)[:-1]])
     signals = (recording.time, recording.q, recording.dq, recording.effort)
-    kept = np.isfinite(np.column_stack(signals)).all(axis=1) & later
+    kept = np.isfinite(np.column_stack(signals)).all(axis=1) & grows
     if np.count_nonzero(kept) < FEWEST_SAMPLES:
         return None
     time, q, dq, torque = (signal[kept] for signal in signals)

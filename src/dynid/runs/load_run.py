@@ -30,7 +30,7 @@ from dynid.report.page import Chapter, Page
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
-from dynid.runs.protocol import Desk, Task
+from dynid.runs.protocol import RunContext, Task
 from dynid.runs.run_folder import RunFolder
 from dynid.safe_text import safe_name
 from dynid.settings import Number, Positive, TomlSettings
@@ -195,13 +195,13 @@ class IdentifyLoad(Task[LoadRun]):
                     remedy="Give the load.json of the gripper alone.",
                 )
 
-    def compute(self, desk: Desk) -> LoadRun:
+    def compute(self, context: RunContext) -> LoadRun:
         recipe = self.recipe
         gripper = None if recipe.tare is None else Load.read(recipe.tare)
         objects = () if recipe.library is None else read_library(recipe.library)
         robot, model = self.robot, add_terms(self.robot)
         reader = LogReader(robot=model, recipe=recipe.log_recipe(), channel_map=self.channel_map, time=recipe.time,
-                           notice=desk.tell, progress=desk.progress, needs_torques=recipe.sensor is None,
+                           notice=context.notify, progress=context.progress, needs_torques=recipe.sensor is None,
                            check=recipe.check)  # fmt: skip
         held, empty = reader.experiments(self.logs), reader.experiments(self.unloaded)
         if recipe.sensor is None:
@@ -209,7 +209,7 @@ class IdentifyLoad(Task[LoadRun]):
                                     arm=recipe.arm_knowledge(), tare=gripper)  # fmt: skip
             study, sensing = LoadStudy(robot=model, load=load, library=objects), Sensing()
         else:
-            sensing = recipe.sensing(robot, held, desk.tell)
+            sensing = recipe.sensing(robot, held, context.notify)
             settings: dict[str, Any] = {"sensor_frame": recipe.sensor, "sensing": sensing, "form": recipe.form}
             proposals = check_wrench(robot, held, **settings)
             load = identify_load(robot, held, tare=gripper, **settings)

@@ -26,7 +26,7 @@ from dynid.report.page import Chapter, Page
 from dynid.report.plan_sections import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
-from dynid.runs.protocol import Desk, Task
+from dynid.runs.protocol import RunContext, Task
 from dynid.runs.run_folder import RunFolder
 from dynid.settings import Count, NotNegative, Positive, TomlSettings
 
@@ -158,21 +158,21 @@ class DesignMotion(Task[DesignRun]):
     def check(self) -> None:
         _prepare(self, lambda finding: None)
 
-    def compute(self, desk: Desk) -> DesignRun:
-        model, limits = _prepare(self, desk.tell)
+    def compute(self, context: RunContext) -> DesignRun:
+        model, limits = _prepare(self, context.notify)
         recipe = self.recipe
         if recipe.method == "commands":
             return DesignRun(design_commands(limits, rate_hz=recipe.rate), model)
         if recipe.method == "energy-points":
             plan = design_energy_points(
                 model, limits, count=check_count(model, recipe.points),
-                progress=lambda share, value: desk.advance(share, f"cost {value:.4g}"),
+                progress=lambda share, value: context.advance(share, f"cost {value:.4g}"),
             )  # fmt: skip
             return DesignRun(plan, model)
 
         def report(step: Step) -> None:
             shown = f"start {step.start + 1}, condition {step.value:.1f}"
-            desk.advance(min(step.elapsed_s / recipe.time_limit_s, 1.0), shown)
+            context.advance(min(step.elapsed_s / recipe.time_limit_s, 1.0), shown)
 
         settings = SearchSettings(time_limit_s=recipe.time_limit_s)
         plan = design_excitation(

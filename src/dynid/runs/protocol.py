@@ -37,8 +37,8 @@ Result = TypeVar("Result", bound=Outcome)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """What a task works with."""
+class RunContext:
+    """The surroundings of a run: progress goes out, and findings are kept and passed on."""
 
     progress: Progress | None = None
     """Called with the finished share (0 to 1) and a short description of the current step."""
@@ -48,12 +48,12 @@ class Desk:
     """All findings so far."""
 
     def advance(self, share: float, note: str) -> None:
-        """Report progress, where anybody listens."""
+        """Report progress; without a listener nothing happens."""
         if self.progress is not None:
             self.progress(share, note)
 
-    def tell(self, finding: Finding) -> None:
-        """Keep a finding, and pass it on."""
+    def notify(self, finding: Finding) -> None:
+        """Keep a finding, and pass it to whoever asked for the run."""
         self.findings.append(finding)
         self.notice(finding)
 
@@ -81,7 +81,7 @@ class Task(ABC, Generic[Result]):
         """Refuse arguments that exclude each other, before a folder is made."""
 
     @abstractmethod
-    def compute(self, desk: Desk) -> Result:
+    def compute(self, context: RunContext) -> Result:
         """Read the logs and find the result."""
 
     def refusal(self, error: DataError, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
@@ -143,9 +143,9 @@ def run(
         True
     """
     task.check()
-    desk = Desk(progress=progress, notice=notice)
+    context = RunContext(progress=progress, notice=notice)
     if out is None:
-        return task.compute(desk)
+        return task.compute(context)
     request = RunRequest.of(out)
     recipe = getattr(task, "recipe", None)
     given = {name: getattr(task, name) for name in getattr(task, "__dataclass_fields__", {})}
@@ -161,9 +161,9 @@ def run(
     files = [*task.files, "recipe.toml"]
     with open_run(request, task.verb, options, [*request.inputs, *inputs], files) as folder:
         try:
-            result = task.compute(desk)
+            result = task.compute(context)
         except DataError as error:
-            if page := task.refusal(error, desk.findings, [folder.settings()]):
+            if page := task.refusal(error, context.findings, [folder.settings()]):
                 folder.write_page(page)
                 folder.refuse()
                 message = f"all findings and the commands to run next are in {folder.folder / 'report.html'}"
@@ -176,7 +176,7 @@ def run(
             folder.write("recipe.toml", recipe.to_toml())
         if page := task.page(result, [folder.settings()]):
             folder.write_page(page)
-        folder.finish(task.files[0], result.exit_code, desk.findings)
+        folder.finish(task.files[0], result.exit_code, context.findings)
     return result
 
 

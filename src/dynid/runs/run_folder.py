@@ -40,47 +40,63 @@ from dynid.report.provenance import settings_chapter
 from dynid.safe_text import visible_text
 
 REPORTS = ("report.html", "report.md", "report.json")
-"""Files of the report of a run."""
+"""Files of the report of a run: one report in three forms."""
 LOG = "log.txt"
 """Name of the log of a run."""
-LOG_TEXT: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
-"""Encoding of the log: names of files may hold any bytes."""
-_REMEDY = "Run the command again."
-_FOLDER = "Give a folder that dynid identify, load, excite or validate wrote with --out."
+LOG_ENCODING: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
+"""Arguments with which the log is opened: names of files may hold any bytes."""
+_RUN_AGAIN = "Run the command again."
+_GIVE_FOLDER = "Give a folder that dynid identify, load, excite or validate wrote with --out."
 
 
 class Input(Struct, forbid_unknown_fields=True):
     """A file that a run read."""
 
     path: Text
+    """Absolute path."""
     sha256: Digest
+    """Digest of the content before the run."""
 
 
 class RunRecord(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What ``run.json`` holds."""
+    """Content of ``run.json``."""
 
     schema: Literal[1]
+    """Version of the form of the file."""
     verb: Annotated[str, Meta(pattern=r"\A[a-z_-]{1,40}\Z")]
+    """Verb of the command, such as ``identify``."""
     command: Text
+    """The command, for people."""
     arguments: list[Text] | None
     """Words of the command line that repeat the run; None where Python asked for it."""
     options: dict[str, Any]
+    """Name -> value of all settings."""
     inputs: list[Input]
+    """Files that the run read."""
     versions: dict[str, Text]
+    """Versions of Python and of the libraries that shape the numbers."""
     finished: bool = False
+    """Whether the run finished."""
     refused: bool = False
+    """Whether the run ended with a report about refused logs."""
     result: FileName | None = None
+    """File that holds the numbers; None unless the run finished."""
     exit_code: Annotated[int, Meta(ge=0, le=255)] | None = None
+    """Exit code of the command; None unless the run finished."""
     seconds: Annotated[float, Meta(ge=0.0, le=1e12)] | None = None
+    """Duration of the run [s]."""
     outputs: dict[FileName, Digest] = {}
+    """Files that the run wrote, with their digests."""
     findings: list[dict[str, Text | None]] = []
+    """All findings of the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """A folder for a run that is yet to start, and how a person asked for it."""
+    """A request to make a run folder: where it is to be, and the command that asks for it."""
 
     path: Path
+    """The folder."""
     force: bool = False
     """Whether files in the folder are overwritten."""
     command: str = ""
@@ -88,9 +104,9 @@ class RunRequest:
     arguments: Sequence[str] | None = None
     """Words of the command line that repeat the run; None where Python asks for it."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Name -> value of what the command was given besides the fields of the task, as JSON holds it."""
+    """Name -> value of options of the command that are no fields of the task, as JSON holds it."""
     inputs: Sequence[Path] = ()
-    """Files that the command read besides those of the task."""
+    """Files that the command read and that are no fields of the task."""
 
     @classmethod
     def of(cls, out: RunRequest | str | Path) -> RunRequest:
@@ -100,15 +116,17 @@ class RunRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFolder:
-    """An open run; a context manager that leaves nothing behind where the run fails."""
+    """The folder of a run that has started; a context manager that leaves nothing behind where the run fails."""
 
     folder: Path
     """Folder of the run, as it was asked for; its files appear there when the run finishes."""
     transaction: Transaction
+    """Moves all files from the hidden folder to their places at once."""
     facts: dict[str, Any]
-    """How the run was asked for, as ``run.json`` holds it; its inputs as they were before anything was read."""
+    """Verb, command, options, inputs and versions, as ``run.json`` holds them; digests of inputs are those before
+    anything was read."""
     earlier: frozenset[str] = frozenset()
-    """Names of the files that an earlier run left in the folder."""
+    """Names of the files of an earlier run in the folder, which this run may replace."""
     force: bool = False
     """Whether other files of the folder are overwritten, too."""
     started: float = field(default_factory=time.monotonic)
@@ -132,9 +150,9 @@ class RunFolder:
             self.transaction.discard()
 
     def note(self, text: str) -> None:
-        """Add a line to ``log.txt``; a log that cannot be written stops nothing."""
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        with suppress(OSError), open(os.open(self.path / LOG, flags, 0o666), "a", **LOG_TEXT) as stream:
+        """Add a line with the time to ``log.txt``; an error while writing it is ignored."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # links could lead elsewhere
+        with suppress(OSError), open(os.open(self.path / LOG, flags, 0o666), "a", **LOG_ENCODING) as stream:
             line = visible_text(text).replace("\n", "\\n")
             stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
 
@@ -149,13 +167,13 @@ class RunFolder:
             page.write(self.path / name, force=True)
 
     def settings(self) -> Chapter:
-        """The chapter of the report that says how the run was made."""
-        options = {name: _words(value) for name, value in self.facts["options"].items()}
+        """Make the chapter of the report that says how the run was made."""
+        options = {name: _option_text(value) for name, value in self.facts["options"].items()}
         inputs = [(entry["path"], entry["sha256"]) for entry in self.facts["inputs"]]
         return settings_chapter(self.facts["command"], options, inputs, self.facts["versions"])
 
     def refuse(self) -> None:
-        """Declare that the run ended with a report about refused logs, which the next run may replace.
+        """End the run with its report about refused logs alone, which the next run may replace.
 
         Raises:
             ExportError: As `finish`.
@@ -163,12 +181,12 @@ class RunFolder:
         self._publish({"refused": True})
 
     def finish(self, result: str, code: int, findings: Sequence[Finding] = ()) -> None:
-        """Declare the run finished: its files take their places.
+        """Finish the run: its files take their places.
 
         Args:
-            result: Name of the file with its numbers.
+            result: Name of the file that holds the numbers.
             code: Exit code of the command: 0, or 1 where the verdict failed.
-            findings: What a person should know about the run.
+            findings: All findings of the run.
 
         Raises:
             ExportError: The folder holds other files of these names, or cannot be written.
@@ -176,10 +194,11 @@ class RunFolder:
         self.note(f"finished, exit code {code}")
         seconds = round(time.monotonic() - self.started, 3)
         keys = ("code", "severity", "where", "joint", "message", "remedy")
-        told = [pick(finding, *keys) for finding in findings]
-        self._publish({"finished": True, "result": result, "exit_code": code, "seconds": seconds, "findings": told})
+        listed = [pick(finding, *keys) for finding in findings]
+        self._publish({"finished": True, "result": result, "exit_code": code, "seconds": seconds, "findings": listed})
 
     def _publish(self, end: Mapping[str, Any]) -> None:
+        """Complete ``run.json`` with the end of the run and the digests of its files, and move all to their places."""
         files = {file.name: file for file in sorted(self.path.iterdir()) if file.is_file()}
         outputs = {name: file_digest(file) for name, file in files.items() if name not in (LOG, MANIFEST, LOCK)}
         if not self.force:
@@ -196,7 +215,7 @@ def open_run(
 
     Args:
         request: The folder.
-        verb: What the run does.
+        verb: Verb of the command, such as ``identify``.
         options: Name -> value of every setting, as JSON holds it.
         inputs: Files that the run reads.
         files: Names of the files that the run will write.
@@ -204,7 +223,8 @@ def open_run(
     Raises:
         ExportError: A finished run or one of the files is there already, or another process writes the folder.
     """
-    out, names = request.path, {*files, *REPORTS, LOG, MANIFEST}
+    out = request.path
+    names = {*files, *REPORTS, LOG, MANIFEST}
     check_targets(out, names)
     facts = {
         "schema": 1, "verb": verb, "command": request.command or f"Python: {verb}", "arguments": request.arguments,
@@ -228,9 +248,9 @@ def open_run(
 
 
 def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
-    """Names of the files of an earlier run that a new one may replace: those that nobody has changed since.
+    """Find the files of an earlier run that a new one may replace: those that nobody has changed since.
 
-    Without ``force`` these are the report and the log of a refused run alone, whatever its record lists: a stranger may
+    Without ``force`` these are at most the reports, the log and the record, whatever the record lists: a stranger may
     have written it. With ``force`` a listed file goes only if it has the listed digest, so that a stranger can name no
     file whose contents he does not know.
 
@@ -240,23 +260,23 @@ def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
     if not (out / MANIFEST).exists():
         return frozenset()
     try:
-        there = read_run(out)
+        earlier = read_run(out)
     except DataError:
         if force:
             return frozenset()
         raise
-    if there["finished"] and not force:
+    if earlier["finished"] and not force:
         remedy = f"Add --force, or choose another folder; dynid rerun {out} repeats the run elsewhere."
         raise ExportError("the folder holds a finished run", path=out, remedy=remedy)
-    outputs = {name: digest for name, digest in there.get("outputs", {}).items() if force or name in REPORTS}
+    outputs = {name: digest for name, digest in earlier.get("outputs", {}).items() if force or name in REPORTS}
     return frozenset({*outputs, MANIFEST, LOG}) - set(changed_files(out, outputs))
 
 
 def _refuse_taken(out: Path, names: set[str]) -> None:
-    """Refuse to overwrite files that no earlier run wrote."""
-    taken = sorted(name for name in names if os.path.lexists(out / name))
-    if taken:
-        raise ExportError(f"{taken[0]} exists already", path=out, remedy="Add --force, or choose another folder.")
+    """Refuse to overwrite files of these names."""
+    existing = sorted(name for name in names if os.path.lexists(out / name))
+    if existing:
+        raise ExportError(f"{existing[0]} exists already", path=out, remedy="Add --force, or choose another folder.")
 
 
 def _refuse_own_input(out: Path, inputs: Sequence[Path], names: set[str] | frozenset[str]) -> None:
@@ -293,23 +313,23 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     """
     folder = Path(folder)
     if folder.is_file():
-        raise DataError("this is a file, not the folder of a run", path=folder, remedy=_FOLDER)
+        raise DataError("this is a file, not the folder of a run", path=folder, remedy=_GIVE_FOLDER)
     path = folder / MANIFEST
-    recover(folder)
+    recover(folder)  # a commit that a killed process began is completed
     if not os.path.lexists(path):
         if (stage_of(folder) / MANIFEST).exists():
             remedy = "Give its command again."
             raise DataError("the run was interrupted, or is not finished yet", path=folder, remedy=remedy)
-        raise DataError("no run is here", path=path, remedy=_FOLDER)
-    facts = read_json(path, remedy=_REMEDY, odd_names=True)
-    as_record(facts, RunRecord, path=path, remedy=_REMEDY)
+        raise DataError("no run is here", path=path, remedy=_GIVE_FOLDER)
+    facts = read_json(path, remedy=_RUN_AGAIN, odd_names=True)
+    as_record(facts, RunRecord, path=path, remedy=_RUN_AGAIN)
     if facts.get("finished") and not {"result", "exit_code"} <= facts.keys():
-        raise DataError("a finished run states its result and its exit code", path=path, remedy=_REMEDY)
+        raise DataError("a finished run states its result and its exit code", path=path, remedy=_RUN_AGAIN)
     return {"finished": False, **facts}
 
 
 def versions() -> dict[str, str]:
-    """Versions of everything that shapes the numbers, by name."""
+    """Collect the versions of Python and of the libraries that shape the numbers, by name."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -320,7 +340,8 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _words(value: Any) -> str:
+def _option_text(value: Any) -> str:
+    """Write the value of an option for the report."""
     if isinstance(value, list):
-        return ", ".join(_words(item) for item in value)
+        return ", ".join(_option_text(item) for item in value)
     return "" if value is None else str(value)

@@ -1,4 +1,8 @@
-"""Judge a saved result on logs that it has not seen: what ``dynid validate`` does."""
+"""Judge a saved result on logs that it has not seen: the work of ``dynid validate``.
+
+The second half is for other verbs, too: `SavedRun` is the folder of an identification, which reads logs as the run did.
+A "gate" in settings is the diagnosis of logs before they are used, which refuses faulty ones.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dynid.errors import ArgumentError, DataError, DynidError
+from dynid.errors import ArgumentError, DataError
 from dynid.export.result_file import SavedResult, read_result
 from dynid.files import file_digest
 from dynid.findings import Finding
@@ -16,7 +20,7 @@ from dynid.identification.identify import Identification
 from dynid.identification.log_part import check_part
 from dynid.identification.log_reader import LogReader
 from dynid.identification.recipe import Recipe
-from dynid.identification.validation import ALIKE, Validation, explain_failure, name_doubts, validate
+from dynid.identification.validation import Validation, explain_failure, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
@@ -24,20 +28,24 @@ from dynid.report.page import Chapter, Page
 from dynid.report.report import identification_page
 from dynid.robot.model import Robot
 from dynid.runs.actuator_run import ValidateServos, is_servo_run
-from dynid.runs.protocol import Desk, Task, refuse_used
+from dynid.runs.protocol import RunContext, Task, refuse_used
 from dynid.runs.run_folder import read_run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidationRun:
-    """The verdict on a saved result, with what it was judged on."""
+    """The verdict on a saved result, and the data that it was judged on."""
 
     verdict: Validation
+    """Errors and verdict."""
     saved: SavedResult
+    """The saved result."""
     fit: Identification
+    """The identification in it."""
     runs: tuple[Experiment, ...]
+    """The processed logs."""
     findings: tuple[Finding, ...]
-    """What the gate reported, and causes of a failure."""
+    """Findings of the diagnosis of the logs, and causes of a failure."""
 
     @property
     def exit_code(self) -> int:
@@ -60,17 +68,18 @@ class Validate(Task[ValidationRun]):
     result: str | Path
     """A folder that `Identify` wrote, or its ``result.json``."""
     logs: Sequence[str | Path]
+    """Logs that the result was not identified from."""
     recipe: Recipe = field(default_factory=Recipe)
-    """Settings of the gate, the processing and the comparison; its band is that of the result if None."""
+    """Settings of diagnosis, processing and comparison; its band is that of the result if None."""
     channel_map: ChannelMapSource | None = None
+    """This and the following fields as for `dynid.runs.Identify`."""
     rows: str | None = None
-    """As for `dynid.runs.Identify`."""
     time: str | None = None
     trim_s: float | None = None
 
     @classmethod
     def chosen(cls, given: Mapping[str, Any]) -> type[Task[Any]]:
-        """The task for a folder: servos are judged by their positions, without a recipe."""
+        """Choose the task for a folder: servos are judged by their positions, without a recipe."""
         if not is_servo_run(given["result"]):
             return cls
         names = ("rows", "time", "trim_s", "limit_percent", "recipe_file", "settings")
@@ -85,79 +94,73 @@ class Validate(Task[ValidationRun]):
             refuse_used(log, log_digest(log), used)
         check_part(self.rows, self.time)
 
-    def compute(self, desk: Desk) -> ValidationRun:
+    def compute(self, context: RunContext) -> ValidationRun:
         saved = read_result(self.result)
         fit, data, given = saved.identification(), saved.content["data"], self.recipe
         recipe = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
         fitted = [(facts["source"], facts.get("stretch_keys", ())) for facts in data]
         reader = LogReader(robot=fit.robot, recipe=recipe, channel_map=self.channel_map, rows=self.rows, time=self.time,
-                           progress=desk.progress, notice=desk.tell, seen=SeenSamples(fitted))  # fmt: skip
+                           progress=context.progress, notice=context.notify, seen=SeenSamples(fitted))  # fmt: skip
         runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved))
         for log, experiment in zip(self.logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
             refuse_used(log, experiment.sha256, logs_of(saved))
-        verdict = judge(fit, runs, desk, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=self.trim_s)
-        if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:  # a result holds no samples
+        verdict = judge(fit, runs, context, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=self.trim_s)
+        if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:
+            # a saved result holds no samples, so that the training error cannot be computed here
             verdict = replace(verdict, training_error=saved.training_error_in_band)
-        desk.findings.extend(verdict.causes)
-        return ValidationRun(verdict, saved, fit, tuple(runs), tuple(desk.findings))
+        context.findings.extend(verdict.causes)
+        return ValidationRun(verdict, saved, fit, tuple(runs), tuple(context.findings))
 
     def page(self, result: ValidationRun, settings: Sequence[Chapter]) -> Page:
         data = result.saved.content["data"]
         return identification_page(result.fit, result.verdict, result.runs, settings, data, result.findings)
 
 
-def judge(fit: Identification, runs: Sequence[Experiment], desk: Desk, **options: Any) -> Validation:
-    """A validation with the doubts and the causes that the findings so far give."""
+def judge(fit: Identification, runs: Sequence[Experiment], context: RunContext, **options: Any) -> Validation:
+    """Validate an identification, and add doubts about the verdict and causes of a failure.
+
+    Args:
+        fit: The identification.
+        runs: The held-out experiments.
+        context: Its findings so far are the source of the doubts.
+        **options: Arguments of `dynid.identification.validation.validate`.
+    """
     verdict = validate(fit, runs, **options)
-    verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
+    verdict = replace(verdict, doubts=name_doubts([*context.findings, *fit.estimate.findings]))
     return replace(verdict, causes=explain_failure(fit, verdict, runs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Contest:
-    """Two results judged on identical samples."""
-
-    names: tuple[str, str]
-    checks: tuple[Validation, Validation] | None
-    """None where the runs have no common proof."""
-    reason: str = ""
-    """Why they have none."""
-
-    @property
-    def sentence(self) -> str:
-        """Which result predicts better."""
-        if self.checks is None:
-            return f"{self.names[0]} and {self.names[1]} are not judged on the same samples: {self.reason}"
-        errors = [check.relative_error for check in self.checks]
-        low, high = min(errors), max(errors)
-        better = f"{self.names[errors.index(low)]} predicts better"
-        words = "both predict equally well" if high <= ALIKE * low else better
-        return f"{words} on the same held-out samples: {low:.2f} % against {high:.2f} %"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PastRun:
+class SavedRun:
     """The folder of an identification: enough to read its logs as it did."""
 
     saved: SavedResult
+    """The result."""
     options: Mapping[str, Any]
+    """Options of the command, as ``run.json`` holds them."""
     recipe: Recipe
+    """Settings of the run."""
     digests: Mapping[str, str]
-    """Path -> digest of what the run read."""
+    """Path -> digest of every file that the run read."""
 
     @classmethod
-    def read(cls, folder: Path) -> PastRun:
+    def read(cls, folder: Path) -> SavedRun:
         """Read the record, the result and the recipe of a folder."""
         facts = read_run(folder)
         digests = {entry["path"]: entry["sha256"] for entry in facts["inputs"]}
         return cls(read_result(folder), facts["options"], Recipe.read(folder / "recipe.toml"), digests)
 
     def reader(self, robot: Robot, recipe: Recipe, paths: Iterable[str]) -> LogReader:
-        """What reads logs of the run as it did, but for the recipe.
+        """Make a reader that reads logs as the run did, but with another recipe.
+
+        Args:
+            robot: The robot.
+            recipe: The other recipe.
+            paths: The logs.
 
         Raises:
-            DataError: One of the paths, or the channel map, is gone or has changed.
+            DataError: One of the logs, or the channel map, is gone or has changed since.
         """
         channel_map, rows, time = (self.options.get(name) for name in ("channel_map", "rows", "time"))
         for path in filter(None, (*paths, channel_map)):
@@ -167,15 +170,19 @@ class PastRun:
 
     @property
     def judged(self) -> dict[str, str]:
-        """Digest -> path of the logs that judged the result, wholly or by their held-out part."""
+        """Digest -> path of the logs on which the result was validated, wholly or by their held-out part."""
         names = self.options.get("held_out" if self.recipe.hold_out is None else "logs") or ()
         return {self.digests[name]: name for name in names if name in self.digests}
 
-    def proof(self, other: PastRun) -> list[str]:
-        """Logs that judged the result and that the other run has not seen, or of which both hold out the same part."""
-        same = self.recipe.hold_out == other.recipe.hold_out and self.judged.keys() == other.judged.keys()
-        seen = logs_of(other.saved)
-        return [path for digest, path in self.judged.items() if same or digest not in seen]
+    def fair_logs(self, other: SavedRun) -> list[str]:
+        """List the logs on which this and another run can be compared.
+
+        The result was validated on them, and the other run was not identified from them, or both hold out the same part
+        of the same logs.
+        """
+        hold_out_alike = self.recipe.hold_out == other.recipe.hold_out and self.judged.keys() == other.judged.keys()
+        fitted = logs_of(other.saved)
+        return [path for digest, path in self.judged.items() if hold_out_alike or digest not in fitted]
 
 
 def is_run(path: str | Path) -> bool:
@@ -183,56 +190,12 @@ def is_run(path: str | Path) -> bool:
     return all((Path(path) / name).exists() for name in ("run.json", "result.json", "recipe.toml"))
 
 
-def judge_alike(first: Path, second: Path) -> Contest:
-    """Judge the results of two run folders on the samples that either was judged on, processed once.
-
-    The errors that the runs state cannot be compared where one leaves out samples that the other predicts, such as
-    those within a dead band.
-    """
-    sides = PastRun.read(first), PastRun.read(second)
-    names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    fits = [side.saved.identification() for side in sides]
-    recipe, runs, used = _common_recipe(*sides), list[Experiment](), set[str]()
-    try:
-        for side, other in (sides, sides[::-1]):
-            logs = [log for log in side.proof(other) if log not in used]
-            used.update(logs)
-            chosen = replace(recipe, hold_out=side.recipe.hold_out)
-            reader = side.reader(fits[0].robot, chosen, logs)
-            if logs and chosen.hold_out is not None:
-                runs += reader.training_and_proof(logs)[1]
-            elif logs:
-                runs += reader.experiments(logs, for_validation=True)
-    except DynidError as error:
-        return Contest(names, None, str(error))
-    if not runs:
-        return Contest(names, None, "neither was judged on a log that the other has not seen")
-    one, two = (validate(fit, runs, band_hz=recipe.band_hz) for fit in fits)
-    return Contest(names, (one, two))
-
-
-def _common_recipe(first: PastRun, second: PastRun) -> Recipe:
-    """Settings under which no sample is left out that either run was judged on."""
-    a, b = first.recipe, second.recipe
-    cutoffs = [facts["cutoff_hz"] for side in (first, second) for facts in side.saved.content["data"]]
-    known = [cutoff for cutoff in cutoffs if cutoff is not None]
-    widths = [width for width in (a.dead_band, b.dead_band) if width is not None]
-    all_move = len(widths) < 2 and 0.0 not in widths  # None leaves out standstill alone
-    return replace(
-        a,
-        gate=False,
-        cutoff_hz=max(known, default="auto"),
-        band_hz=None if a.band_hz is None or b.band_hz is None else max(a.band_hz, b.band_hz),
-        dead_band=None if all_move else min(widths),
-    )
-
-
 def logs_of(saved: SavedResult) -> dict[str, str]:
-    """Digest -> name of every log that a result was identified from."""
+    """List the logs that a result was identified from: digest -> name."""
     return {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
 
 
 def common_cutoff(saved: SavedResult) -> float | None:
-    """The cutoff of all logs that a result was identified from [Hz]; None where they have none, or several."""
+    """Find the cutoff of all logs that a result was identified from [Hz]; None where they have none, or several."""
     found = {facts.get("cutoff_hz") for facts in saved.content["data"]}
     return found.pop() if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""Doubts about logs before their alarms: wrong signs, units or orders of joints."""
+"""Faults of logs that would raise alarms although nothing pushes: wrong signs, units or orders of joints."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from dynid.diagnosis.naming import diagnose
 from dynid.findings import Finding
 from dynid.identification.identify import Identification
 from dynid.processing.experiment import Experiment
+from dynid.spatial import TINY
 
 NOTHING_EXPLAINED = 1.0 - 1.0 / OTHER_UNIT
-"""Error of a model's torques in a log, over the torques, from which on it explains nothing (derivation: of right
-torques in another unit at least so much remains)."""
+"""Error of a model's torques along a log, relative to the torques, above which it explains nothing (derivation: right
+torques in another unit leave at least this error)."""
 _WORTHLESS = "the alarms say nothing about pushes"
 
 
 def check_log(fit: Identification, run: Experiment) -> Iterator[Finding]:
-    """Look for faults of a log that would raise alarms, though nothing pushes: the suspects of `dynid check`.
+    """Look for faults of a log that would raise alarms although nothing pushes, with the suspects of ``dynid check``.
+
+    Errors of the diagnosis become warnings here: the log is watched nevertheless.
 
     Args:
         fit: The identified model.
@@ -51,7 +54,7 @@ def check_log(fit: Identification, run: Experiment) -> Iterator[Finding]:
 
 
 def unexplained_share(fit: Identification, run: Experiment) -> float:
-    """Error of a model's torques along a log over the torques [-]."""
-    left = np.where(run.valid, run.effort - fit.torque(run), 0.0)
+    """Divide the norm of a model's torque errors along a log by the norm of the torques [-]."""
+    errors = np.where(run.valid, run.effort - fit.torque(run), 0.0)
     size = float(np.linalg.norm(np.where(run.valid, run.effort, 0.0)))
-    return float(np.linalg.norm(left)) / max(size, 1e-300)
+    return float(np.linalg.norm(errors)) / max(size, TINY)

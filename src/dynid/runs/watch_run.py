@@ -20,27 +20,27 @@ from dynid.monitor.calibration import Sight
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.watch_sections import watch_page
 from dynid.runs.live_calibration import calibrate_live, open_reader, recorded_runs
-from dynid.runs.protocol import Desk, Task, run
+from dynid.runs.protocol import RunContext, Task, run
 from dynid.runs.run_folder import RunRequest
 from dynid.runs.validation_run import common_cutoff
 from dynid.runs.watch_checks import check_log
 
-_SEEN = {
+_FITTED_TEXTS = {
     True: ("that its residuals are too small, and false alarms come more often than is stated",
            "Omit it: parts of the logs of the result are left out in turn."),
     False: ("that what pushed in it is partly in the model, and no alarm in it proves little", "Watch another log."),
 }  # fmt: skip
-"""Whether a log that was fitted calibrates the watch -> what follows, and the remedy."""
+"""Whether a log that the result was identified from calibrates the watch (or is watched) -> consequence, remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WatchRun:
-    """What a watch over logs found."""
+    """Alarms of a watch over logs."""
 
     watches: tuple[Watch, ...]
-    """One per log."""
+    """Torques from outside and alarms of each log."""
     sight: Sight
-    """The smallest pushes that the watch sees."""
+    """The smallest pushes that the watch detects."""
     findings: tuple[Finding, ...] = ()
     """Doubts about the logs and the calibration."""
 
@@ -60,7 +60,7 @@ class WatchRun:
                 "findings": [finding.to_dict() for finding in self.findings]}  # fmt: skip
 
     def __str__(self) -> str:
-        """Verdict and alarms of every log, and the smallest pushes that are seen."""
+        """Verdict and alarms of every log, and the smallest pushes that are detected."""
         return "\n\n".join([*(f"{found.source}: {found.summary()}" for found in self.watches), self.sight.sentence])
 
 
@@ -88,36 +88,37 @@ class WatchLogs(Task[WatchRun]):
         check_copies(self.logs)
         check_copies(self.clean, self.logs, why="in which nothing touched the robot (clean)", remedy=remedy)
 
-    def compute(self, desk: Desk) -> WatchRun:
-        folder, saved = Path(self.result), read_result(self.result)
+    def compute(self, context: RunContext) -> WatchRun:
+        folder = Path(self.result)
+        saved = read_result(self.result)
         fit = saved.identification()
-        reader = open_reader(folder, fit, self.channel_map, progress=desk.progress, notice=desk.tell,
-                             seen=self._tell_fitted(fit, desk.tell))  # fmt: skip
+        reader = open_reader(folder, fit, self.channel_map, progress=context.progress, notice=context.notify,
+                             seen=self._tell_fitted(fit, context.notify))  # fmt: skip
         runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved))
-        reader.recordings(self.clean)  # those that were fitted are told
+        reader.recordings(self.clean)  # read for the warnings about those that were fitted
         recorded = recorded_runs(reader, self.logs)
-        known = calibrate_live(folder, fit, self.clean, self.channel_map, desk.tell, smooth=recorded is None)
+        known = calibrate_live(folder, fit, self.clean, self.channel_map, context.notify, smooth=recorded is None)
         sight = known.sight(self.per_hour)
-        for finding in (*sight.findings, *(doubt for one in runs for doubt in check_log(fit, one))):
-            desk.tell(finding)
-        seen = runs if recorded is None or known.is_smooth else recorded
+        for finding in (*sight.findings, *(doubt for log in runs for doubt in check_log(fit, log))):
+            context.notify(finding)
+        watched = runs if recorded is None or known.is_smooth else recorded  # as the calibration saw its logs
         return WatchRun(
-            watches=tuple(watch_experiment(fit, one, known, per_hour=self.per_hour) for one in seen),
+            watches=tuple(watch_experiment(fit, log, known, per_hour=self.per_hour) for log in watched),
             sight=sight,
-            findings=tuple(desk.findings),
+            findings=tuple(context.findings),
         )
 
     def _tell_fitted(self, fit: Identification, notice: Notice) -> SeenSamples:
-        """Samples of logs; those that the result was identified from are told."""
+        """Make the check that warns of logs with samples that the result was identified from."""
         clean = {id(log) for log in self.clean}
 
-        def tell(log: Log, what: str) -> None:
-            effect, remedy = _SEEN[id(log) in clean]
+        def warn(log: Log, what: str) -> None:
+            effect, remedy = _FITTED_TEXTS[id(log) in clean]
             where = log.source if isinstance(log, Recording) else Path(log).name
             message = f"{what}, so {effect}"
             notice(Finding(code="watch-seen", severity="warning", where=where, message=message, remedy=remedy))
 
-        return SeenSamples([(run.source, run.stretch_keys) for run in fit.equations.excerpts], tell)
+        return SeenSamples([(run.source, run.stretch_keys) for run in fit.equations.excerpts], warn)
 
     def page(self, result: WatchRun, settings: Sequence[Chapter]) -> Page:
         return watch_page(result.watches, result.sight, result.findings, settings)

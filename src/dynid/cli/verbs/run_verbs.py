@@ -338,7 +338,7 @@ def compare_runs(drift: Drift) -> Screen:
     """
     rows = [(one.date, one.name, part.sentence) for one in drift.later for part in one.moved]
     return Screen(
-        verdict="\n".join([drift.verdict, *(contest.sentence for contest in drift.contests)]),
+        verdict="\n".join([drift.verdict, *(comparison.sentence for comparison in drift.comparisons)]),
         good=not drift.has_moved,
         tables=[Table.of(("date", "run", "what moved"), rows)] if rows else [],
     )

@@ -1,4 +1,9 @@
-"""Generated code against Python: random states, the results for the original robot, and programs that run the code."""
+"""Comparison of generated code with Python: random states, results for the original robot, programs that run the code.
+
+`reference` draws states and computes what the code should return. A `Driver` is a C program that reads states and
+writes the results of the code; `compare` judges them. `selftest_text` writes a program that does the same without
+Python.
+"""
 
 from __future__ import annotations
 
@@ -21,34 +26,37 @@ from dynid.export.c.c_printer import Precision
 from dynid.export.c.c_source import TOLERANCE, CodeText
 from dynid.kernels import energy_regressor, regressor
 from dynid.parameters.numeric import slow_down
+from dynid.spatial import TINY
 from dynid.tape import compile_tape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reference:
-    """N samples of inputs and of the results for them."""
+    """N samples of inputs, and the results that the code should return for them."""
 
     theta: Floats
     """(N, p) standard parameters of the robot, load included, for each sample."""
     inputs: dict[str, Floats]
-    """``q dq ddq torque`` (N, n), ``values`` (N, k) and ``load`` (N, 10): a row of the programs, in order."""
+    """``q dq ddq torque`` (N, n), ``values`` (N, k) and ``load`` (N, 10); together, in this order, a row of the
+    programs."""
     expected: dict[str, Floats]
-    """Result of each function (N, size)."""
+    """Name of each function -> its result (N, size)."""
     scale: dict[str, Floats]
-    """(N, 1) or (1, 1): size of the terms whose sum is the result; errors are relative to it."""
+    """Name of each function -> (N, 1) or (1, 1): size of the terms whose sum is the result; errors are relative to
+    it."""
 
     @property
     def rows(self) -> Floats:
-        """(N, inputs) what the programs read."""
+        """(N, inputs) numbers that the programs read."""
         return np.hstack([*self.inputs.values()])
 
     @property
     def answers(self) -> Floats:
-        """(N, outputs) what they should write."""
+        """(N, outputs) numbers that the programs should write."""
         return np.hstack([*self.expected.values()])
 
     def split(self, found: Floats) -> dict[str, Floats]:
-        """Result of each function (N, size) in what a program wrote."""
+        """Split the numbers (N, outputs) that a program wrote: name of each function -> its result (N, size)."""
         ends = np.cumsum([values.shape[1] for values in self.expected.values()])
         return dict(zip(self.expected, np.split(found, ends[:-1], axis=1), strict=True))
 
@@ -67,34 +75,43 @@ def reference(
         varied: Whether loads and parameter values that can be changed at run time are random, too.
     """
     rng = np.random.default_rng(seed)
-    robot, n = model.robot, model.robot.dof
-    q, dq, ddq = rng.uniform(-np.pi, np.pi, (samples, n)), *rng.normal(0.0, 2.0, (2, samples, n))
+    robot = model.robot
+    n = robot.dof
+    q = rng.uniform(-np.pi, np.pi, (samples, n))
+    dq, ddq = rng.normal(0.0, 2.0, (2, samples, n))
     dq = slow_down(robot, dq, rng)
-    theta, load = np.tile(robot.parameter_vector, (samples, 1)), np.zeros((samples, 10))
+    theta = np.tile(robot.parameter_vector, (samples, 1))
+    load = np.zeros((samples, 10))
     if varied and model.load:
         load = LOAD * rng.uniform(0.8, 1.2, load.shape)
     elif varied and model.runtime.columns:
         theta = theta * rng.uniform(0.8, 1.2, theta.shape)
     values = theta @ model.runtime.grouping.T
-    theta[:, 10 * (n - 1) : 10 * n] += load
+    theta[:, 10 * (n - 1) : 10 * n] += load  # the parameters of the last body
     Y = regressor(robot, q, dq, ddq)
     torque = np.einsum("nij,nj->ni", Y, theta)
     inputs = {"q": q, "dq": dq, "ddq": ddq, "torque": torque, "values": values, "load": load}
     expected = {name: _answer(model, name, {**inputs, PARAMETERS: theta}) for name in functions}
-    if "energy" in expected and model.runtime.columns:  # the potential energy counts from another zero
-        moved = theta - model.theta(values + load @ model.load_map.T)
-        rest = energy_regressor(robot, 0.0 * q, 0.0 * q)
-        expected["energy"][:, 1] -= np.einsum("ni,ni->n", rest, moved[:, : 10 * n])
+    if "energy" in expected and model.runtime.columns:  # regrouped values count the potential energy from another zero
+        difference = theta - model.theta(values + load @ model.load_map.T)
+        energy_rows = energy_regressor(robot, 0.0 * q, 0.0 * q)  # at q = 0 and at rest
+        expected["energy"][:, 1] -= np.einsum("ni,ni->n", energy_rows, difference[:, : 10 * n])
     scale = {name: np.full((1, 1), np.abs(answer).max()) for name, answer in expected.items()}
-    size = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1, keepdims=True)
-    scale |= dict.fromkeys(TORQUES, size)
+    torque_size = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1, keepdims=True)
+    scale |= dict.fromkeys(TORQUES, torque_size)
     return Reference(
-        theta=theta, inputs=inputs, expected=expected, scale={k: np.maximum(s, 1e-300) for k, s in scale.items()}
+        theta=theta, inputs=inputs, expected=expected, scale={k: np.maximum(s, TINY) for k, s in scale.items()}
     )
 
 
 def _answer(model: CodeModel, name: str, known: Mapping[str, Floats]) -> Floats:
-    """Results (N, size) of a function for the robot as it was given."""
+    """Compute the results (N, size) of a function for the robot as it was given, with NumPy.
+
+    Args:
+        model: The customised robot.
+        name: Name of the function.
+        known: Name of each input of the function -> its values, one row per sample.
+    """
     tape = record_function(model.as_given, "inverse_dynamics" if name == "two_rate" else name)
     answer = compile_tape(tape, "numpy")(*(known[entry.name] for entry in tape.inputs))
     if name == "regressor":
@@ -134,24 +151,27 @@ int main(void)
     return 0;
 }}
 """
+"""C program of a `Driver`."""
 _TIME_LIMIT_S = 600
-"""Longest time that a compiler or a driver may run [s]; a convention."""
+"""Longest time that a compiler or a driver may run [s] (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """A program that calls generated code with rows of numbers."""
+    """A C program that reads rows of numbers, calls generated code, and writes rows of results."""
 
     header: str
-    """The header of the code."""
+    """Name of the header file of the code."""
     declarations: Sequence[str]
-    """Variables, and what prepares them."""
+    """Lines that declare and prepare variables."""
     loop: Sequence[str]
-    """Statements for one row: they read from ``in`` and write to ``out``."""
+    """Lines for one row: they read from ``in`` and write to ``out``."""
     inputs: int
-    """Numbers in a row."""
+    """Numbers in a row that it reads."""
     outputs: int
+    """Numbers in a row that it writes."""
     precision: Precision = "double"
+    """Type of the numbers."""
 
     def build(self, files: Mapping[str, str], folder: str, flags: Sequence[str] = FLAGS) -> str:
         """Write the code and the program into a folder and compile them; returns the path of the program.
@@ -189,24 +209,25 @@ class Driver:
 
 
 def find_compiler() -> str | None:
-    """Find the C compiler: that of ``$CC``, else cc, gcc or clang; None if there is none."""
+    """Find the C compiler of ``$CC``, else cc, gcc or clang; None if there is none."""
     command = _compiler_command()
     return command[0] if command else None
 
 
 def _compiler_command() -> list[str]:
     """The compiler with the options of ``$CC``; empty if there is none."""
-    asked = shlex.split(os.environ.get("CC", ""))
-    if asked and shutil.which(asked[0]) is None:
+    name, *options = shlex.split(os.environ.get("CC", "")) or [""]
+    if name and shutil.which(name) is None:
         raise ExportError(
-            f"CC names '{asked[0]}', which is not a program on this machine",
+            f"CC names '{name}', which is not a program on this machine",
             remedy="Set CC to a C compiler, or unset it.",
         )
-    path = next((found for name in (asked[:1] or ("cc", "gcc", "clang")) if (found := shutil.which(name))), None)
-    return [path, *asked[1:]] if path else []
+    path = next((found for each in ([name] if name else ("cc", "gcc", "clang")) if (found := shutil.which(each))), None)
+    return [path, *options] if path else []
 
 
 def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy: str | None = None) -> bytes:
+    """Run a command in a folder and return its output; an error has the beginning of its messages and the remedy."""
     done = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, timeout=_TIME_LIMIT_S, check=False)
     if done.returncode:
         message = done.stderr.decode(errors="replace").strip()[:2000]
@@ -215,7 +236,7 @@ def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy
 
 
 def package_driver(text: CodeText, answers: Reference) -> Driver:
-    """A program that computes the results of all functions, one after another, for rows of states."""
+    """Make the program that computes the results of all functions of a package, one after another, for each row."""
     return Driver(
         header=text.header,
         declarations=text.declarations(),
@@ -279,11 +300,13 @@ int main(void)
     return failures;
 }}
 """
+"""C program of the self-test."""
 
 
 def selftest_text(text: CodeText, answers: Reference) -> str:
-    """Write a program that compares the functions with stored results; it returns the number of functions that fail."""
-    driver, names = package_driver(text, answers), list(answers.expected)
+    """Write a C program that compares the functions with stored results; its exit code is the number of failures."""
+    driver = package_driver(text, answers)
+    names = list(answers.expected)
     return _SELFTEST.format(
         name=text.name, type=text.precision, tolerance=TOLERANCE[text.precision], header=driver.header,
         inputs=", ".join(answers.inputs), rows=_rows(text, answers.rows), samples=len(answers.rows),
@@ -297,6 +320,7 @@ def selftest_text(text: CodeText, answers: Reference) -> str:
 
 
 def _rows(text: CodeText, table: Floats) -> str:
+    """Write a table as the initialiser of a C array."""
     lines = [", ".join(map(text.printer.literal, row)) for row in table.tolist()]
     return ",\n".join(f"    {{{line}}}" for line in lines)
 
@@ -314,20 +338,23 @@ def compare(text: CodeText, found: Floats, answers: Reference, tolerance: float)
         errors[name] = float(error[worst])
         if not errors[name] <= tolerance:
             state = ", ".join(f"{key} = {answers.inputs[key][worst].tolist()}" for key in ("q", "dq", "ddq"))
-            much = f"{errors[name]:.2e}, more than {tolerance:.0e},"
             raise ExportError(
-                f"{text.name}_{name} differs by {much} at sample {worst}: {state}",
+                f"{text.name}_{name} differs by {errors[name]:.2e}, more than {tolerance:.0e}, at sample {worst}: "
+                f"{state}",
                 remedy="Report this robot: generated code must agree with Python.",
             )
     return errors
 
 
 def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Floats:
-    """(N,) error of each sample."""
+    """(N,) relative error of a function's results (N, size) in each sample.
+
+    Accelerations are judged by the torques that they need: an ill-conditioned inertia matrix amplifies their rounding.
+    """
     if name != "forward_dynamics":
         return np.asarray((np.abs(found - answers.expected[name]) / answers.scale[name]).max(axis=1))
-    # an ill-conditioned inertia matrix amplifies rounding of accelerations: the torque that they miss must be small
-    states, theta = answers.inputs, answers.theta
-    Y = regressor(text.model.robot, states["q"], states["dq"], np.nan_to_num(found, nan=1e300))
-    missed = np.abs(np.einsum("nij,nj->ni", Y, theta) - states["torque"]).max(axis=1)
-    return np.asarray(missed / np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1))
+    states = answers.inputs
+    theta = answers.theta
+    Y = regressor(text.model.robot, states["q"], states["dq"], np.nan_to_num(found, nan=1e300))  # NaN must fail
+    error = np.abs(np.einsum("nij,nj->ni", Y, theta) - states["torque"]).max(axis=1)
+    return np.asarray(error / np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1))

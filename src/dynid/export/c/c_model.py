@@ -1,7 +1,8 @@
-"""Parameters regrouped for code: fewer values that give the same torques, part by part.
+"""The model that code is generated from: frames in which it computes, and parameter values regrouped to fewer ones.
 
-Base parameters are those of the whole torque. The code also computes parts of it (gravity, friction, energy), so
-regrouping must not move anything from one part into another.
+Base parameters give the same total torque as the standard ones. The code also computes parts of it (gravity, friction,
+energy), so that regrouping here must not move torque from friction into gravity or inertia. Values are either constants
+in the code ("folded") or read at run time ("struct").
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ from dynid.terms.base import Dependence
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regrouping:
-    """Values that give the same torques as the p standard parameters of a robot, without symbolic expressions."""
+    """Linear combinations of the p standard parameters of a robot that give the same torques: b values."""
 
     layout: ParameterLayout
+    """The standard parameters."""
     columns: tuple[int, ...]
-    """(b,) kept columns."""
+    """(b,) columns of the regressor that belong to the values; the other columns are not needed."""
     grouping: Floats
-    """(b, p) the values from standard parameters."""
+    """(b, p) matrix from standard parameters to values."""
     members: BaseParameters | None = None
-    """The set of which they are the members; those of Lin's set do not stand in the kept columns."""
+    """The set of base parameters that the values are; None for values without symbolic expressions. Members of Lin's
+    set are mixtures of the kept columns, see `in_columns`."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -48,8 +51,11 @@ class Regrouping:
         if self.members is not None:
             return self.members.names
         kept = [self.layout[column] for column in self.columns]
-        is_sum = np.count_nonzero(self.grouping, axis=1) > 1
-        return tuple(k.regrouped_name if regrouped else k.name for k, regrouped in zip(kept, is_sum, strict=True))
+        are_sums = np.count_nonzero(self.grouping, axis=1) > 1
+        return tuple(
+            parameter.regrouped_name if is_sum else parameter.name
+            for parameter, is_sum in zip(kept, are_sums, strict=True)
+        )
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -59,24 +65,24 @@ class Regrouping:
         return tuple(self.layout[column].unit for column in self.columns)
 
     def combine(self, theta: Floats) -> Floats:
-        """(b,) values; those within rounding of zero are zero."""
+        """Compute the values (b,) from standard parameters (p,); those within rounding of zero become zero."""
         rounding = 4.0 * np.finfo(float).eps * (np.abs(self.grouping) @ np.abs(theta))
         values = self.grouping @ theta
         return np.where(np.abs(values) <= rounding, 0.0, values)
 
     def in_columns(self, values: Any) -> Any:
-        """What stands in the kept columns (..., b) for some values (..., b)."""
+        """Convert values (..., b) to the factors (..., b) of the kept columns; they differ in Lin's set alone."""
         mixing = None if self.members is None else self.members.mixing
         return values if mixing is None else values @ mixing.T
 
     def standard(self, theta: Floats) -> Floats:
-        """(p,) standard parameters with the same torques: zeros outside the kept columns."""
+        """Find standard parameters (p,) that give the same torques as theta (p,) and are zero outside the columns."""
         full = np.zeros(theta.size)
         full[list(self.columns)] = self.in_columns(self.combine(theta))
         return full
 
     def select(self, rows: Iterable[int]) -> Regrouping:
-        """Some of the values."""
+        """Keep the values with these numbers."""
         rows = list(rows)
         return replace(self, columns=tuple(self.columns[row] for row in rows), grouping=self.grouping[rows])
 
@@ -103,7 +109,8 @@ def separate_friction(robot: Robot, base: BaseParameters) -> Regrouping:
     Raises:
         ArgumentError: A member of Lin's set mixes them.
     """
-    friction, grouping = _is_friction(base.layout), base.kept_grouping
+    friction = _is_friction(base.layout)
+    grouping = base.kept_grouping
     if not (grouping[:, friction].any(axis=1) & grouping[:, ~friction].any(axis=1)).any():
         return Regrouping(base.layout, base.columns, base.grouping, base)
     if base.mixing is not None:
@@ -116,7 +123,7 @@ def separate_friction(robot: Robot, base: BaseParameters) -> Regrouping:
 
 
 def _friction_apart(layout: ParameterLayout, space: RowSpace) -> RowSpace:
-    """Row space in which friction and offsets are separate from gravity and inertia.
+    """Split each row of a row space into friction with offsets, and gravity with inertia.
 
     On a joint that slides along gravity, the torque of a rotor equals that of a mass minus an offset,
     ``IA = M - g OFF``. Regrouping by this relation keeps the sum but moves the weight into the offset, where the
@@ -133,10 +140,11 @@ def _is_friction(layout: ParameterLayout) -> NDArray[np.bool_]:
 
 
 LOAD = np.array((0.07, -0.01, -0.01, 0.07, -0.01, 0.07, 0.1, 0.1, 0.1, 1.0))
-"""XX XY XZ YY YZ ZZ MX MY MZ M of a load with which code is tested: 1 kg at (0.1, 0.1, 0.1) m, about itself 0.05 kg m^2
-along all axes; a convention."""
+"""XX XY XZ YY YZ ZZ MX MY MZ M of a load with which code is tested (convention: 1 kg at (0.1, 0.1, 0.1) m, about its
+centre of mass 0.05 kg m^2 along all axes)."""
 _TORQUE_ROUNDING = 1e-13
-"""Largest torque error of regrouped values, relative to the size of the terms; a tenth of the code's tolerance."""
+"""Largest torque error of regrouped values, relative to the size of the terms (convention: a tenth of the code's
+tolerance)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -148,23 +156,24 @@ class CodeModel:
     internal: Robot
     """The robot in the frames that the code uses; equal to `robot` unless all values are constants."""
     values: Floats
-    """(p,) parameters of `internal`; regrouped ones in their columns, zeros elsewhere."""
+    """(p,) parameters of `internal` that the code computes with; where they are regrouped, zeros outside the kept
+    columns."""
     runtime: Regrouping
-    """The k values that are read at run time, with their columns among `values`."""
+    """The k values that are read at run time, with their columns among `values`; none where all are constants."""
     base: BaseParameters | None
-    """The base parameters that the user asked for: columns of the regressor. Lin's set also asks for the recursion in
-    minimal linear combinations."""
+    """The base parameters that the user asked for, which are the columns of the regressor; None for standard ones.
+    Lin's set also asks for the recursion in minimal linear combinations."""
     load: bool = False
     """Whether a load on the last body can be set at run time."""
 
     @property
     def as_given(self) -> CodeModel:
-        """The robot as it was given, with every parameter read at run time: what the code is compared with."""
+        """The model that the code is compared with: the robot as it was given, all parameters read at run time."""
         return replace(self, internal=self.robot, runtime=ungrouped(self.robot), base=None)
 
     @property
     def defaults(self) -> Floats:
-        """(k,) values read at run time, as the robot has them."""
+        """(k,) values read at run time, from the parameters of the robot."""
         return self.runtime.combine(self.robot.parameter_vector)
 
     @property
@@ -188,14 +197,18 @@ class CodeModel:
         return self.base is not None and self.base.mixing is not None
 
     def theta(self, runtime: Any) -> Any:
-        """(..., p) parameters with those read at run time (..., k), numbers or symbols, in their places."""
+        """Put the values read at run time (..., k), numbers or symbols, among the parameters (..., p)."""
         shape = (*runtime.shape[:-1], self.values.size)
         theta = np.broadcast_to(self.values, shape).astype(runtime.dtype)
         theta[..., list(self.runtime.columns)] = self.runtime.in_columns(runtime)
         return theta
 
     def of_robot(self, theta: Any) -> Any:
-        """(p,) parameters of `robot` where those in use are theta: constants may belong to other frames."""
+        """Return parameters (p,) of `robot`, given theta (p,) of `internal`.
+
+        Values that are read at run time belong to both. Constants may belong to other frames: then the parameters are
+        those of the robot itself.
+        """
         return theta if self.runtime.columns else self.robot.parameter_vector
 
 
@@ -239,13 +252,14 @@ def build_model(
 
 
 def _last_body(robot: Robot) -> slice:
-    """Columns of the last body."""
+    """Columns of the ten parameters of the last body."""
     return slice(10 * (robot.dof - 1), 10 * robot.dof)
 
 
 def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
     """Choose the frames and values with the shortest inverse dynamics: given, regrouped, or in modified DH frames."""
-    frames, candidates = [robot], [(robot, robot.parameter_vector)]
+    frames = [robot]
+    candidates = [(robot, robot.parameter_vector)]
     try:
         table = modified_dh(robot)
     except ArgumentError:  # not a chain
@@ -254,31 +268,30 @@ def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
         changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=EXACT) for T in table.T_body_mdh)
         frames += [table.robot] if changed and table.deviation <= ROUNDING else []
     for frame in frames:
-        own = frame.parameter_vector
-        values = regroup(frame).standard(own)
-        candidates += [(frame, values)] if _keeps_torques(frame, values, own) else []
+        values = regroup(frame).standard(frame.parameter_vector)
+        candidates += [(frame, values)] if _keeps_torques(frame, values, frame.parameter_vector) else []
     return min(candidates, key=_operations)
 
 
 def _operations(candidate: tuple[Robot, Floats]) -> int:
-    """How many operations the inverse dynamics of a robot takes with some values."""
+    """Count the operations of the inverse dynamics of a robot with constant values."""
     shape = (candidate[0].dof,)
     return count(record(lambda q, dq, ddq: newton_euler(*candidate, q, dq, ddq), q=shape, dq=shape, ddq=shape)).flops
 
 
 def _keep_exact(robot: Robot, regrouping: Regrouping) -> Regrouping:
-    """Return the regrouping, or none if it would lose digits of the torques of the robot or of a load."""
+    """Return the regrouping, or the standard parameters if it would lose digits of the torques of robot or load."""
     load = np.zeros(robot.parameter_vector.size)
     load[_last_body(robot)] = LOAD
-    kept = (_keeps_torques(robot, regrouping.standard(own), own) for own in (robot.parameter_vector, load))
+    kept = (_keeps_torques(robot, regrouping.standard(theta), theta) for theta in (robot.parameter_vector, load))
     return regrouping if all(kept) else ungrouped(robot)
 
 
-def _keeps_torques(robot: Robot, values: Floats, own: Floats) -> bool:
-    """Whether regrouped values give the torques of the original ones, except for rounding.
+def _keeps_torques(robot: Robot, values: Floats, theta: Floats) -> bool:
+    """Whether regrouped values (p,) give the torques of the parameters theta (p,), except for rounding.
 
     If axes are nearly parallel, or frames far from their bodies, regrouping loses digits that the code needs.
     """
     Y = sample_regressor(robot, random_states(robot, 5))
-    terms = float((np.abs(Y) @ np.abs(own)).max())
-    return bool(np.abs(Y @ (values - own)).max() <= _TORQUE_ROUNDING * terms)
+    largest_term = float((np.abs(Y) @ np.abs(theta)).max())
+    return bool(np.abs(Y @ (values - theta)).max() <= _TORQUE_ROUNDING * largest_term)

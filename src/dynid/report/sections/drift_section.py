@@ -11,13 +11,18 @@ from dynid.tables import Table
 
 
 def drift_page(drift: Any, extra: Sequence[Chapter] = ()) -> Page:
-    """Make the page of a comparison over time, of a `dynid.runs.drift_run.Drift`."""
+    """Make the page of a comparison over time.
+
+    Args:
+        drift: A `dynid.runs.drift_run.Drift`, which this layer cannot import.
+        extra: Further chapters.
+    """
     title = f"{drift.stored.fit.robot.name}: changes since {drift.stored.date}"
-    return Page.of(title, [_moved(drift), _contests(drift), _friction_over_time(drift), *extra])
+    return Page.of(title, [_moved(drift), _comparisons(drift), _friction_over_time(drift), *extra])
 
 
 def _moved(drift: Any) -> Chapter:
-    """Parameters beyond their intervals, for each later occasion."""
+    """Chapter with the verdict, and for each later occasion the parameters that moved."""
     stored = drift.stored
     blocks: list[Block] = [
         Text(drift.verdict, "verdict bad" if drift.has_moved else "verdict good"),
@@ -32,39 +37,40 @@ def _moved(drift: Any) -> Chapter:
     header = ("joint", "parameter", "before", "after", "difference", "in standard deviations", "unit")
     for later in drift.later:
         rows = tuple(
-            (one.joint, one.name, one.before, one.after, one.after - one.before, one.sigmas, one.unit)
-            for one in later.moved
+            (moved.joint, moved.name, moved.before, moved.after, moved.after - moved.before, moved.sigmas, moved.unit)
+            for moved in later.moved
         )
         blocks += [Heading(f"{later.name} of {later.date}"), Table(header, rows) if rows else Text("Nothing.")]
     return Chapter("What moved", tuple(blocks))
 
 
-def _contests(drift: Any) -> Chapter:
+def _comparisons(drift: Any) -> Chapter:
     """Which run predicts better on identical samples, joint by joint."""
     blocks: list[Block] = []
-    for contest in drift.contests:
-        blocks.append(Text(contest.sentence, "verdict open" if contest.checks is None else "verdict good"))
-        if contest.checks is not None:
-            columns = [[*check.per_joint.tolist(), check.relative_error] for check in contest.checks]
-            joints = zip([*contest.checks[0].joint_names, "all"], *columns, strict=True)
-            blocks.append(Table(("joint", *(f"{name}: held-out error %" for name in contest.names)), tuple(joints)))
+    for comparison in drift.comparisons:
+        blocks.append(Text(comparison.sentence, "verdict open" if comparison.checks is None else "verdict good"))
+        if comparison.checks is not None:
+            columns = [[*check.per_joint.tolist(), check.relative_error] for check in comparison.checks]
+            joints = zip([*comparison.checks[0].joint_names, "all"], *columns, strict=True)
+            blocks.append(Table(("joint", *(f"{name}: held-out error %" for name in comparison.names)), tuple(joints)))
     return Chapter("Which run predicts better", tuple(blocks))
 
 
 def _friction_over_time(drift: Any) -> Chapter:
-    """Dry and viscous friction of every joint on every occasion; occasions without samples have none."""
-    occasions = [one for one in (drift.stored, *drift.later) if one.friction]
+    """Chapter with dry and viscous friction of every joint on every occasion; occasions without samples have none."""
+    occasions = [occasion for occasion in (drift.stored, *drift.later) if occasion.friction]
+    joints = dict.fromkeys(friction.name for occasion in occasions for friction in occasion.friction)
     pairs = [
-        (one, friction)
-        for joint in dict.fromkeys(f.name for one in occasions for f in one.friction)
-        for one in occasions
-        for friction in one.friction
+        (occasion, friction)
+        for joint in joints
+        for occasion in occasions
+        for friction in occasion.friction
         if friction.name == joint
     ]
     rows = tuple(
-        (friction.name, one.date, one.name, one.temperature(friction.name), friction.line[0].text, friction.unit,
-         friction.line[1].text, friction.viscous_unit)
-        for one, friction in pairs
+        (friction.name, occasion.date, occasion.name, occasion.temperature(friction.name), friction.line[0].text,
+         friction.unit, friction.line[1].text, friction.viscous_unit)
+        for occasion, friction in pairs
     )  # fmt: skip
     header = ("joint", "date", "occasion", "temperature [°C]", "dry", "unit", "viscous", "unit")
     return Chapter("Friction over time", (Table(header, rows),) if rows else ())
