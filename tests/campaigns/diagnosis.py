@@ -1,13 +1,15 @@
 """Faults planted in simulated logs, clean logs, and real ones: what does the check name, and whom does it accuse?
 
     python tests/campaigns/diagnosis.py [cases of each fault] [first seed] [fault ...]
+    python tests/campaigns/diagnosis.py clean [logs] [first seed]
+    python tests/campaigns/diagnosis.py twice [cases] [first seed]
     python tests/campaigns/diagnosis.py real
     python tests/campaigns/diagnosis.py delays [cases] [first seed]
 
 Every log has friction that no equation of the check holds: Stribeck, friction that grows with the load, presliding. The
 model's masses are off by up to 20 %. A fault is *named* where an error or a warning has its code and joint, *rival*
-where the message mentions it beside another, *wrongly named* where only others are accused, else *silent*. Only public
-names of dynid are used, so that versions can be compared.
+where the message mentions it beside another, *wrongly named* where only others are accused, *untestable* where the
+check is silent and says that this log does not show this suspect, or only larger amounts of it, else *silent*.
 """
 
 from __future__ import annotations
@@ -61,6 +63,9 @@ class Case:
     log: dynid.Recording
     joint: str | None = None
     amount: float = 0.0
+    """What was planted on the joint, in the unit that the check prints."""
+    moved: Floats | None = None
+    """(6,) error of the placement of the joint, slide [m] then turn [rad]."""
 
 
 def arm(name: str, seed: int) -> tuple[dynid.Robot, dynid.Robot]:
@@ -104,15 +109,19 @@ def simulate(name: str, seed: int, truth: dynid.Robot | None = None, **options: 
     return Case(believed, replace(log, effort=log.effort + friction(dq, q, np.asarray(log.effort), rng)))
 
 
-def edit(change: Callable[[dict[str, Floats], np.random.Generator], int | None]) -> Callable[[str, int], Case]:
-    """A fault that edits the arrays of a clean log; it returns the joint concerned."""
+Change = Callable[[dict[str, Floats], np.random.Generator], int | tuple[int, float] | None]
+
+
+def edit(change: Change) -> Callable[[str, int], Case]:
+    """A fault that edits the arrays of a clean log; it returns the joint concerned, and the amount."""
 
     def plant(name: str, seed: int) -> Case:
         case = simulate(name, seed)
         arrays = {key: np.array(getattr(case.log, key)) for key in ("q", "dq", "effort")}
-        joint = change(arrays, np.random.default_rng((seed, 1)))
+        told = change(arrays, np.random.default_rng((seed, 1)))
+        joint, amount = told if isinstance(told, tuple) else (told, 0.0)
         log = replace(case.log, **arrays)
-        return replace(case, log=log, joint=None if joint is None else case.robot.joint_names[joint])
+        return replace(case, log=log, joint=None if joint is None else case.robot.joint_names[joint], amount=amount)
 
     return plant
 
@@ -139,26 +148,28 @@ def _swap(*keys: str) -> Callable[..., int | None]:
 
 
 def _gain(low: float, high: float) -> Callable[..., int | None]:
-    def change(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+    def change(log: dict[str, Floats], rng: np.random.Generator) -> tuple[int, float]:
         joint = int(rng.integers(log["q"].shape[1]))
-        log["effort"][:, joint] *= 1.0 + float(rng.choice([-1, 1])) * rng.uniform(low, high)
-        return joint
+        amount = float(rng.choice([-1, 1])) * rng.uniform(low, high)
+        log["effort"][:, joint] *= 1.0 + amount
+        return joint, 100.0 * amount
 
     return change
 
 
-def _drift(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+def _drift(log: dict[str, Floats], rng: np.random.Generator) -> tuple[int, float]:
     joint = int(rng.integers(log["q"].shape[1]))
-    size = float(rng.choice([-1, 1])) * rng.uniform(0.2, 0.6)
-    log["effort"][:, joint] += size * np.std(log["effort"][:, joint]) * np.linspace(0.0, 1.0, len(log["q"]))
-    return joint
+    size = float(rng.choice([-1, 1])) * rng.uniform(0.2, 0.6) * float(np.std(log["effort"][:, joint]))
+    log["effort"][:, joint] += size * np.linspace(0.0, 1.0, len(log["q"]))
+    return joint, 60.0 / DURATION_S * size
 
 
-def _spring(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+def _spring(log: dict[str, Floats], rng: np.random.Generator) -> tuple[int, float]:
     joint = int(rng.integers(log["q"].shape[1]))
     q, effort = log["q"][:, joint], log["effort"][:, joint]
-    effort += rng.uniform(0.2, 0.5) * effort.std() * (q - q.mean()) / q.std()
-    return joint
+    stiffness = rng.uniform(0.2, 0.5) * float(effort.std() / q.std())
+    effort += stiffness * (q - q.mean())
+    return joint, stiffness
 
 
 def _late(name: str, seed: int) -> Case:
@@ -186,7 +197,7 @@ def _placed(kind: str) -> Callable[[str, int], Case]:
             shift = np.concatenate([
                 np.zeros(3), np.deg2rad(rng.uniform(2.0, 4.0)) * across / np.linalg.norm(across)
             ])  # fmt: skip
-        return replace(case, robot=displace(case.robot, {body.joint.name: shift}), joint=body.joint.name)
+        return replace(case, robot=displace(case.robot, {body.joint.name: shift}), joint=body.joint.name, moved=shift)
 
     return plant
 
@@ -250,6 +261,25 @@ def accusations(case: Case) -> list[dynid.Finding]:
     return [f for f in found if f.severity != "note" and f.code in ACCUSING]
 
 
+def untestable(fault: str, case: Case) -> bool:
+    """Whether the check says that it cannot tell what was planted: this suspect and joint, or this amount of it."""
+    from dynid.diagnosis.suspects import KINDS, placements
+
+    notes = [f for f in dynid.check_recording(case.log, case.robot).findings if f.code == "untestable"]
+    told = {name: amount for note in notes for name, amount in note.evidence.items()}
+    if "unit" in fault:
+        return any("unit of the torque" in note.message and str(case.joint) in note.message for note in notes)
+    if case.moved is None:
+        known = [amount for name, amount in told.items() if name.startswith(f"{FAULTS[fault][0]} of {case.joint} [")]
+        return not any(abs(case.amount) > amount for amount in known)
+    along = [(s, float(case.moved @ s.direction)) for s in placements(case.robot)
+             if s.direction is not None and case.robot.joint_names[s.joint or 0] == case.joint]  # fmt: skip
+    return not any(
+        abs(amount) * KINDS[s.kind].factor > told.get(f"{s.label(case.robot)} [{s.unit(case.robot)}]", np.inf)
+        for s, amount in along
+    )
+
+
 def judge(fault: str, case: Case) -> tuple[str, list[dynid.Finding]]:
     """What became of a fault, and what was said."""
     code, found = FAULTS[fault][0], accusations(case)
@@ -258,7 +288,57 @@ def judge(fault: str, case: Case) -> tuple[str, list[dynid.Finding]]:
         return "named", found
     if any(f.code in codes or (case.joint or "-") in f.message for f in found):
         return "rival", found
-    return ("wrongly named" if found else "silent"), found
+    if found:
+        return "wrongly named", found
+    return ("untestable" if (case.amount or case.moved is not None or "unit" in fault) and untestable(fault, case)
+            else "silent"), found  # fmt: skip
+
+
+def twice(number: int, seed: int) -> tuple[str, str, list[dynid.Finding]]:
+    """Plant twice the amount from which a clean log tells one of its suspects; what was planted, and what became of it.
+
+    Amounts are those worth telling at least, and plausible. The delay of all torques and tilts are left out.
+    """
+    from dynid.diagnosis.suspects import KINDS, channels, placements
+
+    case, rng = simulate(ROBOTS[number % len(ROBOTS)], seed), np.random.default_rng((seed, 1))
+    robot, log = case.robot, case.log
+    (told,) = [f.evidence for f in dynid.check_recording(log, robot).findings if f.code == "untestable" and f.evidence]
+    gains = {f"gain of {name} [%]": ("gain", j) for j, name in enumerate(robot.joint_names)}
+    named = {f"{s.label(robot)} [{s.unit(robot)}]": s for s in (*placements(robot), *channels(robot))}
+    kinds = gains | {name: (s.kind, s.joint) for name, s in named.items() if s.kind != "tilt"}
+    open_ones = [name for name in told if name in kinds and 2.2 * told[name] < KINDS[kinds[name][0]].factor
+                 * KINDS[kinds[name][0]].most]  # fmt: skip
+    kind = str(rng.choice(sorted({kinds[name][0] for name in open_ones})))
+    name = str(rng.choice([name for name in open_ones if kinds[name][0] == kind]))
+    amount, j = float(rng.choice([-2, 2])) * told[name] / KINDS[kind].factor, kinds[name][1] or 0
+    effort, time = np.array(log.effort), np.asarray(log.time)
+    if kind == "gain":
+        effort[:, j] *= 1.0 + amount
+    elif kind == "late":
+        effort[:, j] = np.interp(time - amount, time, effort[:, j])
+    elif kind == "spring":
+        effort[:, j] += amount * log.q[:, j]
+    elif kind == "drift":
+        effort[:, j] += amount * (time - time[0]) / 60.0
+    else:
+        robot = displace(robot, {robot.joint_names[j]: -amount * np.asarray(named[name].direction)})
+    found = accusations(replace(case, log=replace(log, effort=effort), robot=robot))
+    own = [f for f in found if f.code == KINDS[kind].code and f.joint == robot.joint_names[j]]
+    rival = [f for f in found if name.partition(" about")[0].partition(" [")[0] in f.message]
+    word = "named" if own else "rival" if rival else "wrongly named" if found else "silent"
+    return f"{2.0 * told[name]:.3g} of {name} on {robot.name}", word, found
+
+
+def run_twice(cases: int, first: int) -> None:
+    """Print what becomes of faults of twice the amount that the check says it tells."""
+    table: Counter[str] = Counter()
+    for number in range(cases):
+        what, word, found = twice(number, first + number)
+        table[word] += 1
+        if word != "named":
+            print(f"    {what}, seed {first + number}: {word}: {[str(f)[:150] for f in found]}", flush=True)
+    print(f"twice the told amount: {dict(table)}")
 
 
 def run_faults(cases: int, first: int, faults: list[str]) -> None:
@@ -271,7 +351,7 @@ def run_faults(cases: int, first: int, faults: list[str]) -> None:
             table[fault][word] += 1
             if word != "named":
                 print(f"    {fault} on {name}, seed {seed}: {word}: {[str(f)[:150] for f in found]}", flush=True)
-    words = ("named", "rival", "wrongly named", "silent")
+    words = ("named", "rival", "wrongly named", "untestable", "silent")
     print(f"{'':26s}" + "".join(f"{word:>15s}" for word in words))
     for fault in faults:
         print(f"{fault:26s}" + "".join(f"{table[fault][word]:15d}" for word in words), flush=True)
@@ -354,6 +434,8 @@ if __name__ == "__main__":
         run_real()
     elif "delays" in words:
         run_delays(cases, first)
+    elif "twice" in words:
+        run_twice(cases, first)
     elif "clean" in words:
         run_clean(cases, first)
     else:

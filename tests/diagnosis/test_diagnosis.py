@@ -69,6 +69,36 @@ def test_a_gain_is_told_with_its_interval_and_joint() -> None:
     assert found[0].evidence["amount [%]"] == pytest.approx(25.0, abs=4.0)
 
 
+def test_twice_the_amount_that_a_log_is_said_to_tell_is_named() -> None:
+    words = [campaign.twice(number, 1270000 + number)[1] for number in range(6)]
+    assert words.count("named") >= 5, words
+    assert "silent" not in words
+
+
+def test_a_small_gain_is_said_to_be_untestable() -> None:
+    """The last joint of this arm moves little but its rotor and its friction."""
+    case = campaign.simulate("ur10", 1236002)
+    effort = case.log.effort.copy()
+    effort[:, 5] *= 1.2
+    case = replace(case, log=replace(case.log, effort=effort), joint="joint6", amount=20.0)
+    word, found = campaign.judge("gain 10 to 30 %", case)
+    assert word == "untestable", found
+    (note,) = [f for f in dynid.check_recording(case.log, case.robot).findings if f.code == "untestable" and f.evidence]
+    assert "gain of joint6" in note.message
+    assert note.evidence["gain of joint1 [%]"] == pytest.approx(10.0)
+    assert "from" in note.message
+    assert "from" not in note.brief
+
+
+def test_a_spring_on_a_joint_that_lifts_weight_is_told() -> None:
+    word, found = campaign.judge("spring", campaign.FAULTS["spring"][1]("scara", 1260042))
+    assert word == "named", found
+
+
+def test_friction_that_builds_up_slowly_is_no_delay() -> None:
+    assert campaign.accusations(campaign.simulate("scara", 1234015)) == []
+
+
 def test_a_delay_lies_in_its_interval_and_nothing_unsure_is_moved() -> None:
     robot, log, late = campaign.late_loop(2, 5)
     found = find_delay(robot, [dynid.process(log)])

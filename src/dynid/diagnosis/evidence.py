@@ -36,9 +36,10 @@ WIDER = 3.0
 frequencies of the motion, and the columns of the links are not filtered)."""
 RATE = 3.0
 """Rate of the samples over this cutoff (derivation: the low-pass leaves next to nothing at half of it)."""
-SLOW, WIDE, TRAVEL = 0.2, 0.5, 0.01
+SLOW, TRAVELS = 0.2, (0.01, 0.05)
 """Harmless friction: speed over a joint's rms speed below which it is that of a joint at rest, which no samples are
-taken of, and speed at which it saturates; its presliding over the joint's range of motion (convention)."""
+taken of; its presliding over the joint's range of motion (convention: friction that builds up over a longer way than
+these looks like a torque that is late)."""
 
 Column = dict[int, Floats]
 """Joint index -> (N,) torque per unit of a suspect's amount."""
@@ -83,7 +84,7 @@ def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt
     valid = valid & ~_near_reversals(robot, run, hz) & (np.abs(run.dq) >= SLOW * np.sqrt(np.mean(run.dq**2, axis=0)))
     slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
     sign = np.sign(run.dq)
-    travel = TRAVEL * np.maximum(np.ptp(run.q, axis=0), 1e-12)
+    reach = np.maximum(np.ptp(run.q, axis=0), 1e-12)
 
     def slip(part: Floats) -> Floats:
         """Presliding of every joint, from its positions (N, n) in units of the travel."""
@@ -91,9 +92,8 @@ def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt
 
     shapes = [
         sign,
-        run.by_segment(slip, run.q / travel),
-        *(np.tanh(run.dq / (width * speed)) for width in (SLOW, WIDE)),
-        sign * np.sqrt(np.abs(run.dq)),
+        *(run.by_segment(slip, run.q / (travel * reach)) for travel in TRAVELS),
+        np.tanh(run.dq / (SLOW * speed)),
     ]
     smooth = [low_pass(shape) for shape in shapes]
     harmless = [*smooth, run.dq * np.abs(run.dq)]

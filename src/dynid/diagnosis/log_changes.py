@@ -277,11 +277,17 @@ def check_single_scales(model: Model, evidence: Evidence) -> Iterator[Finding]:
     n, base = model.robot.dof, model.base
     load = evidence.columns[:, : base.rank] @ base.grouping[:, 10 * n - 10 : 10 * n]
     fit, links = _free_friction(model, evidence, offset=True)
+    hidden: list[str] = []
     for j, found in enumerate(test_columns(fit, links)):
         low, high = (float(found.value[0] + sign * found.half_width[0]) for sign in (-1.0, 1.0))
         is_large = low > OTHER_UNIT**2 and not _is_load(fit.evidence, links, j, load)
         if is_large or 0.0 < low < high < 1.0 / OTHER_UNIT:
             yield _scale_finding(model.robot, "unit", j, high, f"the torque is {low:.2g} to {high:.2g} times")
+        elif low <= 0.0:
+            hidden.append(model.robot.joint_names[j])
+    if hidden:
+        yield Finding(code="untestable", severity="note", where="effort",
+                      message=f"the masses do not show the unit of the torque of {', '.join(hidden)}")  # fmt: skip
 
 
 def _is_load(evidence: Evidence, links: Sequence[Floats], joint: int, load: Floats) -> bool:

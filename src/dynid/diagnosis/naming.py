@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
+from scipy import stats
 
 from dynid.arrays import Bools, Floats, Ints
+from dynid.decompositions import lstsq
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence, gather
 from dynid.diagnosis.log_changes import HALF, check_friction, check_scale, check_single_scales, find_change
 from dynid.diagnosis.refinement import find_delay
@@ -18,7 +20,6 @@ from dynid.diagnosis.suspects import (
     Suspect,
     channel_columns,
     channels,
-    friction_columns,
     gain_columns,
     placement_columns,
     placements,
@@ -26,6 +27,7 @@ from dynid.diagnosis.suspects import (
 )
 from dynid.diagnosis.verdicts import (
     LEVEL,
+    RESOLUTION,
     Fit,
     Tried,
     Verdict,
@@ -54,6 +56,8 @@ class Case:
 
     robot: Robot
     fit: Fit
+    varying: Evidence
+    """The same rows, with the torque of every joint less its mean: a constant weight hides no other effect."""
     suspects: tuple[Suspect, ...]
     tried: tuple[Tried, ...]
 
@@ -69,12 +73,14 @@ class Case:
         gains = gain_columns(evidence, trusted_values(evidence, fit.weights, model.base, model.robot), dof)
         windows = _windows(evidence.runs)
         held = windows[windows.sum(axis=1) > 1]  # a load must predict a block that is left out
-        load = evidence.columns[:, : model.base.rank] @ model.base.grouping[:, 10 * dof - 4 : 10 * dof]
-        terms = friction_columns(evidence, model.base, model.robot)
-        push = np.stack([terms.get((j, Offset), np.zeros(len(load))) for j in range(dof)], axis=1)
+        given = evidence.columns[:, : model.base.rank] @ model.base.grouping
+        offsets = [k for k, term in enumerate(model.robot.terms, start=10 * dof) if isinstance(term.term, Offset)]
+        load, push = given[:, 10 * dof - 4 : 10 * dof], given[:, offsets]
+        mean = push @ lstsq(push, evidence.torque, rcond=RESOLUTION)
         return cls(
             model.robot,
             fit,
+            replace(evidence, torque=evidence.torque - mean),
             (*placed, *channels(model.robot), Suspect("delay", None), *(Suspect("gain", j) for j in range(dof)),
              Suspect("load", None), Suspect("push", None)),
             (*map(Tried, (*own, late, *gains)), Tried(load, held), Tried(push, windows, general=True)),
@@ -85,7 +91,7 @@ class Case:
         kind = KINDS[self.suspects[place].kind]
         if np.isfinite(kind.most):
             return kind.least < float(abs(verdict.value[0])) < kind.most
-        if effect_of(self.fit.evidence, self.columns(place, verdict), verdict.value) < kind.least:
+        if effect_of(self.varying, self.columns(place, verdict), verdict.value) < kind.least:
             return False
         groups = self.tried[place].groups
         if groups is None or verdict.group is None:
@@ -140,16 +146,7 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
     found = [*check_scale(model, case.fit.evidence)] or [*check_friction(model, case.fit, level)]
     found = found or [_finding(case, runs, verdict) for verdict in named]
     found = found or [*check_single_scales(model, case.fit.evidence)]
-    names = dict.fromkeys([*hidden, *_hidden(case, first)])
-    if names:
-        found.append(Finding(
-            code="untestable",
-            severity="note",
-            where="model",
-            message=f"this motion cannot show errors of: {', '.join(names)}",
-            remedy="Faster and wider motions of all joints together show more (dynid excite).",
-        ))  # fmt: skip
-    return tuple(found)
+    return (*found, *_tell_least(case, first, level, hidden))
 
 
 def _name_suspects(case: Case, first: Sequence[Verdict], level: float) -> Iterator[Verdict]:
@@ -168,19 +165,39 @@ def _name_suspects(case: Case, first: Sequence[Verdict], level: float) -> Iterat
             break
 
 
-def _hidden(case: Case, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Names of what may be wrong by more than the effect worth telling."""
-    for suspect, verdict in zip(case.suspects, verdicts, strict=True):
-        kind = KINDS[suspect.kind]
-        if np.isfinite(kind.most) and not verdict.half_width[0] < kind.least:
-            yield suspect.name(case.robot)
+def _tell_least(case: Case, verdicts: Sequence[Verdict], level: float, hidden: Iterable[str]) -> Iterator[Finding]:
+    """From which amount on each suspect of a whole log is told, and which are not told at all."""
+    robot, none, large, least = case.robot, dict.fromkeys(hidden), [], {}
+    for suspect, tried, verdict in zip(case.suspects, case.tried, verdicts, strict=True):
+        if tried.groups is not None:
+            continue
+        kind, unit, name = KINDS[suspect.kind], suspect.unit(robot), suspect.label(robot)
+        each = 1.0 if np.isfinite(kind.most) else effect_of(case.varying, tried.columns, np.ones(1))
+        sure = float(stats.t.isf(0.5 * UNEVEN * level / len(case.tried), verdict.freedom) * verdict.stderr[0])
+        if not sure < kind.most:
+            none[suspect.name(robot)] = None
+            continue
+        amount = least[f"{name} [{unit}]"] = kind.factor * max(sure, kind.least / each)
+        if sure * each > kind.least:
+            large.append(f"{name} (from {amount:.2g} {unit})")
+    if none or large:
+        brief = f"this motion cannot show errors of: {', '.join(none)}"
+        yield Finding(
+            code="untestable",
+            severity="note",
+            where="model",
+            message=f"{brief}; only large ones of: {', '.join(large)}",
+            brief=f"{brief}; only large ones of {len(large)} others",
+            evidence=least,
+            remedy="Faster and wider motions of all joints together show more (dynid excite).",
+        )
 
 
 def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Finding:
     suspect, robot, evidence = case.suspects[verdict.suspect], case.robot, case.fit.evidence
     columns, told = case.columns(verdict.suspect, verdict), len(verdict.value) - 1
     if suspect.kind == "push":
-        each = [effect_of(evidence, columns[:, [j]], verdict.value[[j]]) for j in range(robot.dof)]
+        each = [effect_of(case.varying, columns[:, [j]], verdict.value[[j]]) for j in range(robot.dof)]
         told = int(np.argmax(each))
         suspect = Suspect("push", told)
     kind, value, spread = KINDS[suspect.kind], float(verdict.value[told]), float(verdict.half_width[told])
@@ -206,7 +223,7 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Findin
             **times,
         },
         remedy=suspect.remedy(robot, value),
-        strength=effect_of(evidence, columns, verdict.value),
+        strength=effect_of(case.varying, columns, verdict.value),
     )
 
 

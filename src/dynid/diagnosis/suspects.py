@@ -115,13 +115,20 @@ class Suspect:
         """What is wrong, with its amount and half its 95 % interval [SI]."""
         kind, unit = KINDS[self.kind], self.unit(robot)
         shown, spread = kind.factor * value, kind.factor * half_width
-        turn = np.zeros(3) if self.direction is None else np.sign(value) * self.direction[3:] + 0.0
         return kind.says.format(
             size=f"{abs(shown):.3g} +- {spread:.2g} {unit}",
             signed=f"{shown:+.3g} +- {spread:.2g} {unit}",
             more=kind.words[0 if value > 0.0 else 1],
-            axis=f"({', '.join(f'{x:.2g}' for x in turn)})",
+            axis=self._axis(value),
         )
+
+    def label(self, robot: Robot) -> str:
+        """Its name, with the axis where it may turn about several."""
+        return self.name(robot) + (f" about {self._axis(1.0)}" if "{axis}" in KINDS[self.kind].says else "")
+
+    def _axis(self, value: float) -> str:
+        turn = np.zeros(3) if self.direction is None else np.sign(value) * self.direction[3:]
+        return f"({', '.join(f'{round(x, 2) + 0.0:g}' for x in turn.tolist())})"
 
     def remedy(self, robot: Robot, value: float) -> str:
         """What to do about it."""
