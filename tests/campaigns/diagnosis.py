@@ -136,29 +136,25 @@ def _swap(*keys: str) -> Callable[..., int | None]:
     return change
 
 
-def _gain(low: float, high: float) -> Callable[..., int | None]:
+def _add(choose: Callable[..., tuple[float, Floats]]) -> Change:
+    """Torque on a joint, by `choose` from chance, position and torque: an amount, and the torque of one."""
+
     def change(log: dict[str, Floats], rng: np.random.Generator) -> tuple[int, float]:
         joint = int(rng.integers(log["q"].shape[1]))
-        amount = float(rng.choice([-1, 1])) * rng.uniform(low, high)
-        log["effort"][:, joint] *= 1.0 + amount
+        amount, shape = choose(rng, log["q"][:, joint], log["effort"][:, joint])
+        log["effort"][:, joint] += amount * shape
         return joint, amount
 
     return change
 
 
-def _drift(log: dict[str, Floats], rng: np.random.Generator) -> tuple[int, float]:
-    joint = int(rng.integers(log["q"].shape[1]))
-    size = float(rng.choice([-1, 1])) * rng.uniform(0.2, 0.6) * float(np.std(log["effort"][:, joint]))
-    log["effort"][:, joint] += size * np.linspace(0.0, 1.0, len(log["q"]))
-    return joint, 60.0 / DURATION_S * size
+def _gain(low: float, high: float) -> Change:
+    return _add(lambda rng, q, effort: (rng.choice([-1, 1]) * rng.uniform(low, high), effort))
 
 
-def _spring(log: dict[str, Floats], rng: np.random.Generator) -> tuple[int, float]:
-    joint = int(rng.integers(log["q"].shape[1]))
-    q, effort = log["q"][:, joint], log["effort"][:, joint]
-    stiffness = rng.uniform(0.2, 0.5) * float(effort.std() / q.std())
-    effort += stiffness * (q - q.mean())
-    return joint, stiffness
+_drift = _add(lambda rng, q, effort: (60.0 / DURATION_S * rng.choice([-1, 1]) * rng.uniform(0.2, 0.6) * effort.std(),
+                                      np.linspace(0.0, DURATION_S / 60.0, len(q))))  # fmt: skip
+_spring = _add(lambda rng, q, effort: (rng.uniform(0.2, 0.5) * effort.std() / q.std(), q - q.mean()))
 
 
 def _late(name: str, seed: int) -> Case:
@@ -178,14 +174,12 @@ def _placed(kind: str) -> Callable[[str, int], Case]:
         body, sign = bodies[k], float(rng.choice([-1, 1]))
         axis = body.R_parent_joint @ body.axis
         if kind == "length":
-            shift = np.concatenate([sign * 0.05 * body.p_parent_joint, np.zeros(3)])
+            shift = np.append(sign * 0.05 * body.p_parent_joint, np.zeros(3))
         elif kind == "zero":
-            shift = np.concatenate([np.zeros(3), sign * np.deg2rad(rng.uniform(1.0, 4.0)) * axis])
+            shift = np.append(np.zeros(3), sign * np.deg2rad(rng.uniform(1.0, 4.0)) * axis)
         else:
             across = np.cross(axis, rng.normal(size=3))
-            shift = np.concatenate([
-                np.zeros(3), np.deg2rad(rng.uniform(2.0, 4.0)) * across / np.linalg.norm(across)
-            ])  # fmt: skip
+            shift = np.append(np.zeros(3), np.deg2rad(rng.uniform(2.0, 4.0)) * across / np.linalg.norm(across))
         return replace(case, robot=displace(case.robot, {body.joint.name: shift}), joint=body.joint.name, moved=shift)
 
     return plant
@@ -215,8 +209,8 @@ def _load(name: str, seed: int) -> Case:
     states = [np.ascontiguousarray(x) for x in motion(truth, seed)(np.asarray(case.log.time))]
     extra = dynid.inverse_dynamics(heavy, *states) - dynid.inverse_dynamics(truth, *states)
     edges = np.sort(rng.choice(np.arange(1, 10), size=2, replace=False)) * len(extra) // 10
-    held = (np.arange(len(extra)) >= edges[0]) & (np.arange(len(extra)) < edges[1])
-    return replace(case, log=replace(case.log, effort=case.log.effort + held[:, None] * extra))
+    extra[: edges[0]] = extra[edges[1] :] = 0.0
+    return replace(case, log=replace(case.log, effort=case.log.effort + extra))
 
 
 FAULTS: dict[str, tuple[str, Callable[[str, int], Case]]] = {
@@ -250,21 +244,20 @@ def accusations(case: Case) -> list[dynid.Finding]:
     return [f for f in found if f.severity != "note" and f.code in ACCUSING]
 
 
-def told_amounts(case: Case) -> tuple[str, list[tuple[Suspect, float]]]:
+def told_amounts(case: Case) -> tuple[str, dict[Suspect, float]]:
     """What the check says that it cannot tell, and from which amount [SI] on it tells each suspect of one joint."""
     robot, notes = case.robot, [f for f in dynid.check_recording(case.log, case.robot).findings if f.severity == "note"]
     told = {name: x for f in notes for name, x in f.evidence.items()}
     suspects = [*placements(robot), *channels(robot), *(Suspect("gain", j) for j in range(robot.dof))]
-    return "; ".join(f.message for f in notes), [
-        (s, told.get(f"{s.label(robot)} [{s.unit(robot)}]", np.inf) / KINDS[s.kind].factor)
-        for s in suspects if s.kind != "tilt"
-    ]  # fmt: skip
+    least = {s: told.get(f"{s.label(robot)} [{s.unit(robot)}]", np.inf) / KINDS[s.kind].factor for s in suspects}
+    return "; ".join(f.message for f in notes), least
 
 
 def twice(name: str, seed: int) -> Case:
     """Twice the amount from which the check says that it tells a suspect, chosen by chance."""
     case, rng = simulate(name, seed), np.random.default_rng((seed, 1))
-    known = [(s, 2.0 * least) for s, least in told_amounts(case)[1] if 2.2 * least < KINDS[s.kind].most]
+    told = told_amounts(case)[1]
+    known = [(s, 2.0 * told[s]) for s in told if s.kind != "tilt" and 2.2 * told[s] < KINDS[s.kind].most]
     suspect, size = known[rng.integers(len(known))]
     j, amount, kind = suspect.joint or 0, float(rng.choice([-size, size])), suspect.kind
     joint, effort, time = case.robot.joint_names[j], np.array(case.log.effort), np.asarray(case.log.time)
@@ -285,12 +278,10 @@ def is_untestable(fault: str, case: Case) -> bool:
     says, told = told_amounts(case)
     if "unit" in fault:
         return "unit of the torque" in says and str(case.joint) in says
-    least = [
-        (least, case.amount if s.direction is None or case.moved is None else float(case.moved @ s.direction))
-        for s, least in told
-        if case.robot.joint_names[s.joint or 0] == case.joint and KINDS[s.kind].code == FAULTS[fault][0]
-    ]
-    return bool(least) and all(abs(amount) <= told for told, amount in least)
+    joint, code, moved = str(case.joint), FAULTS[fault][0], case.moved
+    own = [s for s in told if case.robot.joint_names[s.joint or 0] == joint and KINDS[s.kind].code == code]
+    planted = [case.amount if s.direction is None or moved is None else moved @ s.direction for s in own]
+    return bool(own) and all(abs(amount) <= told[s] for s, amount in zip(own, planted, strict=True))
 
 
 def judge(fault: str, case: Case) -> tuple[str, list[dynid.Finding]]:
