@@ -97,7 +97,7 @@ attack: $(STAMP)
 .PHONY: diagnosis
 diagnosis: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/diagnosis.py 100
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/diagnosis.py clean 300
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/diagnosis.py 300 clean
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/diagnosis.py delays 200
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/diagnosis.py real
 
