@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.payload.load import Load
 from dynid.payload.load_study import LoadStudy
-from dynid.payload.payload import Arm, arm_directions, identify_payload
+from dynid.payload.payload import arm_directions, identify_payload
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
@@ -102,7 +102,7 @@ def test_masses_known_and_friction_not() -> None:
     assert not any("no friction" in finding.message for finding in load.findings)
 
 
-def another_arm(seed: int, stated: Arm) -> np.ndarray:
+def another_arm(seed: int, stated: tuple[float, float]) -> np.ndarray:
     """(p,) how one arm among those that a statement allows differs from the model."""
     causes = arm_directions(arm(), stated)
     return causes @ np.random.default_rng(seed).normal(size=causes.shape[1])

@@ -1,4 +1,4 @@
-"""The robot in its control loop: laws, commanded motions, and the compiled simulation with its derivatives."""
+"""The robot in its control loop: control laws, commanded motions, and the compiled simulation."""
 
 from __future__ import annotations
 

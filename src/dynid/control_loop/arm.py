@@ -1,10 +1,10 @@
-"""The robot's equations of motion and the control law as tapes, recorded for the compiled simulation.
+"""The robot's equations of motion and the control law as tapes (recorded programs), for the compiled simulation.
 
 The robot's parameters are inputs of the tapes, so that one program serves all parameter values.
 
-Dry friction must be such that an integrator can follow it: every sign on a tape becomes
-`dynid.terms.smoothing.polynomial_sign`. Terms need no simulation form of their own: whatever uses ``np.sign`` in its
-column is smoothed here.
+An integrator cannot follow dry friction that jumps at rest. Therefore every ``np.sign`` that a term uses in its column
+is replaced on the tape by a smooth step, `dynid.terms.smoothing.polynomial_sign`, which reaches 1 at the speed v0. So
+terms need no form of their own for simulation.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from dynid.terms.smoothing import polynomial_sign
 
 
 def smooth_signs(tape: Tape, speed: float | tuple[float, ...]) -> Tape:
-    """The same program with every sign replaced by the polynomial.
+    """Replace every sign in a program by a smooth step.
 
     Args:
-        tape: The program; where speeds differ, its inputs n ... 2 n are the joints' velocities.
-        speed: v0 of every sign [rad/s or m/s]; or (n + 1,) v0 for the sign of each joint's velocity, and that of all
-            other signs.
+        tape: The program; with a tuple of speeds its inputs n to 2 n - 1 must be the velocities of the n joints.
+        speed: v0 of every sign [rad/s or m/s]; or (n + 1,) v0 for the sign of each joint's velocity, and last that of
+            all other signs, such as those of motors that turn several joints.
     """
     if not isinstance(speed, tuple):
         return replace_signs(tape, lambda v, place: polynomial_sign(v, speed))
@@ -41,7 +41,12 @@ def smooth_signs(tape: Tape, speed: float | tuple[float, ...]) -> Tape:
 
 
 def replace_signs(tape: Tape, sign: Callable[[Any, int], Any]) -> Tape:
-    """The same program with every ``sign(v)`` replaced by a function of v and of its place among inputs and steps."""
+    """Replace every ``sign(v)`` in a program by another function.
+
+    Args:
+        tape: The program.
+        sign: Called with v and the number of v among the values of the tape: its inputs first, then its steps.
+    """
     recorder = Recorder()
     inputs = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]
     value = replay(tape, [scalar for array in inputs for scalar in array.ravel().tolist()], sign)
@@ -54,10 +59,11 @@ def replace_signs(tape: Tape, sign: Callable[[Any, int], Any]) -> Tape:
 
 
 class Arm:
-    """A robot, the choice of its parameters that are inputs, and the smoothing of its dry friction.
+    """A robot for simulation: which of its parameters are inputs, and how its dry friction is smoothed.
 
-    Parameters that are not inputs are zero: with the columns of the base parameters as inputs the motion is the same as
-    with all parameters, and the programs are much shorter.
+    Parameters that are not inputs are zero. With only the columns of the base parameters as inputs the motion is the
+    same as with all parameters, and the programs are much shorter. Arms with equal settings are equal, so that tapes
+    are recorded only once.
     """
 
     def __init__(
@@ -67,10 +73,11 @@ class Arm:
 
         Args:
             robot: The robot.
-            columns: Indices of the parameters that are inputs; all by default.
-            friction_speed: See `dynid.control_loop.arm.smooth_signs` [rad/s or m/s].
+            columns: Indices of the b parameters that are inputs; all if None.
+            friction_speed: Speed v0 of smoothed friction, one or (n + 1,), see `smooth_signs` [rad/s or m/s].
         """
-        self.robot, self.friction_speed = robot, friction_speed
+        self.robot = robot
+        self.friction_speed = friction_speed
         self.columns = tuple(range(robot.parameter_vector.size)) if columns is None else tuple(columns)
         self._fields = (robot.fingerprint, self.columns, friction_speed)
 
@@ -81,28 +88,36 @@ class Arm:
         return isinstance(other, Arm) and self._fields == other._fields
 
     def standard(self, parameters: Any) -> Any:
-        """(p,) all standard parameters, from those that are inputs."""
+        """Fill the input parameters (b,) into all standard parameters (p,)."""
         theta = np.full(self.robot.parameter_vector.size, 0.0, dtype=object)
         theta[list(self.columns)] = parameters
         return theta
 
     def rate(self) -> Tape:
-        """``(state, held, parameters) -> rate``; the state (2 n + 1,) is positions, velocities and the work done."""
+        """Tape of the equations of motion, ``(state, held, parameters) -> rate``.
+
+        The state (2 n + 1,) is positions, velocities and the work done by drives and friction; ``held`` (n,) is the
+        torque that the law set for this control period; the rate (2 n + 1,) is the time derivative of the state.
+        """
         return _rate(self)
 
     def motion_columns(self) -> Tape:
-        """``(q, dq, ddq) -> (n, b)``: torque per unit of each input parameter, with smoothed friction."""
+        """Tape of the regressor, ``(q, dq, ddq) -> (n, b)``: torque per unit of each input parameter."""
         return _columns(self)
 
 
 @lru_cache(maxsize=32)
 def _rate(arm: Arm) -> Tape:
-    robot, n = arm.robot, arm.robot.dof
+    """Record the tape of `Arm.rate`."""
+    robot = arm.robot
+    n = robot.dof
 
     def rate(state: Any, held: Any, parameters: Any) -> Any:
-        theta, q, dq, rest = arm.standard(parameters), state[:n], state[n : 2 * n], np.zeros(n)
-        acting = held - term_torque(robot, theta, q, dq, rest)
-        bias = rigid_body_torque(robot, theta, q, dq, rest)
+        theta = arm.standard(parameters)
+        q, dq = state[:n], state[n : 2 * n]
+        no_acceleration = np.zeros(n)
+        acting = held - term_torque(robot, theta, q, dq, no_acceleration)  # drives and friction
+        bias = rigid_body_torque(robot, theta, q, dq, no_acceleration)  # gravity and velocity torques
         ddq = solve_symmetric(composite_inertia_matrix(robot, theta, q), acting - bias)
         return np.concatenate([dq, ddq, np.array([acting @ dq])])
 
@@ -112,21 +127,28 @@ def _rate(arm: Arm) -> Tape:
 
 @lru_cache(maxsize=32)
 def _columns(arm: Arm) -> Tape:
+    """Record the tape of `Arm.motion_columns`."""
     shapes = {name: (arm.robot.dof,) for name in ("q", "dq", "ddq")}
     tape = record(lambda **states: torque_regressor(arm.robot, *states.values()), **shapes)
     return smooth_signs(tape.select({"output": np.s_[:, list(arm.columns)]}), arm.friction_speed)
 
 
 def control_tape(law: ControlLaw, dof: int, period: float) -> Tape:
-    """``(state, memory, sample) -> {held, memory}`` of a law.
+    """Record the tape of a law, ``(state, memory, sample) -> {held, memory}``.
 
-    A sample (4 n,) is the commanded position, velocity and acceleration, and the noise that is added to the measured
-    position within the loop.
+    Args:
+        law: The law.
+        dof: Number n of joints.
+        period: Control period [s].
+
+    A sample (4 n,) is the commanded position, velocity and acceleration, and the noise that is added to the position
+    which the law measures.
     """
 
     def control(state: Any, memory: Any, sample: Any) -> dict[str, Any]:
         *wanted, noise = (sample[k : k + dof] for k in range(0, 4 * dof, dof))
-        torque, later = law.torque(Tracked(state[:dof] + noise, state[dof : 2 * dof], *wanted), memory, period)
-        return {"held": torque, "memory": later}
+        tracked = Tracked(state[:dof] + noise, state[dof : 2 * dof], *wanted)
+        torque, next_memory = law.torque(tracked, memory, period)
+        return {"held": torque, "memory": next_memory}
 
     return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=(4 * dof,))

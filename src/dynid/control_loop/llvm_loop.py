@@ -1,6 +1,7 @@
-"""The LLVM code of a simulated loop: the law at every tick, Runge-Kutta steps of order four in between.
+"""LLVM code of a simulated loop: the law at every tick, Runge-Kutta steps of order four in between.
 
-A whole run is one call of compiled code.
+A whole simulation is one call of compiled code. `loop_module` writes it around three tapes (recorded programs): the
+law, the number of steps of a tick, and the rate of the state.
 """
 
 from __future__ import annotations
@@ -31,19 +32,31 @@ again:
 call void @rate(ptr %state, ptr %held, ptr %parameters, ptr %k0)
 br label %step
 """
-"""The steps of a tick, in the block after `pacing`."""
+"""LLVM code of the steps of a tick: %count turns of one Runge-Kutta step. The slope %k0 of the first step is
+known already, because it is recorded."""
 
 
 def loop_module(control: Tape, pace: Tape, rate: Tape, host: Host) -> str:
-    """The module with its entry ``run``, which does what `dynid.control_loop.simulator` describes.
+    """Write the module with its entry ``run``, which simulates a loop; see `dynid.control_loop.simulator`.
 
     ``void run(ptr state, ptr memory, ptr parameters, ptr samples, ptr counts, ptr steps, ptr records, ptr taken)`` with
 
     - state and memory: values at the first tick on entry, after the last tick on return;
+    - parameters: those of the robot that are inputs of the rate;
+    - samples: one row per tick, for the law;
     - counts (i64): ticks, ticks per record, largest number of steps per tick;
     - steps: h / 2, h and h / 6, for one step per tick, for two, and so on;
-    - records (output): state, held input, rate and memory at every recorded tick;
+    - records (output): state, held torque, rate and memory at every recorded tick;
     - taken (i64, output): the number of steps of every tick.
+
+    On the stack stand the held torque, the memory after the law (%later), the number of steps (%wanted), and the point
+    and the slopes of Runge-Kutta (%x, %k0 to %k3).
+
+    Args:
+        control: Tape of the law.
+        pace: Tape of the number of steps that a tick needs.
+        rate: Tape of the rate of the state.
+        host: The processor.
     """
     state, memory, sample = (entry.size for entry in control.inputs)
     held = control.outputs[0].size
@@ -108,7 +121,7 @@ ret void
 
 
 def _move(size: int) -> str:
-    """``move(x, h, rate, to)``: ``x + h rate``."""
+    """Write the function ``move(x, h, rate, to)``: ``to = x + h rate``."""
     w = Writer(1)
     h = w.load("%h", 0)
     for k in range(size):
@@ -118,7 +131,7 @@ def _move(size: int) -> str:
 
 
 def _finish(size: int) -> str:
-    """``finish(x, h / 6, k0, k1, k2, k3)``: ``x += h / 6 (k0 + 2 k1 + 2 k2 + k3)``."""
+    """Write the function ``finish(x, h / 6, k0, k1, k2, k3)``: ``x += h / 6 (k0 + 2 k1 + 2 k2 + k3)``."""
     w = Writer(1)
     h, two = w.load("%h", 0), w.constant(2.0)
     for k in range(size):
@@ -131,7 +144,7 @@ def _finish(size: int) -> str:
 
 
 def _most_wanted() -> str:
-    """``%count``: the number of steps that is wanted, rounded up, from 1 to as many as there may be."""
+    """Write the computation of ``%count``: the wanted number of steps, rounded up, from 1 to ``%most``."""
     w = Writer(1)
     most, other = number(1.0), w.load("%wanted", 0)
     most = w.choose(w.value(f"fcmp ogt double {other}, {most}"), other, most)
@@ -140,53 +153,3 @@ def _most_wanted() -> str:
     rest = w.value(f"fcmp ogt double {most}, {w.value(f'sitofp i64 {whole} to double')}")
     w.line(f"%count = add i64 {whole}, {w.value(f'zext i1 {rest} to i64')}")
     return w.text()
-
-
-PADDING = 8
-"""Numbers of columns are rounded up to multiples of this. Convention: the doubles of a 512-bit register."""
-
-
-def pad_width(columns: int) -> int:
-    """A number of columns, rounded up to whole vector registers."""
-    return columns + -columns % PADDING
-
-
-class Columns(Writer):
-    """The body of a loop over columns, one register of columns at a time."""
-
-    def __init__(self, lanes: int, fused: bool) -> None:
-        super().__init__(lanes)
-        self.fused = fused
-
-    def multiply_add(self, left: str, right: str, addend: str) -> str:
-        """Left * right + addend."""
-        if self.fused:
-            return self.fma(left, right, addend)
-        return self.binary("fadd", self.binary("fmul", left, right), addend)
-
-    def splat(self, base: str, offset: int) -> str:
-        """One number in every lane."""
-        one = self.value(f"load double, ptr {self.address(base, offset)}, align 8")
-        first = self.value(f"insertelement {self.kind} poison, double {one}, i32 0")
-        zeros = f"<{self.lanes} x i32> zeroinitializer"
-        return self.value(f"shufflevector {self.kind} {first}, {self.kind} poison, {zeros}")
-
-    def here(self, base: str) -> str:
-        """A pointer to the present column."""
-        return self.value(f"getelementptr inbounds double, ptr {base}, i64 %c")
-
-    def loop(self, name: str, arguments: str, count: int) -> str:
-        """The function around what was written."""
-        return f"""
-define internal void @{name}({arguments}) {{
-entry:
-br label %loop
-loop:
-%c = phi i64 [ 0, %entry ], [ %c_next, %loop ]
-{self.text()}
-%c_next = add i64 %c, {self.lanes}
-%more = icmp ult i64 %c_next, {count}
-br i1 %more, label %loop, label %end
-end:
-ret void
-}}"""

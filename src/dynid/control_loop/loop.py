@@ -1,4 +1,4 @@
-"""The control loop in which a log was recorded: the law, and the motion that it was to follow."""
+"""A control loop: the law, the commanded motion that it follows, and where it starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dynid.robot.model import Robot
 TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """Positions, velocities and accelerations (N, n) as a function of N times [s]."""
 _ROUNDING = 1e-12
-"""Relative rounding of duration times rate: the last control instant may lie at the very end. Convention."""
+"""Relative rounding of duration times rate that still gives a control instant at the very end (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,10 +55,10 @@ class ReferenceMotion:
     def of(
         cls, motion: Trajectory | TimeFunction, *, rate_hz: float, duration_s: float | None = None
     ) -> ReferenceMotion:
-        """A trajectory, or a function of time (N,) that returns (q, dq, ddq), at the control instants.
+        """Sample a motion at the control instants.
 
         Args:
-            motion: The commanded motion.
+            motion: The commanded motion: a trajectory, or a function of N times that returns (q, dq, ddq), each (N, n).
             rate_hz: Control rate [Hz].
             duration_s: Length of the motion [s]; needed with a function, by default the trajectory's own.
         """
@@ -80,7 +80,7 @@ class ReferenceMotion:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loop:
-    """A law, the motion that it follows, the initial state, and the accuracy of the simulation between two instants."""
+    """A law, the motion that it follows, the initial state, and how finely the simulation steps."""
 
     law: ControlLaw
     """The control law."""
@@ -91,7 +91,7 @@ class Loop:
     dq0: Floats | None = None
     """(n,) velocities at the first instant [rad/s or m/s]; the reference's by default."""
     memory0: Floats | None = None
-    """(m,) memory of the law at the first instant, roughly; zero by default."""
+    """(m,) memory of the law at the first instant, such as the integral of PID; zero by default."""
     start_s: float = 0.0
     """Time of the first instant on the log's clock [s]."""
     friction_speed: float | tuple[float, ...] | None = None
@@ -101,7 +101,7 @@ class Loop:
     """Runge-Kutta steps between two instants; None for one, and more where a joint with dry friction reverses."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no law, no reference, no initial state or no number of steps."""
+        """Check the types of all fields, and their lengths against the reference."""
         check_law(self.law)
         if not isinstance(self.reference, ReferenceMotion):
             raise ArgumentError(
@@ -122,7 +122,7 @@ class Loop:
         """Refuse a robot with more or fewer joints than the reference.
 
         Raises:
-            ArgumentError: Their numbers differ.
+            ArgumentError: Their numbers of joints differ.
         """
         if self.dof != robot.dof:
             raise ArgumentError(

@@ -1,12 +1,16 @@
-"""How many integration steps a control period needs: many only where a joint with dry friction reverses.
+"""Choose the number of integration steps of a control period: many only when a joint with dry friction reverses.
 
-Near rest smoothed dry friction (`dynid.terms.smoothing`) is a stiff damper,
+Take a speed ``v = g' dq`` on which dry friction depends: g picks one joint, or combines the joints that a motor turns.
+Below a speed v0 smoothed friction (`dynid.terms.smoothing`) is a stiff damper: the rate of v falls with v by
 
-    d(d v / dt) / d v = -r,    r = 15 / (8 v0) g' M^-1 D,    v = g' dq,
+    d(d v / dt) / d v = -r,    r = 15 / (8 v0) g' M^-1 D,
 
-with D the torque that changes sign with v, so that a period T takes 1 + T r / 1.2 steps (the explicit fourth-order
-method is stable up to h r = 2.78). Elsewhere friction is constant, and one step is enough. The speed v and its rate at
-the start of a period tell whether v comes near rest within the period.
+where M is the inertia matrix, D (n,) the torque that changes its sign with v, and 15 / 8 the slope of the smooth step.
+An explicit method of order four is stable for steps h up to h r = 2.78; for accuracy a period T takes 1 + T r / 1.2
+steps. Above v0 friction is constant, and one step is enough. The speed v and its rate at the start of a period tell
+whether v comes below v0 within the period.
+
+`choose_friction_speed` chooses v0 so that few steps suffice; `friction_pace` makes the program that counts the steps.
 """
 
 from __future__ import annotations
@@ -28,24 +32,24 @@ from dynid.tape.operations import Operation
 from dynid.tape.record import replay
 from dynid.terms.smoothing import STEEPEST
 
-FOLLOWED = 1.2
-"""Largest product of step and friction rate r.
-
-Experiment: at this value the fourth-order method follows friction as accurately as the rest of the motion (simulated
-TX40, docs/evidence.md); beyond 2.78 it is unstable.
-"""
-NEAR = 1.1
-"""Speeds up to this many times v0 count as near rest: a reserve for the change of rate within a period. Convention."""
+LARGEST_STEP = 1.2
+"""Largest product h r of step and friction rate (experiment: with it the fourth-order method follows friction as
+accurately as the rest of the motion, simulated TX40, docs/evidence.md; beyond 2.78 it is unstable)."""
+REST_FACTOR = 1.1
+"""Speeds up to this many times v0 count as below v0 (convention: a reserve for the change of the rate of v within a
+period)."""
 POSES = 16
-"""Number of positions of the reference at which rates are computed. Convention."""
+"""Number of positions of the reference at which friction rates are computed (convention)."""
 STEPS = 12
-"""Steps per period near rest that friction may need if the loop does not state its `friction_speed`. Convention."""
+"""Steps per period below v0 that are allowed if the loop leaves its `friction_speed` open (convention)."""
 SPEEDS = (0.002, 0.1)
-"""Range of the speeds v0 that are chosen if the loop does not state them [rad/s or m/s]. Convention."""
+"""Range of the speeds v0 that are chosen if the loop leaves its `friction_speed` open [rad/s or m/s] (convention)."""
 
 
 def choose_friction_speed(loop: Loop, robot: Robot) -> Loop:
-    """The loop with a `friction_speed` v0 for every joint: its own, or the smallest power of two that few steps follow.
+    """Give a loop a `friction_speed` v0 for every joint, if it has none: the smallest that `STEPS` steps can follow.
+
+    Speeds are rounded up to powers of two, so that similar loops share compiled programs.
 
     Args:
         loop: The loop; returned unchanged if it states its `friction_speed`.
@@ -54,74 +58,101 @@ def choose_friction_speed(loop: Loop, robot: Robot) -> Loop:
     loop.check_joints(robot)
     if loop.friction_speed is not None:
         return loop
-    directions, moved = _stiffness(robot, loop)
+    directions, slopes = _stiffness(robot, loop)
     needed = np.zeros(loop.dof + 1)
-    np.maximum.at(needed, _places(directions), loop.period_s / (FOLLOWED * STEPS) * _alone(directions, moved))
+    own_rates = _own_rates(directions, slopes)
+    np.maximum.at(needed, _places(directions), loop.period_s / (LARGEST_STEP * STEPS) * own_rates)
     speeds = np.clip(2.0 ** np.ceil(np.log2(np.maximum(needed, 1e-9))), *SPEEDS)
     return replace(loop, friction_speed=tuple(speeds.tolist()))
 
 
 def friction_pace(robot: Robot, loop: Loop) -> tuple[int, Tape]:
-    """Steps of a period in which all joints rest, and the tape ``(state, rate) -> steps`` (1,) that a period needs.
+    """Make the program that computes the number of steps of a period.
 
     Args:
-        robot: The robot, whose own parameters tell its friction.
+        robot: The robot; its own parameters give the size of its friction.
         loop: The loop, with its `friction_speed` chosen; it may state the number of steps.
+
+    Returns:
+        The largest number of steps, needed when all joints rest, and the tape ``(state, rate) -> steps`` (1,).
     """
-    directions, moved = _stiffness(robot, loop)
-    near = np.array(loop.friction_speeds)[_places(directions)]
-    steps = loop.period_s / FOLLOWED * moved / near
-    fastest = float(np.abs(eigenvalues(steps @ directions)).max(initial=0.0))
-    if loop.substeps is None and fastest > 1.0:
-        return 1 + int(np.ceil(fastest)), _tape(loop, directions, near, steps)
-    most = loop.substeps or 1
+    directions, slopes = _stiffness(robot, loop)
+    v0 = np.array(loop.friction_speeds)[_places(directions)]
+    steps = loop.period_s / LARGEST_STEP * slopes / v0
+    largest = float(np.abs(eigenvalues(steps @ directions)).max(initial=0.0))
+    if loop.substeps is None and largest > 1.0:
+        return 1 + int(np.ceil(largest)), _record_pace(loop, directions, v0, steps)
+    count = loop.substeps or 1
     size = (2 * loop.dof + 1,)
-    return most, record(lambda state, rate: np.array([float(most) + 0.0 * state[0]]), state=size, rate=size)
+    # a tape needs outputs that depend on its inputs
+    return count, record(lambda state, rate: np.array([float(count) + 0.0 * state[0]]), state=size, rate=size)
 
 
 def _stiffness(robot: Robot, loop: Loop) -> tuple[Floats, Floats]:
-    """Directions (k, n) of speeds with dry friction; slopes (m, n, k) of accelerations by them at rest, times v0."""
+    """Compute how strongly dry friction damps the speeds on which it depends.
+
+    Returns:
+        Directions g (k, n) of the k speeds, and the change (m, n, k) of the n accelerations per change of each speed
+        over its v0 at rest, ``15 / 8 M^-1 D``, at m positions of the reference.
+    """
     rows = np.linspace(0, len(loop.reference.q) - 1, POSES).astype(int)
     M = inertia_matrix(robot, loop.reference.q[rows])
-    directions, torques = _signs(robot)
-    if eigvalsh(M)[:, 0].min() <= 0.0:  # no possible robot
+    directions, torques = _friction_directions(robot)
+    if eigvalsh(M)[:, 0].min() <= 0.0:  # an impossible robot: the simulation will run away and say so
         return directions[:0], np.zeros((POSES, loop.dof, 0))
     slopes = STEEPEST * np.linalg.solve(M, np.broadcast_to(torques.T, (POSES, *torques.T.shape)))
     return directions, np.asarray(slopes, dtype=np.float64)
 
 
-def _alone(directions: Floats, slopes: Floats) -> Floats:
-    """(k,) rate at which each speed decays by its own friction, at the worst position."""
+def _own_rates(directions: Floats, slopes: Floats) -> Floats:
+    """Compute ``g' slope`` (k,): how each speed is damped by its own friction alone, at the worst position."""
     return np.asarray(np.einsum("ki,mik->mk", directions, slopes).max(axis=0, initial=0.0))
 
 
 def _places(directions: Floats) -> NDArray[np.int64]:
-    """(k,) index of the joint that each speed belongs to; n for speeds that combine several joints."""
+    """Find the joint index (k,) of each speed; n for speeds that combine several joints."""
     single = np.count_nonzero(directions, axis=1) == 1
     return np.where(single, np.abs(directions).argmax(axis=1) if directions.size else 0, directions.shape[1])
 
 
-def _tape(loop: Loop, directions: Floats, near: Floats, steps: Floats) -> Tape:
-    n, period, counts = loop.dof, loop.period_s, _alone(directions, steps)
+def _record_pace(loop: Loop, directions: Floats, v0: Floats, steps: Floats) -> Tape:
+    """Record the tape of `friction_pace`: one step more than the largest number that a speed below its v0 needs.
+
+    Args:
+        loop: The loop.
+        directions: (k, n) directions of the speeds.
+        v0: (k,) speed v0 of each.
+        steps: (m, n, k) slopes as steps per period.
+    """
+    n = loop.dof
+    period = loop.period_s
+    counts = _own_rates(directions, steps)
 
     def pace(state: Any, rate: Any) -> Any:
         most: Any = 0.0
-        for count, direction, v0 in zip(counts, directions, near, strict=True):
-            speed, change = direction @ state[n : 2 * n], direction @ rate[n : 2 * n] * (0.5 * period)
-            away = np.abs(speed + change) - np.abs(change) - NEAR * float(v0)  # of the period's speeds
-            wanted = float(1.0 + count) * (0.5 - 0.5 * np.sign(away))
+        for count, direction, speed_limit in zip(counts, directions, v0, strict=True):
+            speed = direction @ state[n : 2 * n]
+            half_change = direction @ rate[n : 2 * n] * (0.5 * period)
+            # smallest magnitude of the speed within the period, less the limit
+            excess = np.abs(speed + half_change) - np.abs(half_change) - REST_FACTOR * float(speed_limit)
+            wanted = float(1.0 + count) * (0.5 - 0.5 * np.sign(excess))  # tapes have no `if`
             most = 0.5 * (most + wanted + np.abs(most - wanted))  # the larger one
         return np.array([most])
 
     return record(pace, state=(2 * n + 1,), rate=(2 * n + 1,))
 
 
-def _signs(robot: Robot) -> tuple[Floats, Floats]:
-    """Directions (k, n) of the speeds whose signs the terms use; torques (k, n) that change sign with them."""
-    n, theta, rest = robot.dof, robot.parameter_vector, np.zeros(robot.dof)
-    tape = record(lambda dq: term_torque(robot, theta, rest, dq, rest), dq=(n,))
+def _friction_directions(robot: Robot) -> tuple[Floats, Floats]:
+    """Find the directions g (k, n) of the speeds whose signs the terms use, and the torques D (k, n) of these signs.
+
+    Both are read from the tape of the terms' torque, with its signs replaced by chosen numbers.
+    """
+    n = robot.dof
+    theta = robot.parameter_vector
+    zeros = np.zeros(n)
+    tape = record(lambda dq: term_torque(robot, theta, zeros, dq, zeros), dq=(n,))
     count = int(np.count_nonzero(tape.opcodes == Operation.SIGN))
-    # all cases at once: unit velocities without signs, then at rest each sign, positive and negative
+    # all cases at once: unit velocities, which give g; then at rest each sign, positive and negative, which give D
     velocities = np.concatenate([np.eye(n), np.zeros((2 * count, n))])
     signs = np.concatenate([np.zeros((n, count)), np.eye(count), -np.eye(count)])
     speeds: list[Any] = []
@@ -130,7 +161,8 @@ def _signs(robot: Robot) -> tuple[Floats, Floats]:
         speeds.append(speed[:n])
         return signs[:, len(speeds) - 1]
 
-    value, nothing = replay(tape, velocities.T, sign), np.zeros(len(signs))
-    torques = np.stack([value(element) + nothing for element in tape.outputs[0].elements.tolist()], axis=1)
+    value = replay(tape, velocities.T, sign)
+    # adding zeros gives constants one number per case too
+    torques = np.stack([value(element) + np.zeros(len(signs)) for element in tape.outputs[0].elements.tolist()], axis=1)
     changes = 0.5 * (torques[n : n + count] - torques[n + count :])
     return np.array(speeds).reshape(count, n), changes

@@ -1,4 +1,4 @@
-"""From samples to numbers: estimators are frozen strategies with one method, ``solve(equations) -> Estimate``."""
+"""Estimators of robot parameters; all have the method ``solve(equations) -> Estimate``."""
 
 from __future__ import annotations
 

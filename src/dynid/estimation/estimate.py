@@ -1,4 +1,4 @@
-"""`Estimate`, the result of an estimation with what it could not determine, and `Estimator`, the way to get one."""
+"""`Estimate`, the result of an estimation, and `Estimator`, the interface of all ways to get one."""
 
 from __future__ import annotations
 
@@ -22,39 +22,46 @@ TWO_SIDED_95 = 1.959963984540054
 """97.5 % point of the normal distribution: half width of a 95 % interval in standard deviations."""
 
 Source = Literal["data", "prior", "open"]
-"""Where the value of a parameter comes from."""
+"""Source of a parameter's value: the data, the prior more than the data, or neither."""
 REMARKS: dict[Source, str] = {"data": "", "prior": "prior-dominated", "open": "not determined"}
-"""What tables say about the source of a value."""
+"""Source of a value -> remark in tables."""
 
 
 class Unknowns(Protocol):
-    """What has unknowns: equations, or sums of them."""
+    """Equations in memory or on line: all that `Estimate.of` asks of them."""
 
     @property
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        """(b,) names of the unknowns."""
+
     @property
-    def units(self) -> tuple[str, ...]: ...
+    def units(self) -> tuple[str, ...]:
+        """(b,) units of the unknowns."""
+
     @property
-    def counts(self) -> NDArray[np.int64]: ...
+    def counts(self) -> NDArray[np.int64]:
+        """(n,) number of valid samples of each joint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate:
-    """Base parameters with their uncertainty."""
+    """Base parameters and parameters of terms with their uncertainty; b numbers in all, of a robot with n joints."""
 
     names: tuple[str, ...]
+    """(b,) names of the base parameters, then of the terms besides the robot's own."""
     units: tuple[str, ...]
+    """(b,) their units."""
     values: Floats
-    """(b,) base parameters, then terms."""
+    """(b,) their values."""
     covariance: Floats
-    """(b, b) covariance of the values; infinite variance where the data determine nothing. Its standard deviations are
-    such that 1.96 of them are half of a 95 % interval, few degrees of freedom (Student's t) included."""
+    """(b, b) covariance of the values; an infinite variance where the data determine nothing. Variances are enlarged
+    for few degrees of freedom, so that 1.96 standard deviations are half of a 95 % interval by Student's t."""
     undetermined: NDArray[np.bool_]
-    """(b,) whether the data do not determine the parameter; its value is then a convention (smallest norm)."""
+    """(b,) whether the data leave the parameter open; its value is then a convention (smallest norm)."""
     noise_std: Floats
     """(n,) standard deviation of each joint's residual torque [N m or N]."""
     inflation: Floats
-    """(n,) autocorrelation factor: by how much residuals that are correlated in time raise the variance."""
+    """(n,) autocorrelation factor, by which correlation of the residuals in time multiplies the variance."""
     samples: NDArray[np.int64]
     """(n,) number of valid samples of each joint."""
     condition: float
@@ -64,31 +71,32 @@ class Estimate:
     standard: Floats | None = None
     """(p,) standard parameters; None from estimators of base parameters only."""
     least_norm: Floats | None = None
-    """(p,) all standard parameters by an estimator that finds them together, near the smallest norm or with zeros, and
-    seldom those of possible bodies (Table 4 of Atkeson's paper); None by others."""
+    """(p,) standard parameters near the smallest norm, or with zeros, from estimators of all of them together
+    ([Atkeson1986]). They predict torques and are seldom those of possible bodies (Table 4 of the paper), therefore not
+    in `standard`. None from other estimators."""
     findings: tuple[Finding, ...] = ()
     """What a person should know: undetermined parameters, fallbacks, chosen weights, doubts."""
     at_bound: tuple[str, ...] = ()
-    """Bodies, parameters and bounds that lie on a constraint."""
+    """Names of bodies, parameters and bounds that lie on a constraint."""
     given_bounds: tuple[str, ...] = ()
-    """Those of `at_bound` that the user gave; the others are physical: bodies, friction that must not be negative."""
+    """The part of `at_bound` that are bounds of the user; the others are physical: bodies, non-negative friction."""
     prior_dominated: tuple[str, ...] = ()
-    """Parameters that the prior determines more than the data do."""
+    """Names of the parameters that the prior determines more than the data do."""
     extras: dict[str, float] = field(default_factory=dict)
-    """Figures of merit of the method."""
+    """Further numbers of the method, such as condition numbers, by name."""
     references: tuple[str, ...] = ()
     """Keys of docs/references.md: the papers of the estimator."""
 
     @classmethod
     def of(cls, equations: Unknowns, **fields: Any) -> Estimate:
-        """The estimate from equations, with their names and units, and a finding about undetermined parameters.
+        """Make an estimate with the names and units of equations, and add a finding about undetermined parameters.
 
         Args:
             equations: The equations.
             **fields: All other fields, by name; samples are by default those of the equations.
         """
-        undetermined, findings = fields["undetermined"], tuple(fields.pop("findings", ()))
-        findings = (*findings, *_open_parameters(equations.names, undetermined))
+        given = tuple(fields.pop("findings", ()))
+        findings = (*given, *_note_open_parameters(equations.names, fields["undetermined"]))
         fields.setdefault("samples", equations.counts)
         return cls(names=equations.names, units=equations.units, findings=findings, **fields)
 
@@ -104,9 +112,13 @@ class Estimate:
             return np.where(self.undetermined, np.inf, np.sqrt(np.diag(self.covariance)))
 
     def spread(self, rows: Floats) -> Floats:
-        """(m,) standard deviations of combinations (m, b) of values that the data determine.
+        """Compute the standard deviations (m,) of linear combinations of the values.
 
-        1.96 of them are half of a 95 % interval. Values that are not determined count as known.
+        1.96 of them are half of a 95 % interval. Undetermined values count as exactly known, so a caller whose
+        combinations contain some must mark these itself.
+
+        Args:
+            rows: (m, b) coefficients, one combination per row.
         """
         finite = np.where(np.isfinite(self.covariance), self.covariance, 0.0)
         variance = np.einsum("ij,jk,ik->i", rows, finite, rows, optimize=True)
@@ -119,7 +131,7 @@ class Estimate:
             return np.asarray(100.0 * self.stderr / np.abs(self.values))
 
     def interval(self) -> Floats:
-        """(b, 2) 95 % confidence interval of each value."""
+        """Compute the 95 % confidence interval (b, 2) of each value."""
         half = TWO_SIDED_95 * self.stderr
         return np.stack([self.values - half, self.values + half], axis=1)
 
@@ -133,48 +145,48 @@ class Estimate:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """(b,) where each value comes from: the data, the prior more than the data, or a convention (open)."""
-        named = set(self.prior_dominated)
+        """(b,) source of each value: "data", "prior" (more than the data), or "open" (a convention)."""
+        by_prior = set(self.prior_dominated)
         return tuple(
-            "open" if free else "prior" if name in named else "data"
-            for name, free in zip(self.names, self.undetermined, strict=True)
+            "open" if is_open else "prior" if name in by_prior else "data"
+            for name, is_open in zip(self.names, self.undetermined, strict=True)
         )
 
     def table(self, source: Source | None = None, *, names: Collection[str] | None = None) -> Table:
-        """One row per parameter: name, value, standard deviation, unit, remark.
+        """Show one row per parameter: name, value, standard deviation, unit, remark.
 
         Args:
-            source: Only the parameters whose values come from there; all by default.
-            names: Only these parameters; all by default.
+            source: Only parameters with this source; all by default.
+            names: Only parameters with these names; all by default.
         """
         rows = [
-            (name, float(value), float(error), float(relative), unit, REMARKS[mine])
-            for name, value, error, relative, unit, mine in zip(
+            (name, float(value), float(error), float(relative), unit, REMARKS[its_source])
+            for name, value, error, relative, unit, its_source in zip(
                 self.names, self.values, self.stderr, self.relative_stderr, self.units, self.sources, strict=True
             )
-            if source in (None, mine) and (names is None or name in names)
+            if source in (None, its_source) and (names is None or name in names)
         ]
         return Table.of(["parameter", "value", "std", "std %", "unit", ""], rows)
 
 
-def _open_parameters(names: tuple[str, ...], undetermined: NDArray[np.bool_]) -> tuple[Finding, ...]:
-    """The finding about parameters that the data leave open, where there are any."""
-    left = [name for name, free in zip(names, undetermined, strict=True) if free]
-    if not left:
+def _note_open_parameters(names: tuple[str, ...], undetermined: NDArray[np.bool_]) -> tuple[Finding, ...]:
+    """Make the finding about parameters that the data leave open, if there are any."""
+    opened = [name for name, is_open in zip(names, undetermined, strict=True) if is_open]
+    if not opened:
         return ()
-    message = f"the motion leaves {len(left)} parameters open: {', '.join(left)}"
+    message = f"the motion leaves {len(opened)} parameters open: {', '.join(opened)}"
     return (Finding(code="open-parameters", severity="warning", where="parameters", message=message),)
 
 
 def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BaseParameters) -> Estimate:
-    """An estimate of one set of base parameters as one of another set, such as Lin's; terms besides stay as they are.
+    """Convert an estimate of one set of base parameters into another set, such as Lin's; terms stay as they are.
 
-    A parameter of the wanted set is open if one that it contains is.
+    A parameter of the wanted set is undetermined if one of the given parameters that it is combined of is.
 
     Args:
-        estimate: Of the set ``given``, and any terms besides.
+        estimate: An estimate of the set ``given``, and of any terms.
         given: The set that was estimated.
-        wanted: The other set of the same robot; see `dynid.parameters.conversion_matrix`.
+        wanted: Another set of the same robot; see `dynid.parameters.conversion_matrix`.
 
     Raises:
         ArgumentError: The sets do not determine one another, or the estimate is of other parameters.
@@ -188,10 +200,10 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
     matrix = np.eye(len(estimate.names))
     matrix[: given.rank, : given.rank] = conversion_matrix(given, wanted)
     known = ~estimate.undetermined
-    values = np.where(np.outer(known, known), estimate.covariance, 0.0)
+    finite = np.where(np.outer(known, known), estimate.covariance, 0.0)
     acts = np.abs(matrix) > EXACT * np.abs(matrix).max(axis=1, initial=0.0, keepdims=True)
     undetermined = (acts & ~known).any(axis=1)
-    covariance = matrix @ values @ matrix.T
+    covariance = matrix @ finite @ matrix.T
     covariance[undetermined, undetermined] = np.inf
     names = (*wanted.names, *estimate.names[given.rank :])
     by_prior = (acts & [name in estimate.prior_dominated for name in estimate.names]).any(axis=1)
@@ -199,7 +211,7 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
     return replace(
         estimate,
         names=names,
-        findings=(*others, *_open_parameters(names, undetermined)),
+        findings=(*others, *_note_open_parameters(names, undetermined)),
         units=(*wanted.units, *estimate.units[given.rank :]),
         values=matrix @ estimate.values,
         covariance=covariance,
@@ -209,7 +221,7 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
 
 
 class Estimator(ABC):
-    """A way to solve equations. Concrete estimators are frozen dataclasses that hold their settings and no data.
+    """A way to solve equations. Concrete estimators are frozen dataclasses with their settings as fields, without data.
 
     A new estimator is one class that declares the attributes below and implements `estimate`; a line in
     `dynid.estimation.registry` gives it to recipes, to the command line and its help, and to `estimators`.
@@ -224,7 +236,7 @@ class Estimator(ABC):
     references: ClassVar[tuple[str, ...]] = ()
     """Keys of docs/references.md."""
     reads_samples: ClassVar[bool] = False
-    """Whether `estimate` looks at single samples: of whole experiments in memory, and not low-passed."""
+    """Whether `estimate` needs single samples: equations of whole experiments in memory, and not low-passed."""
     accepts_terms: ClassVar[bool] = True
     """Whether the equations may have terms besides links and the robot's own terms."""
     simulates_loop: ClassVar[bool] = False
@@ -242,24 +254,25 @@ class Estimator(ABC):
 
     @abstractmethod
     def estimate(self, equations: Any) -> Estimate:
-        """Estimate from `Factors`, or from `Samples` where it reads them; see `solve`."""
+        """Estimate from `Factors`, or from `Samples` if `reads_samples`; users call `solve`, which checks this."""
 
     def _check_kind(self, equations: Factors) -> None:
-        """Refuse equations without samples, with terms or with a band, where the estimator cannot solve them."""
-        me = type(self)
-        if me.reads_samples and not isinstance(equations, Samples):
+        """Refuse equations that the estimator cannot solve: without samples, or with terms or a band."""
+        kind = type(self)
+        if kind.reads_samples and not isinstance(equations, Samples):
             raise ArgumentError(
-                f"{me.__name__} needs whole experiments in memory, and these equations are reduced",
+                f"{kind.__name__} needs whole experiments in memory, and these equations are reduced",
                 remedy="Use an estimator of factors (ols, wls, feasible, ridge), or read the log into memory.",
             )
-        if equations.terms and not me.accepts_terms:
+        if equations.terms and not kind.accepts_terms:
+            terms = ", ".join(term.name for term in equations.terms)
             raise ArgumentError(
-                f"{me.__name__} can solve for links and the robot's own terms only, and these equations have the terms "
-                f"{', '.join(term.name for term in equations.terms)}",
+                f"{kind.__name__} can solve for links and the robot's own terms only, "
+                f"and these equations have the terms {terms}",
                 remedy="Build the equations without terms, or use another estimator.",
             )
-        if equations.band_hz is not None and me.reads_samples:
+        if equations.band_hz is not None and kind.reads_samples:
             raise ArgumentError(
-                f"{me.__name__} works on single samples, and both sides of these equations are low-passed",
+                f"{kind.__name__} works on single samples, and both sides of these equations are low-passed",
                 remedy="Build the equations without band_hz, or use another estimator.",
             )

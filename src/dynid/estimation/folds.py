@@ -1,8 +1,11 @@
-"""Fits that leave stretches of time out, for any set of terms, from cross products alone.
+"""Cross-validation over stretches of time, for many sets of terms, from cross products alone.
 
-Fold k lacks the k-th stretch of every run, so that runs which repeat one motion lose the same part of it: no left-out
-stretch has a twin in the fit. The fits are drawn to the prior as `feasible` is, and no friction is negative; they only
-rank models.
+Fold k leaves out the k-th stretch of every run, so that runs which repeat one motion lose the same part of it: the fit
+never contains a repetition of what it predicts.
+
+With the columns ``[W, y]`` of all equations (all terms, and the torque last) only the cross products
+``[W, y]^T [W, y]`` of each fold are kept. They suffice for a fit with any part of the columns and for its squared error
+on another fold. The fits have the prior of the estimator `feasible` and no negative friction; they only rank models.
 """
 
 from __future__ import annotations
@@ -22,16 +25,20 @@ from dynid.terms.base import Term
 
 
 class Folds:
-    """Cross products of all columns, fold by fold, and the fits that leave one fold out."""
+    """Cross products of all columns, fold by fold; `errors` fits without one fold after the other."""
 
     def __init__(self, equations: Factors, weights: Floats) -> None:
         """Group the blocks of time of the equations into folds.
 
         Args:
-            equations: The equations, with the terms of all models.
+            equations: The equations, with the terms of all models that are to be compared.
             weights: (n,) weight of each joint's squared residuals in the fits.
+
+        Raises:
+            ArgumentError: All data lie in one fold.
         """
-        information, rank = equations.information, equations.base.rank
+        information = equations.information
+        # segment is the number of a block of time; each run is divided into the same number of folds
         fold_of = {
             segment: place * TIME_BLOCKS // max(len(run), 1)
             for run in equations.blocks
@@ -41,52 +48,74 @@ class Folds:
         numbers = sorted({fold_of[segment] for segment in used})
         if len(numbers) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer log.")
-        self._terms = {term: rank + place for place, term in enumerate(equations.terms)}
-        self._rank, size = rank, len(equations.names) + 1
-        self._weighted, self._torque = np.zeros((2, len(numbers), size, size))
+        self._rank = equations.base.rank
+        self._column_of = {term: self._rank + place for place, term in enumerate(equations.terms)}
+        size = len(equations.names) + 1
+        weighted = np.zeros((len(numbers), size, size))
+        # (folds, size, size) unweighted: errors are counted in torque
+        self._unweighted = np.zeros_like(weighted)
         for joint, support in enumerate(information.supports):
             places = np.array([*support, size - 1])
             for segment in used:
                 rows = information.rows(joint, segment)
-                fold, square = numbers.index(fold_of[segment]), rows.T @ rows
-                self._weighted[fold][np.ix_(places, places)] += weights[joint] * square
-                self._torque[fold][np.ix_(places, places)] += square
-        self._draw_to_prior(equations)
-        base, first = equations.base, 10 * equations.robot.dof
+                products = rows.T @ rows
+                fold = numbers.index(fold_of[segment])
+                weighted[fold][np.ix_(places, places)] += weights[joint] * products
+                self._unweighted[fold][np.ix_(places, places)] += products
+        whole = weighted.sum(axis=0)
+        # (folds, size, size) what each fit sees: the prior and all folds but its own
+        self._fitted = self._prior_products(equations, whole) + whole - weighted
+        base = equations.base
+        first = 10 * equations.robot.dof  # place of the first term's parameter: each link has ten
         own = [first + place for place, term in enumerate(own_terms(equations.robot)) if term.is_non_negative]
         self._nonnegative = [row for column, row in base.rows_alone.items() if column in own]
-        self._nonnegative += [place for term, place in self._terms.items() if term.is_non_negative]
+        self._nonnegative += [place for term, place in self._column_of.items() if term.is_non_negative]
 
-    def _draw_to_prior(self, equations: Factors) -> None:
-        """Add the prior's information on base parameters and terms to the cross products of all folds."""
-        rank, rigid = equations.base.grouping.shape
-        lengths = np.sqrt(np.diagonal(self._weighted.sum(axis=0)))[rank:-1]
+    def _prior_products(self, equations: Factors, whole: Floats) -> Floats:
+        """Compute the cross products (size, size) of the prior's equations, from the weighted ones of all data."""
+        rank = self._rank
+        rigid = equations.base.grouping.shape[1]
+        lengths = np.sqrt(np.diagonal(whole))[rank:-1]
         prior = PriorCoordinates.of(equations, lengths)
-        Q = equations.base.grouping @ prior.from_scaled[:rigid, :rigid]
-        pull = np.zeros_like(self._weighted[0])
-        pull[:rank, :rank] = np.linalg.inv((Q / prior.pull[:rigid]) @ Q.T)
+        Q = equations.base.grouping @ prior.from_scaled[:rigid, :rigid]  # base parameters from scaled unknowns
+        products = np.zeros_like(whole)
+        products[:rank, :rank] = np.linalg.inv((Q / prior.pull[:rigid]) @ Q.T)  # inverse of the prior's covariance
         sizes = np.diagonal(prior.from_scaled)[rigid:]
-        pull[range(rank, len(pull) - 1), range(rank, len(pull) - 1)] = 1.0 / sizes**2
-        pull[:rank, -1] = pull[-1, :rank] = pull[:rank, :rank] @ (Q @ prior.centre[:rigid])
-        self._rest = pull + self._weighted.sum(axis=0) - self._weighted
+        products[range(rank, len(whole) - 1), range(rank, len(whole) - 1)] = 1.0 / sizes**2
+        products[:rank, -1] = products[-1, :rank] = products[:rank, :rank] @ (Q @ prior.centre[:rigid])
+        return products
 
     def errors(self, terms: Sequence[Term]) -> Floats:
-        """(folds,) squared torque errors on what was left out [(N m)^2], by fits with some of the terms."""
-        columns = [*range(self._rank), *(self._terms[term] for term in terms)]
+        """Compute the squared torque errors (folds,) of fits to all other folds [(N m)^2].
+
+        Args:
+            terms: The terms of the fits, a part of those of the equations.
+        """
+        columns = [*range(self._rank), *(self._column_of[term] for term in terms)]
         friction = [column for column in columns if column in self._nonnegative]
         free = [column for column in columns if column not in self._nonnegative]
-        places = np.array([*free, *friction, self._torque.shape[1] - 1])
+        places = np.array([*free, *friction, self._unweighted.shape[1] - 1])
         part = np.ix_(places, places)
         return np.array(
-            [_left_out(rest[part], torque[part], len(free)) for rest, torque in zip(self._rest, self._torque)]
+            [
+                _squared_error(fitted[part], left_out[part], len(free))
+                for fitted, left_out in zip(self._fitted, self._unweighted)
+            ]
         )
 
 
-def _left_out(rest: Floats, torque: Floats, free: int) -> float:
-    """Squared error on the left-out products of the fit to the rest, whose unknowns after the first ones are >= 0."""
-    R = np.linalg.cholesky(rest[:-1, :-1]).T
-    z = solve_triangular(R, rest[:-1, -1], trans="T")
+def _squared_error(fitted: Floats, left_out: Floats, free: int) -> float:
+    """Fit to some cross products ``[W, y]^T [W, y]`` and compute the squared error on others.
+
+    Args:
+        fitted: (k + 1, k + 1) products to fit to.
+        left_out: (k + 1, k + 1) products of the equations to predict.
+        free: Number of unknowns of any sign; those behind them must not be negative.
+    """
+    R = np.linalg.cholesky(fitted[:-1, :-1]).T
+    z = solve_triangular(R, fitted[:-1, -1], trans="T")
+    # R is triangular: whatever the non-negative unknowns are, the free ones solve their own rows exactly
     friction, _ = nnls(R[free:, free:], z[free:])
     others = solve_triangular(R[:free, :free], z[:free] - R[:free, free:] @ friction)
     found = np.concatenate([others, friction, [-1.0]])
-    return max(float(found @ torque @ found), 1e-300)
+    return max(float(found @ left_out @ found), 1e-300)

@@ -1,9 +1,9 @@
-"""How far errors of measured torques and of the motion can move an estimate ([GautierKhalil1992] section 3).
+"""Bounds of the change of an estimate by errors of torques and motion ([GautierKhalil1992] section 3).
 
-The least-squares solution of ``W X = Y`` moves by dX if Y is wrong by dY and W by dW (eq. 11). The paper bounds dX by
-the condition number: eq. (12) for dY alone, eq. (13) for dW alone, both proven for as many equations as unknowns,
-r = b. For r > b this derivation, in the 2-norm, is used beside them. With the residual ``e = Y - W X``, which is
-orthogonal to W, and ``V = W + dW``,
+Names as in the paper: r equations ``W X = Y`` of b unknowns X. Their least-squares solution changes by dX if Y is wrong
+by dY and W by dW (eq. 11). The paper bounds dX by the condition number: eq. (12) for dY alone, eq. (13) for dW alone,
+both proven for r = b. For r > b the bound here is another one, in the 2-norm. With the residual ``e = Y - W X``, which
+is orthogonal to W, and ``V = W + dW`` (``+`` for the pseudo-inverse),
 
     dX = V^+ (Y + dY - V X) = V^+ (dY - dW X) + (V^T V)^-1 dW^T e,      |V^+| <= |W^+| / (1 - Cond(W) |dW| / |W|).
 
@@ -30,32 +30,32 @@ from dynid.information.factor import Factor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerturbationBounds:
-    """Relative errors of Y and W, and how far they move the solution X at most."""
+    """Relative errors of Y and W, and the largest change of the solution X by them."""
 
     condition: float
-    """``Cond(W) = |W| |W^+|`` (eqs. 14, 16); infinite where W does not have full rank."""
+    """``Cond(W) = |W| |W^+|`` (eqs. 14, 16); infinite if W does not have full rank."""
     target_error: float
     """``|dY| / |Y|``"""
     matrix_error: float
     """``|dW| / |W|``"""
     bound: float
     """Largest possible ``|dX| / |X|`` for these sizes of dY and dW together, proven for any r >= b in the 2-norm and
-    for r = b in the others; infinite where there is none."""
+    for r = b in the others; infinite if nothing bounds it."""
     perturbed_condition: float | None = None
-    """``Cond(W + dW)``, where dW itself is known."""
+    """``Cond(W + dW)``; None if only the size of dW is known, not dW itself."""
     relative_change: float | None = None
-    """``|dX| / |X|``, where dY and dW themselves are known."""
+    """``|dX| / |X|`` for the given dY and dW; None if only their sizes are known."""
     relative_change_of_perturbed: float | None = None
-    """``|dX| / |X + dX|``, the left side of eq. (13), where dY and dW themselves are known."""
+    """``|dX| / |X + dX|``, the left side of eq. (13); None if only the sizes of dY and dW are known."""
 
     @property
     def target_bound(self) -> float:
-        """Right side of eq. (12): ``Cond(W) |dY| / |Y|``, not less than ``|dX| / |X|`` if dW is zero and W X = Y."""
+        """Right side of eq. (12): ``Cond(W) |dY| / |Y|``, a bound of ``|dX| / |X|`` if dW is zero and W X = Y."""
         return _product(self.condition, self.target_error)
 
     @property
     def matrix_bound(self) -> float:
-        """Right side of eq. (13): ``Cond(W) |dW| / |W|``, not less than ``|dX| / |X + dX|`` if dY is zero and r = b.
+        """Right side of eq. (13): ``Cond(W) |dW| / |W|``, a bound of ``|dX| / |X + dX|`` if dY is zero and r = b.
 
         For r > b and W X = Y it holds to first order in dW.
         """
@@ -63,18 +63,18 @@ class PerturbationBounds:
 
     @property
     def overestimate(self) -> float | None:
-        """Bound (12) over what happened, ``Cond(W) |dY| |X| / (|Y| |dX|)``: last column of Tables 3 and 8."""
+        """Bound (12) over the real change, ``Cond(W) |dY| |X| / (|Y| |dX|)``: last column of Tables 3 and 8."""
         return None if not self.relative_change else self.target_bound / self.relative_change
 
     @property
     def sentence(self) -> str:
-        """The bound for errors of the torques in words, or why there is none."""
-        size = f"Worst case: torque errors of {100.0 * self.target_error:.3g} % could change the parameters "
+        """The bound for errors of the torques as a sentence, or why there is no bound."""
+        beginning = f"Worst case: torque errors of {100.0 * self.target_error:.3g} % could change the parameters "
         if not np.isfinite(self.bound):
-            return size + "without bound: the motion leaves some of them open"
+            return f"{beginning}without bound: the motion leaves some of them open"
         return (
-            f"{size}by up to {100.0 * self.bound:.3g} %, each weighed by the torque that it causes; their intervals "
-            "state the usual change"
+            f"{beginning}by up to {100.0 * self.bound:.3g} %, each weighed by the torque that it causes; "
+            "their intervals state the usual change"
         )
 
 
@@ -99,55 +99,60 @@ def perturbation_bounds(
     """
     if order not in (1, 2, np.inf):
         raise ArgumentError(f"order is {order!r}", remedy="Choose the norm 1, 2 or numpy.inf.")
-    matrix, right = np.asarray(W, dtype=float), np.asarray(Y, dtype=float)
-    change, tilt = (np.asarray(0.0 if error is None else error, dtype=float) for error in (dY, dW))
+    matrix = np.asarray(W, dtype=float)
+    target = np.asarray(Y, dtype=float)
+    target_change, matrix_change = (np.asarray(0.0 if error is None else error, dtype=float) for error in (dY, dW))
     try:
-        change, tilt = np.broadcast_to(change, right.shape), np.broadcast_to(tilt, matrix.shape)
-        is_fit = matrix.shape[0] >= matrix.shape[1] > 0 and right.shape == matrix.shape[:1]
+        target_change = np.broadcast_to(target_change, target.shape)
+        matrix_change = np.broadcast_to(matrix_change, matrix.shape)
+        do_shapes_fit = matrix.shape[0] >= matrix.shape[1] > 0 and target.shape == matrix.shape[:1]
     except (IndexError, ValueError):
-        is_fit = False
-    if not is_fit:
-        shapes = f"W {matrix.shape}, Y {right.shape}, dY {change.shape}, dW {tilt.shape}"
+        do_shapes_fit = False
+    if not do_shapes_fit:
+        shapes = f"W {matrix.shape}, Y {target.shape}, dY {target_change.shape}, dW {matrix_change.shape}"
         remedy = "Give at least as many equations as unknowns, and one row of every array per equation."
         raise ArgumentError(f"the shapes do not fit: {shapes}", remedy=remedy)
-    if not all(np.isfinite(part).all() for part in (matrix, right, change, tilt)):
+    if not all(np.isfinite(part).all() for part in (matrix, target, target_change, matrix_change)):
         raise ArgumentError("W, Y, dY or dW holds numbers that are not finite", remedy="Leave those equations out.")
-    X, moved = lstsq(matrix, right), lstsq(matrix + tilt, right + change)
+    X = lstsq(matrix, target)
+    perturbed = lstsq(matrix + matrix_change, target + target_change)
     norm = partial(_norm, order=order)
-    is_exact = matrix.shape[0] == matrix.shape[1]
-    condition, dY, dW = _condition(matrix, order), norm(change), norm(tilt)
-    matrix_error = _ratio(dW, norm(matrix))
-    loss = 1.0 - _product(condition, matrix_error)
-    bound = 0.0 if dY == dW == 0.0 else np.inf
-    if np.isfinite(condition) and loss > 0.0 and norm(X) > 0.0 and (order == 2 or is_exact):
-        inverse = condition / norm(matrix) / loss  # of |V^+|
-        rest = 0.0 if is_exact else norm(right - matrix @ X)
-        bound = (inverse * (dY + dW * norm(X)) + inverse**2 * dW * rest) / norm(X)
+    is_square = matrix.shape[0] == matrix.shape[1]
+    condition = _condition(matrix, order)
+    target_size = norm(target_change)
+    matrix_size = norm(matrix_change)
+    matrix_error = _ratio(matrix_size, norm(matrix))
+    margin = 1.0 - _product(condition, matrix_error)  # above zero, W + dW has full rank for sure
+    bound = 0.0 if target_size == matrix_size == 0.0 else np.inf
+    if np.isfinite(condition) and margin > 0.0 and norm(X) > 0.0 and (order == 2 or is_square):
+        inverse = condition / norm(matrix) / margin  # the bound of |V^+| above
+        residual = 0.0 if is_square else norm(target - matrix @ X)
+        bound = (inverse * (target_size + matrix_size * norm(X)) + inverse**2 * matrix_size * residual) / norm(X)
     return PerturbationBounds(
         condition=condition,
-        target_error=_ratio(dY, norm(right)),
+        target_error=_ratio(target_size, norm(target)),
         matrix_error=matrix_error,
         bound=bound,
-        perturbed_condition=_condition(matrix + tilt, order),
-        relative_change=_ratio(norm(moved - X), norm(X)),
-        relative_change_of_perturbed=_ratio(norm(moved - X), norm(moved)),
+        perturbed_condition=_condition(matrix + matrix_change, order),
+        relative_change=_ratio(norm(perturbed - X), norm(X)),
+        relative_change_of_perturbed=_ratio(norm(perturbed - X), norm(perturbed)),
     )
 
 
 def estimate_bounds(
     equations: Factors | Factor, estimate: Estimate, *, target_error: float | None = None
 ) -> PerturbationBounds:
-    """The bound (12) of [GautierKhalil1992] for any estimate: of the least-squares solution of its equations.
+    """Compute the bound (12) of [GautierKhalil1992] for an estimate, as if it were the least-squares solution.
 
-    Columns are scaled to length one, so that each parameter counts by the torque that it causes. It holds for the worst
-    errors of that size; random errors, which `Estimate.stderr` counts, move it far less.
+    Columns are scaled to length one, so that each parameter counts by the torque that it causes. The bound holds for
+    the worst errors of a size; random errors, which `Estimate.stderr` counts, move the estimate far less.
 
     Args:
-        equations: The equations that were solved; their joints count by the inverse of the estimate's noise. Or a
-            triangle of them, such as `OnlineEnergy.factor`.
+        equations: The equations that were solved; joints are weighted by the inverse variance of the estimate's noise.
+            Or a triangle of them, such as `OnlineEnergy.factor`.
         estimate: The estimate.
-        target_error: Error of the torques relative to themselves; by default what the estimate leaves unexplained, as
-            if errors as large as the whole residual acted in the worst direction.
+        target_error: Norm of the torque errors over that of the torques; by default that of the residual, as if it
+            acted in the worst direction.
 
     Raises:
         ArgumentError: The error is negative or not finite, or the estimate is of other parameters.
@@ -165,27 +170,31 @@ def estimate_bounds(
             remedy="Give the equations that the estimate was made from.",
         )
     is_full = factor.rank == len(factor.columns) and not estimate.undetermined.any()
-    smallest, Y = float(factor.singular_values[-1]), float(np.sqrt(factor.z @ factor.z + factor.residual))
-    left = factor.z - factor.R @ estimate.values
-    share = _ratio(float(np.sqrt(left @ left + factor.residual)), Y) if target_error is None else float(target_error)
+    smallest = float(factor.singular_values[-1])
+    target_norm = float(np.sqrt(factor.z @ factor.z + factor.residual))
+    if target_error is None:
+        remaining = factor.z - factor.R @ estimate.values
+        share = _ratio(float(np.sqrt(remaining @ remaining + factor.residual)), target_norm)
+    else:
+        share = float(target_error)
     return PerturbationBounds(
         condition=factor.condition if is_full else np.inf,
         target_error=share,
         matrix_error=0.0,
-        # of what is open nothing is known, with or without errors
-        bound=_ratio(share * Y / smallest, _norm(estimate.values * factor.scale, 2)) if is_full else np.inf,
+        # undetermined parameters are not known even without errors
+        bound=_ratio(share * target_norm / smallest, _norm(estimate.values * factor.scale, 2)) if is_full else np.inf,
     )
 
 
 def _joint_weights(estimate: Estimate) -> Floats:
-    """(n,) inverse variance of each joint's torque; one for all where none has any noise."""
+    """Compute the inverse variance (n,) of each joint's torque; zero if unknown, one for all if all are unknown."""
     std = estimate.noise_std
     known = np.isfinite(std) & (std > 0.0)
     return np.where(known, 1.0 / np.where(known, std, 1.0) ** 2, 0.0) if known.any() else np.ones_like(std)
 
 
 def _condition(W: Floats, order: float) -> float:
-    """``|W| |W^+|`` in a norm (eq. 14); infinite where W does not have full rank."""
+    """Compute ``|W| |W^+|`` in a norm (eq. 14); infinite if W does not have full rank."""
     U, s, Vt = svd(W, full_matrices=False)
     if not s[-1] > 0.0:
         return np.inf
@@ -193,13 +202,17 @@ def _condition(W: Floats, order: float) -> float:
 
 
 def _norm(values: Floats, order: float) -> float:
+    """Compute the norm of a vector or matrix."""
     return float(np.linalg.norm(values, order))
 
 
 def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole > 0.0 else 0.0 if part == 0.0 else np.inf
+    """Divide norms; nothing over nothing is zero, anything else over nothing infinite."""
+    if whole > 0.0:
+        return part / whole
+    return 0.0 if part == 0.0 else np.inf
 
 
 def _product(condition: float, error: float) -> float:
-    """Their product, zero where there is no error."""
+    """Multiply; no error remains none, even by an infinite condition number."""
     return 0.0 if error == 0.0 else condition * error

@@ -1,4 +1,4 @@
-"""Every estimator by name, one line each; what each can do is declared on its class."""
+"""Estimators by name. What an estimator can do is declared on its class (`dynid.estimation.estimate.Estimator`)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ESTIMATORS: dict[str, str] = {
     "iv": "dynid.estimation.closed_loop.loop_estimator:InstrumentalVariables",
     "didim": "dynid.estimation.closed_loop.loop_estimator:DIDIM",
 }
-"""Name -> "module:class". To add an estimator, add a line; a module is imported when its estimator is asked for."""
+"""Name -> "module:class". To add an estimator, add a line. A module is imported only when its estimator is used."""
 
 
 def estimator_class(name: str) -> type[Estimator]:
-    """The class of an estimator.
+    """Import the class of an estimator.
 
     Raises:
         ArgumentError: There is no estimator of that name.
@@ -37,7 +37,7 @@ def estimator_class(name: str) -> type[Estimator]:
 
 
 def estimators() -> tuple[type[Estimator], ...]:
-    """The classes of all estimators, in the order of `ESTIMATORS`, with what each declares: name, use, references.
+    """Import the classes of all estimators, in the order of `ESTIMATORS`; each declares name, use and references.
 
     Example:
         >>> dynid.estimation.estimators()[0].name

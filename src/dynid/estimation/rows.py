@@ -1,6 +1,7 @@
-"""Terms along the gap-free stretches of an experiment: their columns, their torques, and the reduction with them.
+"""From an experiment to reduced equations: the columns of terms along a motion, their torques, and the reduction.
 
-Some terms depend on the torques of the links; `RobotTorques` gives them the torques along a stretch.
+A term's column is its torque per unit of its parameter. Terms with memory need gap-free stretches of motion. Terms that
+depend on the torques of the links ask a `RobotTorques` for them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class RobotTorques:
     """Torques of a robot along a motion, for terms that depend on them; see `dynid.terms.base.LinkTorques`."""
 
     robot: Robot
+    """Geometry and terms; the parameters come with each call, in a `Reference`."""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -43,20 +45,20 @@ class RobotTorques:
         return self.robot.gravity
 
     def torque(self, reference: Reference, motion: Motion) -> Floats:
-        """(N, n) torque of the whole robot with the reference's parameters [N m or N].
+        """Compute the torque (N, n) of the whole robot with the reference's parameters [N m or N].
 
         Many terms need it along the same stretch of motion, so it is cached as long as the stretch is in use.
         """
         known = _TORQUES.setdefault(motion, [])
-        for other, robot, torque in known:
-            if other is reference and robot is self.robot:
+        for known_reference, robot, torque in known:
+            if known_reference is reference and robot is self.robot:
                 return torque
         torque = torque_along(self.robot, reference.theta, motion)
         known.append((reference, self.robot, torque))
         return torque
 
     def gravity_torque(self, reference: Reference, motion: Motion, gravity: Floats) -> Floats:
-        """(N, n) torque that holds the links under a gravity vector (3,) in m/s^2 [N m or N]."""
+        """Compute the torque (N, n) that holds the links under a gravity vector (3,) in m/s^2 [N m or N]."""
         turned = self.robot.with_gravity(gravity)
         return np.asarray(kernel(turned, "gravity_torque", symbolic_parameters=True)(motion.q, reference.theta))
 
@@ -66,39 +68,45 @@ _TORQUES: WeakKeyDictionary[Motion, list[tuple[Reference, Robot, Floats]]] = Wea
 
 
 def torque_along(robot: Robot, theta: Floats, motion: Motion | Experiment) -> Floats:
-    """(N, n) torque of a robot with parameters (p,) along a motion [N m or N].
+    """Compute the torque (N, n) of a robot with parameters theta (p,) along a motion [N m or N].
 
-    The parameters are inputs of the program. `dynid.kernels.inverse_dynamics` folds them in, which pays where one robot
-    is asked for again and again; the robots of every identification are others, and compiling takes longer than a run.
+    The parameters are inputs of the compiled program. `dynid.kernels.inverse_dynamics` compiles them in, which is worth
+    its time if one robot is evaluated many times; here parameters change from call to call.
     """
     evaluate = kernel(robot, "inverse_dynamics", symbolic_parameters=True)
     return np.asarray(evaluate(motion.q, motion.dq, motion.ddq, theta))
 
 
 OVERSAMPLING = 5.0
-"""Rate of the kept equations over the upper end of the band (derivation: the attenuation of the filter is large well
-below half of this rate, so that nothing aliases)."""
+"""Rate of the rows that are kept behind the low-pass, over the upper end of the band (derivation: the attenuation of
+the filter is large well below half of this rate, so that nothing aliases)."""
 WIDEST_BAND = 0.45
-"""Band over sampling rate from which on nothing is filtered (convention: just below the Nyquist frequency)."""
+"""Upper end of the band over the sampling rate from which on nothing is filtered (convention: just below the Nyquist
+frequency)."""
 
 
 def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, Motion]]:
-    """Iterate over the rows and the motion of each gap-free stretch; over all rows at once if no term has memory."""
+    """Iterate over the gap-free stretches of an experiment: their rows and their motion.
+
+    Args:
+        run: The experiment.
+        memory: Whether a term has memory; otherwise all rows come at once.
+    """
     gaps = (np.flatnonzero(np.diff(run.segment)) + 1).tolist() if memory else []
     for start, stop in pairwise([0, *gaps, run.samples]):
         rows = slice(start, stop)
-        # terms look at one joint after the other
+        # terms read one joint after the other, so the columns are stored contiguously
         q, dq, ddq = (np.asfortranarray(channel[rows]) for channel in (run.q, run.dq, run.ddq))
         yield rows, Motion(q, dq, ddq, run.rate_hz)
 
 
 def term_columns(robot: Robot, terms: Sequence[Term], motion: Motion) -> list[dict[int, Floats]]:
-    """For each term its columns on one stretch: joint index -> (N,)."""
+    """Compute for each term its columns on one stretch: joint index -> (N,) torque per unit."""
     return [term.column(RobotTorques(robot), motion) for term in terms]
 
 
 def torque_of_terms(robot: Robot, terms: Sequence[Term], values: Floats, run: Experiment) -> Floats:
-    """(N, n) torque of terms with parameters (k,) along an experiment [N m or N]."""
+    """Compute the torque (N, n) of terms with parameters ``values`` (k,) along an experiment [N m or N]."""
     torque = np.zeros(run.q.shape)
     for rows, motion in stretches(run, memory=any(term.has_memory for term in terms)):
         for term, value in zip(terms, values, strict=True):
@@ -116,7 +124,9 @@ def reduce_rows(
     band_hz: float | None,
     further: Sequence[dict[int, Floats]] = (),
 ) -> Information:
-    """The information of base columns and terms; column ``p + k`` stands for term k, p parameters of the robot.
+    """Reduce an experiment to the information on its base parameters and terms.
+
+    Its column ``p + k`` stands for term k, behind the p standard parameters of the robot.
 
     Args:
         robot: Geometry and terms.
@@ -125,20 +135,20 @@ def reduce_rows(
         run: The experiment.
         blocks: (N,) number of the block of time of each sample.
         band_hz: Upper end of the band to which both sides are low-passed [Hz]; None for no filter.
-        further: Columns behind those of the terms: joint index -> (N,) torque per unit.
+        further: Columns of nuisance parameters behind those of the terms: joint index -> (N,) torque per unit.
     """
-    names = [(type(term).__qualname__, term.name) for term in terms]
+    names = [(type(term).__qualname__, term.name) for term in terms]  # information merges only if these agree
     extension = Extension(
         key=repr((names, len(further), band_hz)),
-        further=(*_further_columns(robot, terms, run), *further),
+        further=(*_whole_columns(robot, terms, run), *further),
         low_pass=None if band_hz is None else partial(_low_pass, rate_hz=run.rate_hz, band_hz=band_hz),
         step=1 if band_hz is None else _step(run.rate_hz, band_hz),
     )
     return reduce_extended(robot, run, extension, columns=base.columns, segments=blocks)
 
 
-def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> list[dict[int, Floats]]:
-    """For each term its columns along the whole run: joint index -> (N,)."""
+def _whole_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> list[dict[int, Floats]]:
+    """Compute for each term its columns along the whole run: joint index -> (N,) torque per unit."""
     found: list[dict[int, Floats]] = [{} for _ in terms]
     for rows, motion in stretches(run, memory=any(term.has_memory for term in terms)):
         for place, columns in zip(found, term_columns(robot, terms, motion), strict=True):
@@ -148,13 +158,13 @@ def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> li
 
 
 def _step(rate_hz: float, band_hz: float) -> int:
-    """Number of low-passed rows of which one is kept."""
+    """Compute the number of low-passed rows of which one is kept."""
     check_band("band_hz", band_hz, rate_hz)
     return max(1, int(rate_hz / (OVERSAMPLING * band_hz)))
 
 
 def _low_pass(table: Floats, rate_hz: float, band_hz: float) -> Floats:
-    """(N, k) low-passed columns of a gap-free stretch."""
-    if band_hz >= WIDEST_BAND * rate_hz or len(table) < 4:
+    """Low-pass the columns of a gap-free stretch (N, k)."""
+    if band_hz >= WIDEST_BAND * rate_hz or len(table) < 4:  # three samples are too short for the filter
         return table
     return Butterworth(rate_hz, band_hz).apply(table)

@@ -1,6 +1,7 @@
-"""The collision shapes of a URDF as hulls: boxes and spheres exactly, cylinders as prisms, at most 1 % larger.
+"""Read the collision shapes of a URDF as convex hulls.
 
-Meshes are opened only inside a folder the caller names, and only as STL.
+Boxes and spheres are exact, cylinders become prisms that are at most 1 % larger, meshes the hull of their corners.
+Meshes are read only from a folder that the caller names, and only as STL.
 """
 
 from __future__ import annotations
@@ -20,21 +21,22 @@ from dynid.robot.formats.xml import Element, parse_document
 from dynid.robot.model import Robot
 
 _SIDES = 24
-"""Sides of the prism about a cylinder. Derivation: its corners lie 1 / cos(pi / 24) - 1 = 0.9 % outside."""
+"""Sides of the prism about a cylinder (derivation: its corners lie 1 / cos(pi / 24) - 1 = 0.9 % outside)."""
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+"""One triangle of a binary STL file, which follow a header of 80 bytes and their number in 4 bytes."""
 
 
 def urdf_hulls(robot: Robot, meshes: str | os.PathLike[str] | None = None) -> tuple[Hull, ...]:
-    """A convex hull for every ``<collision>`` of the URDF that the robot was read from.
+    """Make a convex hull for every ``<collision>`` of the URDF that a robot was read from.
 
     Args:
-        robot: Read by `dynid.read_urdf`.
-        meshes: The folder that holds the packages, or one package, that mesh names begin with; nothing outside it is
-            opened. Not needed where all shapes are boxes, cylinders and spheres.
+        robot: A robot that `dynid.read_urdf` returned.
+        meshes: Folder of the packages that mesh names begin with, or of one package; no file outside it is opened. Not
+            needed if all shapes are boxes, cylinders and spheres.
 
     Raises:
-        ArgumentError: The robot comes from elsewhere, or meshes are needed.
-        DescriptionError: A shape or a mesh is damaged, missing or of another kind.
+        ArgumentError: The robot was not read from a URDF, or shapes are meshes and no folder is given.
+        DescriptionError: A shape or a mesh is damaged, missing or of an unknown kind.
 
     Example:
         >>> arm = dynid.read_urdf(folder / "box.urdf")
@@ -55,7 +57,7 @@ def urdf_hulls(robot: Robot, meshes: str | os.PathLike[str] | None = None) -> tu
 
 
 def _shape(geometry: Element, robot: str, folder: Path | None) -> tuple[Floats, float]:
-    """Points (k, 3) in the frame of a shape, and the radius about their hull that holds it [m]."""
+    """Describe a shape by points (k, 3) in its frame and a radius [m]: it is all within the radius of their hull."""
     shape = geometry.children[0] if geometry.children else geometry
     if shape.tag == "sphere":
         return np.zeros((1, 3)), shape.number("radius")
@@ -73,12 +75,14 @@ def _shape(geometry: Element, robot: str, folder: Path | None) -> tuple[Floats, 
 
 
 def _mesh(shape: Element, robot: str, folder: Path | None) -> Floats:
+    """Find the file of a mesh in the folder, and read its corners (k, 3)."""
     name = shape.attribute("filename")
     if folder is None:
         raise ArgumentError(f"the body of '{robot}' is made of meshes", remedy="Name their folder: meshes=...")
-    inside = name.split("://", 1)[-1].lstrip("/")
+    inside = name.split("://", 1)[-1].lstrip("/")  # package://arm/meshes/link.stl -> arm/meshes/link.stl
     parts = Path(inside).parts
-    for k in range(min(3, len(parts))):  # packages stand in the folder, or the folder is the package or its inside
+    # the folder holds the packages, or it is the package, or the folder of meshes in the package
+    for k in range(min(3, len(parts))):
         path = folder.joinpath(*parts[k:]).resolve()
         if path.is_relative_to(folder) and path.is_file():
             with shape.at():
@@ -87,7 +91,7 @@ def _mesh(shape: Element, robot: str, folder: Path | None) -> Floats:
 
 
 def read_stl(path: Path) -> Floats:
-    """Corners (k, 3) of the triangles of a binary or ASCII STL file, each once, in its own unit.
+    """Read the corners (k, 3) of the triangles of a binary or ASCII STL file, each once, in the file's unit.
 
     Raises:
         DescriptionError: The file is no STL, damaged or too large.
@@ -107,6 +111,7 @@ def read_stl(path: Path) -> Floats:
 
 
 def _ascii_corners(data: bytes) -> Floats:
+    """Read the corners (k, 3) of an ASCII STL file; none if they are no numbers."""
     corners = re.findall(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", data)
     try:
         return np.array(corners, dtype=bytes).astype(float).reshape(-1, 3)

@@ -1,8 +1,8 @@
-"""Motions for logs without torque: stretches of commands, each of which shows something that the others hide.
+"""Design commands for logs without torque, from which drives are identified.
 
-Commands and encoders alone show a drive only where it deviates from its command. Levels that are reached from both
-sides show dry friction beside gravity; ramps of several speeds show viscous friction; fast motion shows armature, delay
-and gains.
+Commands and encoders alone show a drive only by its deviation from the command. The commands have several stretches,
+each of which shows what the others hide: levels that are reached from both sides separate dry friction from gravity;
+ramps of several speeds show viscous friction; fast motion shows armature, delay and gains.
 """
 
 from __future__ import annotations
@@ -21,26 +21,30 @@ from dynid.excitation.limits import MotionLimits
 from dynid.files import write_atomically
 
 REST_S = 2.0
-"""Rest at the beginning and end, half as long at a level [s]; convention."""
+"""Rest at the beginning and at the end, half as long at a level [s] (convention)."""
 LEVELS = (-1.0, -0.5, 0.0, 0.5, 1.0)
-"""Levels at which joints rest, as shares of the amplitude; convention."""
+"""Levels at which joints rest, as shares of the amplitude (convention)."""
 SPEEDS = (0.05, 0.2, 0.6)
-"""Speeds of the ramps, as shares of the velocity limits; convention: an order of magnitude apart."""
+"""Speeds of the ramps, as shares of the velocity limits (convention: an order of magnitude apart)."""
 FAST_S = 20.0
-"""Length of the fast motion, twice the longest ramp [s]; convention: six periods of the usual lowest frequency."""
+"""Length of the fast motion, twice that of the longest ramp [s] (convention: six periods of the usual lowest
+frequency)."""
 TONES = 8
-"""Frequencies of a joint in the band; convention."""
+"""Number of frequencies of each joint in the fast motion (convention)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the motion."""
+    """A part of the commands with one purpose."""
 
     name: str
+    """``rest``, ``levels``, ``ramps`` or ``fast``."""
     start_s: float
+    """Time of its start [s]."""
     stop_s: float
+    """Time of its end [s]."""
     shows: str
-    """What it shows of the drives."""
+    """What it shows of the drives, as a phrase."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,22 +52,24 @@ class CommandPlan:
     """Commands to send, and what each stretch of them shows."""
 
     joint_names: tuple[str, ...]
+    """n names, in the order of the columns."""
     time: Floats
-    """(N,) [s]"""
+    """(N,) times of the commands [s]."""
     position: Floats
-    """(N, n) commanded positions [rad or m]"""
+    """(N, n) commanded positions [rad or m]."""
     stretches: tuple[Stretch, ...]
+    """Parts of the commands, in order of time."""
     notes: tuple[str, ...] = ()
-    """What is to be said about the whole."""
+    """Sentences about the whole, for people."""
 
     def summary(self) -> str:
-        """The stretches and the advice as text."""
+        """Write the stretches and the advice as text."""
         lines = [f"{self.time[-1]:.4g} s of commands for {len(self.joint_names)} joints"]
         lines += [f"{s.start_s:7.1f} to {s.stop_s:6.1f} s  {s.name}: {s.shows}" for s in self.stretches]
         return "\n".join([*lines, *self.notes, "", *self.advice()])
 
     def advice(self) -> tuple[str, ...]:
-        """What the recording needs beside this motion."""
+        """Return sentences about the recording that no motion can replace."""
         return (
             "Log commands and measured positions with one clock, at this rate or faster.",
             "Repeat at half and at twice the gains: a single gain may show armature and gain scale together only.",
@@ -72,7 +78,7 @@ class CommandPlan:
         )
 
     def contents(self) -> dict[str, Any]:
-        """The stretches and the advice as plain data."""
+        """Return the stretches and the advice as plain data, for JSON."""
         return {
             "joints": list(self.joint_names),
             "duration_s": float(self.time[-1]),
@@ -82,7 +88,7 @@ class CommandPlan:
         }
 
     def write_csv(self, path: str | Path, *, force: bool = False) -> None:
-        """Write time, commanded positions, one row per command."""
+        """Write a CSV file with a header: time and commanded positions, one row per command."""
         header = ["time", *(f"{name}_command" for name in self.joint_names)]
         rows = [",".join(f"{value:.9g}" for value in row) for row in np.column_stack([self.time, self.position])]
         write_atomically(Path(path), "\n".join([",".join(header), *rows]) + "\n", force=force)
@@ -122,10 +128,10 @@ def design_commands(
         )
     if not (np.isfinite(limits.lower) & np.isfinite(limits.upper) & np.isfinite(limits.velocity)).all():
         raise ArgumentError("a joint has no position or velocity limit", remedy="Give all limits of the joints.")
-    motion, rest = _Commands(limits, rate_hz, amplitude), REST_S / 2
+    motion = _Commands(limits, rate_hz, amplitude)
     motion.add("rest", "noise and steps of the encoders", [motion.hold(REST_S)])
     up_and_down = [*LEVELS, *reversed(LEVELS[:-1])]
-    levels = [part for level in up_and_down for part in (motion.go(level), motion.hold(rest))]
+    levels = [part for level in up_and_down for part in (motion.go(level), motion.hold(REST_S / 2))]
     motion.add(
         "levels", "dry friction (each level is reached from both sides), gravity beside gains, encoder zeros", levels
     )
@@ -137,19 +143,25 @@ def design_commands(
 
 
 class _Commands:
-    """Puts stretches one behind the other."""
+    """Makes moves, each from where the last one ended, and joins them to stretches.
+
+    `hold`, `ramp`, `go` and `shake` return the positions (k, n) of one move; `add` appends moves as a stretch.
+    """
 
     def __init__(self, limits: MotionLimits, rate_hz: float, amplitude: float) -> None:
-        self._limits, self._rate = limits, rate_hz
+        """Start in the middle of the position ranges, without moves."""
+        self._limits = limits
+        self._rate = rate_hz
         self._middle = 0.5 * (limits.lower + limits.upper)
         self._reach = 0.5 * amplitude * (limits.upper - limits.lower)
-        # a quarter of a second to the velocity limit where no acceleration limit is known
+        # a quarter of a second to the velocity limit if no acceleration limit is known
         self._acceleration = np.where(np.isfinite(limits.acceleration), limits.acceleration, 4.0 * limits.velocity)
         self._parts: list[Floats] = []
         self._stretches: list[Stretch] = []
-        self._here = self._middle
+        self._here = self._middle  # (n,) position at the end of the last move
 
     def plan(self) -> CommandPlan:
+        """Join all stretches to a plan."""
         position = np.concatenate(self._parts)
         return CommandPlan(
             joint_names=self._limits.joint_names,
@@ -159,49 +171,68 @@ class _Commands:
         )
 
     def add(self, name: str, shows: str, parts: Sequence[Floats]) -> None:
+        """Append moves as a stretch."""
         start = self._stretches[-1].stop_s if self._stretches else 0.0
         self._parts += parts
         self._stretches.append(Stretch(name, start, sum(map(len, self._parts)) / self._rate, shows))
 
     def hold(self, seconds: float) -> Floats:
+        """Stay."""
         return np.repeat(self._here[None], max(1, round(seconds * self._rate)), axis=0)
 
     def ramp(self, sign: float, speed: float) -> Floats:
-        """To the end of the range, or as far as a joint comes in half the time of the fast motion."""
-        ways = np.maximum(2.0 * self._reach, np.finfo(float).eps)
-        share = float(min(1.0, np.max(speed * self._limits.velocity * FAST_S / 2.0 / ways)))
+        """Go to the end of the range, or as far as a joint comes in half the time of the fast motion.
+
+        Args:
+            sign: -1 for the lower end of the range, 1 for the upper one.
+            speed: Share of the velocity limits.
+        """
+        distances = np.maximum(2.0 * self._reach, np.finfo(float).eps)
+        share = float(min(1.0, np.max(speed * self._limits.velocity * FAST_S / 2.0 / distances)))
         return self.go(sign * share, speed)
 
     def go(self, level: float, speed: float = 0.3) -> Floats:
-        """All joints to a level, at the same time, by a constant speed that is reached and left evenly."""
+        """Move all joints to a level in the same time: constant acceleration, constant speed, constant deceleration.
+
+        Args:
+            level: Target as a share of the amplitude.
+            speed: Share of the velocity limits.
+        """
         target = self._middle + level * self._reach
         way = target - self._here
-        far = np.abs(way)
-        least = float(np.max(far / self._acceleration))  # product of the times at constant speed and to reach it
-        cruise = max(float(np.max(far / (speed * self._limits.velocity))), float(np.sqrt(least)))
+        distance = np.abs(way)
+        # distance / speed is `cruise`, speed / acceleration is `rise`, so their product is distance / acceleration
+        product = float(np.max(distance / self._acceleration))
+        cruise = max(float(np.max(distance / (speed * self._limits.velocity))), float(np.sqrt(product)))
         self._here = target
         if cruise == 0.0:
             return np.empty((0, way.size))
-        rise = least / cruise
+        rise = product / cruise
         total = cruise + rise
         count = int(np.ceil(total * self._rate))
-        t = total * np.arange(1, count + 1) / count  # a whole number of commands, a little slower
-        begun, ending = t**2 / (2.0 * rise), total - rise - (total - t) ** 2 / (2.0 * rise)
-        passed = np.where(t < rise, begun, np.where(t > total - rise, ending, t - rise / 2.0))
-        done = passed / (total - rise)
-        return target - way + np.clip(done, 0.0, 1.0)[:, None] * way
+        t = total * np.arange(1, count + 1) / count  # a whole number of commands, so a little slower
+        # way passed, over the constant speed
+        accelerating = t**2 / (2.0 * rise)
+        braking = total - rise - (total - t) ** 2 / (2.0 * rise)
+        passed = np.where(t < rise, accelerating, np.where(t > total - rise, braking, t - rise / 2.0))
+        share = passed / (total - rise)
+        return target - way + np.clip(share, 0.0, 1.0)[:, None] * way
 
     def shake(self, band_hz: tuple[float, float]) -> Floats:
-        """A sum of sines in the band; every joint has frequencies of its own."""
-        n, rate = self._middle.size, self._rate
+        """Move by sums of sines in the band, as large as the limits allow; each joint has its own frequencies."""
+        n = self._middle.size
+        rate = self._rate
         t = np.arange(round(FAST_S * rate)) / rate
-        grid = np.geomspace(*band_hz, TONES * n).reshape(TONES, n)
+        frequencies = np.geomspace(*band_hz, TONES * n).reshape(TONES, n)
+        # quadratic in the number of the tone (Schroeder): the peaks of the tones do not add up
         phase = 2.0 * np.pi * ((np.arange(TONES)[:, None] ** 2 / (2.0 * TONES) + np.arange(n) / n) % 1.0)
-        tones = np.sin(2.0 * np.pi * grid * t[:, None, None] + phase) / grid
+        tones = np.sin(2.0 * np.pi * frequencies * t[:, None, None] + phase) / frequencies
         fade = np.clip(np.minimum(t, t[-1] - t) / (REST_S / 4), 0.0, 1.0)
         wave = tones.sum(axis=1) * (fade * fade * (3.0 - 2.0 * fade))[:, None]
-        fastest = rate * np.abs(np.diff(wave, axis=0)).max(axis=0)
-        sharpest = rate**2 * np.abs(np.diff(wave, 2, axis=0)).max(axis=0)
+        peaks = [
+            np.abs(wave).max(axis=0),
+            rate * np.abs(np.diff(wave, axis=0)).max(axis=0),
+            rate**2 * np.abs(np.diff(wave, 2, axis=0)).max(axis=0),
+        ]
         bounds = [self._reach, self._limits.velocity, self._acceleration]
-        peaks = [np.abs(wave).max(axis=0), fastest, sharpest]
         return np.asarray(self._here + np.min(np.array(bounds) / np.array(peaks), axis=0) * wave)

@@ -1,7 +1,8 @@
-"""Design of exciting motions: the most information within all limits.
+"""Design exciting motions: the most information about the parameters within all limits.
 
 `design_excitation` searches Fourier series, with exact gradients of the criterion and of every limit, from several
-random starts. The result keeps its limits at ten times the design's sampling, or an error names the limits in conflict.
+random starts. The result is checked at ten times the sampling of the search and scaled down until it keeps all limits;
+if that fails, an error names the limits in conflict.
 """
 
 from __future__ import annotations
@@ -34,10 +35,8 @@ from dynid.robot.model import Robot
 from dynid.spatial import SAME
 
 _BETWEEN_SAMPLES = 1e-4
-"""Relative reserve for peaks between the samples of the final check.
-
-Derivation: at 300 samples per fastest period a sine's peak lies at most 1 - cos(pi / 300) = 5.5e-5 above a sample.
-"""
+"""Relative reserve for peaks between the samples of the final check (derivation: at 300 samples per fastest period a
+sine's peak lies at most 1 - cos(pi / 300) = 5.5e-5 above a sample)."""
 
 
 def design_excitation(
@@ -88,8 +87,8 @@ def design_excitation(
     settings = settings or SearchSettings()
     check_kind("settings", settings, SearchSettings)
     limits = check_robot_and_limits(robot, limits)
-    period, count = as_number("period_s", period_s, above=0.0), as_whole("harmonics", harmonics, least=1)
-    family = FourierTrajectory.still(robot.dof, period_s=period, harmonics=count)
+    period = as_number("period_s", period_s, above=0.0)
+    family = FourierTrajectory.still(robot.dof, period_s=period, harmonics=as_whole("harmonics", harmonics, least=1))
     measured = Measured.joint_torques(robot) if observation is None else observation
     check_kind("observation", measured, Measured)
     cost = Criterion.of(criterion)
@@ -98,26 +97,30 @@ def design_excitation(
             f"criterion: {cost} needs every entry of the observation matrix; the search sees information only",
             remedy="Choose another measure, or design_energy_points.",
         )
-    rate_hz, seed = as_number("rate_hz", rate_hz, above=0.0), as_whole("seed", seed, least=0)
-    known, initial = _check_prior(prior, len(measured.names)), _fit_initial(settings.initial, family, robot)
+    rate_hz = as_number("rate_hz", rate_hz, above=0.0)
+    seed = as_whole("seed", seed, least=0)
+    known = _check_prior(prior, len(measured.names))
+    initial = _fit_initial(settings.initial, family, robot)
 
     def problem_of(model: Robot) -> DesignProblem:
-        observation, constraints = measured.observation(model), build_constraints(model, limits)
-        return DesignProblem(family, observation, limits, constraints, rate_hz=rate_hz, prior=known)
+        """The problem for a robot with exact or with smoothed friction."""
+        constraints = build_constraints(model, limits)
+        return DesignProblem(family, measured.observation(model), limits, constraints, rate_hz=rate_hz, prior=known)
 
-    smooth = problem_of(with_smooth_friction(robot))  # its gradients exist
+    smooth = problem_of(with_smooth_friction(robot))  # the search needs gradients, the check afterwards does not
     history, interrupted = search(smooth, cost, settings, initial, seed, progress or (lambda step: None))
     exact = problem_of(robot)
     times, _ = family.grid(10 * exact.samples)
     trajectory = _best_within_limits(exact, history, times)
-    motion, value = trajectory.motion(times), exact.value(trajectory, cost)
+    motion = trajectory.motion(times)
+    value = exact.value(trajectory, cost)
     margins = measure_margins(exact.constraints, motion)
     if not np.isfinite(value):
-        nearest = dict.fromkeys(f"{m.limit} of {m.where}" for m in sorted(margins, key=lambda m: m.relative))
+        by_margin = dict.fromkeys(f"{m.limit} of {m.where}" for m in sorted(margins, key=lambda m: m.relative))
+        tightest = ", ".join(list(by_margin)[:3])
         raise ExcitationError(
             "the motions that keep all limits are too small or too simple to reveal all parameters",
-            remedy="Use more harmonics or a longer period, or relax the tightest limits: "
-            f"{', '.join(list(nearest)[:3])}.",
+            remedy=f"Use more harmonics or a longer period, or relax the tightest limits: {tightest}.",
         )
     return Excitation(
         robot=robot.name,
@@ -139,7 +142,7 @@ def design_excitation(
 
 
 def check_robot_and_limits(robot: Robot, limits: MotionLimits | None) -> MotionLimits:
-    """The limits, by default the robot's own; those of another robot and robots that cannot move are refused."""
+    """Return the limits, the robot's own if None; refuse limits of another robot and robots that cannot move."""
     if robot.dof == 0:
         raise ArgumentError(
             f"robot '{robot.name}' has no moving joint", remedy="Leave joints free: fixed ones reveal nothing."
@@ -154,7 +157,7 @@ def check_robot_and_limits(robot: Robot, limits: MotionLimits | None) -> MotionL
 
 
 def _fit_initial(initial: Any, family: FourierTrajectory, robot: Robot) -> FourierTrajectory | None:
-    """An earlier motion as one of the searched family; None without one."""
+    """Convert an earlier motion to the period and harmonics of the search; None without one."""
     if initial is None:
         return None
     earlier: Any = initial.trajectory if isinstance(initial, Excitation) else initial
@@ -169,7 +172,7 @@ def _fit_initial(initial: Any, family: FourierTrajectory, robot: Robot) -> Fouri
 
 
 def _check_prior(prior: ArrayLike | None, size: int) -> Floats | None:
-    """Information (b, b) of earlier runs about b parameters, made exactly symmetric; None without any.
+    """Check the information (b, b) of earlier runs about b parameters, and make it exactly symmetric; None without any.
 
     Raises:
         ArgumentError: It is not finite and positive semidefinite, or about another number of parameters.
@@ -188,8 +191,12 @@ def _check_prior(prior: ArrayLike | None, size: int) -> Floats | None:
 
 
 def _best_within_limits(problem: DesignProblem, history: Sequence[Step], times: Floats) -> FourierTrajectory:
-    """The best motion of a search that keeps all limits at finer times (N,) [s], with a smaller amplitude if needed."""
-    best: dict[int, FourierTrajectory] = {}  # of every start, the best of all first
+    """Find the best motion of a search that keeps all limits at finer times (N,) [s], at a smaller amplitude if needed.
+
+    Raises:
+        ExcitationError: No motion keeps them; the message names the limits in conflict.
+    """
+    best: dict[int, FourierTrajectory] = {}  # number of the start -> its best motion, the best of all starts first
     for step in sorted(history, key=lambda step: step.value):
         if step.trajectory is not None:
             best.setdefault(step.start, step.trajectory)

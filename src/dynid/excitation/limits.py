@@ -1,4 +1,4 @@
-"""Limits that a motion keeps: of the joints, of the tool, of the whole robot in its cell and of its own body."""
+"""Limits that a motion must keep: of the joints, of the tool, of the robot in its cell, and between its own links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dynid.robot.parts import freeze_array
 
 
 class Wall(NamedTuple):
-    """Points p of the root frame with ``normal @ p <= offset`` are allowed."""
+    """A plane that bounds the allowed region: points p of the root frame with ``normal @ p <= offset``."""
 
     normal: Floats
     """(3,) unit vector that points out of the allowed region."""
@@ -32,17 +32,17 @@ class Workspace:
     """Where the whole robot, or one point of it such as the tool centre, may be, and how fast the point may move."""
 
     walls: tuple[Wall, ...] = ()
-    """Floor, walls, ceiling: the point stays behind all of them, or every moving body; the base may stand anywhere."""
+    """Floor, walls, ceiling. The point stays within all of them, or all moving bodies do; the base may be anywhere."""
     link: str | None = None
-    """Name of the link that carries the point; None for the whole robot: its hulls, or where a body has none the
-    origins of its links."""
+    """Name of the link that carries the point. None for the whole robot: the hulls of the links, and the origins of
+    links without hulls."""
     point: Floats = field(default_factory=lambda: np.zeros(3))
-    """(3,) the point in the link frame [m]."""
+    """(3,) the point in the link's frame [m]."""
     speed: float = np.inf
-    """Limit of the point's speed [m/s]."""
+    """Largest speed of the point [m/s]."""
 
     def __post_init__(self) -> None:
-        """Check and freeze."""
+        """Check the fields, and freeze the point."""
         object.__setattr__(self, "point", freeze_array(self.point, (3,)))
         if not self.speed > 0.0:
             raise ArgumentError(f"the speed of the tool must be positive, not {self.speed}")
@@ -61,7 +61,15 @@ class Workspace:
         point: ArrayLike = (0.0, 0.0, 0.0),
         speed: float = np.inf,
     ) -> Workspace:
-        """A box between corners ``lower`` and ``upper`` (3,) [m], root frame; infinite where there is no wall."""
+        """Make a workspace within a box.
+
+        Args:
+            lower: (3,) lower corner in the root frame; -inf for no wall [m].
+            upper: (3,) upper corner in the root frame; inf for no wall [m].
+            link: Link that carries the point; None for the whole robot.
+            point: (3,) the point in the link's frame [m].
+            speed: Largest speed of the point [m/s].
+        """
         low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         if low.shape != (3,) or high.shape != (3,) or not np.all(low < high):
             raise ArgumentError(
@@ -78,16 +86,18 @@ class Workspace:
 
     @classmethod
     def floor(cls, height: float) -> Workspace:
-        """A floor at that height for the whole robot [m], z of the root frame."""
+        """Make a workspace of the whole robot above a floor, whose height is z of the root frame [m]."""
         return cls.box([-np.inf, -np.inf, height], [np.inf] * 3)
 
     @classmethod
     def behind(cls, normal: ArrayLike, offset: float, *, link: str | None = None, name: str = "wall") -> Workspace:
-        """A wall in any direction: points p with ``normal @ p <= offset`` are allowed, root frame.
+        """Make a workspace behind one wall of any direction.
+
+        Points p of the root frame with ``normal @ p <= offset`` are allowed.
 
         Args:
             normal: (3,) direction out of the allowed region, of any length.
-            offset: What the product with the normal must not exceed [m, for a unit vector].
+            offset: Largest allowed ``normal @ p``; for a unit vector the distance of the wall from the origin [m].
             link: Link whose origin stays behind the wall; None for the whole robot.
             name: Name of the wall in messages.
         """
@@ -100,10 +110,10 @@ class Workspace:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MotionLimits:
-    """Limits that a motion keeps at every instant; infinite where there is none."""
+    """Limits that a motion must keep at every instant; infinite numbers limit nothing."""
 
     joint_names: tuple[str, ...]
-    """n names."""
+    """Names of the n moving joints."""
     lower: Floats
     """(n,) lowest positions [rad or m]."""
     upper: Floats
@@ -115,18 +125,18 @@ class MotionLimits:
     jerk: Floats
     """(n,) largest absolute jerks [rad/s^3 or m/s^3]."""
     torque: Floats
-    """(n,) largest absolute torques of the robot's present model [N m or N]."""
+    """(n,) largest absolute torques, computed with the present parameters of the robot [N m or N]."""
     workspaces: tuple[Workspace, ...] = ()
     """Where the whole robot and points of it, for example the tool centre, may be."""
     hulls: tuple[Hull, ...] = ()
-    """The robot's body: convex hulls and capsules."""
+    """Shapes of the links: convex hulls, and capsules."""
     clearance: float | None = None
-    """Smallest distance of two hulls on different links [m]; None where collisions are not checked."""
+    """Smallest distance of two hulls on different links [m]; None for no check of collisions."""
     units: tuple[str, ...] = ()
-    """n units of the positions, ``rad`` or ``m``; empty if they are not stated."""
+    """n units of the positions, ``rad`` or ``m``; empty if unknown."""
 
     def __post_init__(self) -> None:
-        """Check and freeze."""
+        """Check the numbers, and freeze the arrays."""
         for name in ("lower", "upper", "velocity", "acceleration", "jerk", "torque"):
             array = np.array(_per_joint(name, getattr(self, name), len(self.joint_names)))
             if np.isnan(array).any() or (name not in ("lower", "upper") and np.any(array < 0.0)):
@@ -150,12 +160,15 @@ class MotionLimits:
         acceleration: ArrayLike | None = None,
         jerk: ArrayLike = np.inf,
     ) -> Self:
-        """The robot's own limits, reduced; half a turn either way for joints without, for cables rarely allow more.
+        """Make limits from those in the robot's file, reduced by a factor.
+
+        Revolute joints without position limits get half a turn in either direction: cables rarely allow more.
 
         Args:
             robot: The robot with its limits of position, velocity, acceleration and effort.
             scale: Share of every limit to use; a position range shrinks about its middle.
-            acceleration: Acceleration limits in place of the own ones, scalar or (n,), not scaled [rad/s^2 or m/s^2].
+            acceleration: Acceleration limits, scalar or (n,), not scaled; the robot's own, scaled, if None
+                [rad/s^2 or m/s^2].
             jerk: Jerk limits, scalar or (n,), not scaled [rad/s^3 or m/s^3].
         """
         if not 0.0 < scale <= 1.0:
@@ -163,8 +176,10 @@ class MotionLimits:
         _check_rails(robot)
         own = [joint.limits for joint in robot.moving_joints]
         low, high = np.array([[x.lower, x.upper] for x in own]).reshape(-1, 2).T
-        low, high = np.where(np.isfinite(low), low, -np.pi), np.where(np.isfinite(high), high, np.pi)
-        middle, half = 0.5 * (low + high), 0.5 * scale * (high - low)
+        low = np.where(np.isfinite(low), low, -np.pi)
+        high = np.where(np.isfinite(high), high, np.pi)
+        middle = 0.5 * (low + high)
+        half = 0.5 * scale * (high - low)
         given = [scale * x.acceleration for x in own] if acceleration is None else acceleration
         return cls(
             joint_names=robot.joint_names,
@@ -178,16 +193,16 @@ class MotionLimits:
         )
 
     def with_workspace(self, *workspaces: Workspace) -> Self:
-        """The same limits with these workspaces for the whole robot, the tool or other points."""
+        """Replace the workspaces, which may be for the whole robot, the tool or other points."""
         return replace(self, workspaces=workspaces)
 
     def with_hulls(self, *hulls: Hull, clearance: float | None = None) -> Self:
-        """The same limits with bodies of the links that stay ``clearance`` [m] apart where it is given."""
+        """Replace the shapes of the links; with a ``clearance`` they must stay so far apart [m]."""
         return replace(self, hulls=hulls, clearance=clearance)
 
 
 def _per_joint(name: str, value: ArrayLike, count: int) -> Floats:
-    """One number per joint (n,), from one for all or one each."""
+    """Return one number per joint (n,), from one for all or one each."""
     try:
         return np.broadcast_to(np.asarray(value, dtype=float), (count,))
     except (TypeError, ValueError):

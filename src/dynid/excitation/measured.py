@@ -1,11 +1,10 @@
-"""What is measured while a designed motion runs, which parameters it shall reveal, and what it says about them.
+"""Which quantities are measured along a designed motion, which parameters they shall reveal, and their information.
 
 With W (N m, b) the observation matrix of N samples of m measured quantities, each row divided by the standard deviation
 of its noise, the information is ``A = W^T W`` (b, b): the inverse of the covariance of the least-squares estimate.
 
-A measured quantity depends on few parameters: the torque of joint i only on the bodies it carries. The samples of each
-quantity are therefore kept apart, each with its own columns: a third of the memory and arithmetic of the whole
-observation matrix.
+A measured quantity depends on few parameters: the torque of joint i only on the bodies that it carries. Each quantity
+is therefore multiplied with its own columns only: a third of the memory and arithmetic of the whole W.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from dynid.robot.model import Robot
 from dynid.tape import record
 
 STEP_WIDTH = 0.02
-"""Velocity over which dry friction is smoothed while a motion is designed [rad/s or m/s] (convention)."""
+"""Speed over which the step of dry friction is smoothed while a motion is designed [rad/s or m/s] (convention)."""
 
 
 def with_smooth_friction(robot: Robot) -> Robot:
-    """The same robot with smoothed terms: the sign of a velocity has no gradient, so designs use a smooth step."""
+    """Replace the terms of a robot by smoothed ones: the sign of a velocity has no gradient, a smooth step has one."""
     joints = [replace(joint, terms=tuple(t.smoothed(STEP_WIDTH) for t in joint.terms)) for joint in robot.joints]
     return replace(robot, joints=tuple(joints))
 
@@ -48,59 +47,60 @@ class Observation:
 
         Args:
             dof: Number of joints n.
-            rows: Quantities per unit of each parameter (m, b), as a function of q, dq and ddq (n,); scalar-agnostic.
+            rows: Function of q, dq and ddq (n,) that returns the quantities per unit of each parameter (m, b); it is
+                called with scalars of a tape.
             noise: (m,) standard deviation of each measured quantity, positive, in its SI unit.
         """
         states = {state: (dof,) for state in ("q", "dq", "ddq")}
         used = record(rows, **states).sparsity("output")
         self.size = used.shape[1]
-        kept = {row: np.flatnonzero(columns) for row, columns in enumerate(used) if columns.any()}
-        # where each quantity's products stand in the information, row after row, and their weight
-        places = [columns[:, None] * self.size + columns for columns in kept.values()]
-        self._parts = [(place, float(noise[row]) ** -2) for place, row in zip(places, kept, strict=True)]
+        columns_of = {row: np.flatnonzero(columns) for row, columns in enumerate(used) if columns.any()}
+        # for each quantity the flat indices of its products in the information, and their weight
+        places = [columns[:, None] * self.size + columns for columns in columns_of.values()]
+        self._parts = [(place, float(noise[row]) ** -2) for place, row in zip(places, columns_of, strict=True)]
 
         def nonzero(q: Any, dq: Any, ddq: Any) -> dict[str, Any]:
             found = rows(q, dq, ddq)
-            return {f"row{row}": found[row, columns] for row, columns in kept.items()}
+            return {f"row{row}": found[row, columns] for row, columns in columns_of.items()}
 
         self._products = CrossProducts(record(nonzero, **states))
 
     def information(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
-        """Information (b, b) of a motion given at N samples, each (N, n)."""
+        """Compute the information (b, b) of a motion with positions, velocities and accelerations (N, n)."""
         A = np.zeros(self.size**2)
         for (place, weight), product in zip(self._parts, self._products(q, dq, ddq), strict=True):
             A[place] += weight * product
         return A.reshape(self.size, self.size)
 
     def pullback(self, G: Floats, q: Floats, dq: Floats, ddq: Floats) -> tuple[Floats, Floats, Floats]:
-        """Gradients of ``sum(G * information)`` with respect to q, dq, ddq, each (N, n), for a cotangent G (b, b)."""
+        """Compute the gradients of ``sum(G * information)`` by q, dq and ddq, each (N, n), for G (b, b)."""
         gradient = self._products.pullback([weight * G.take(place) for place, weight in self._parts], q, dq, ddq)
         return gradient["q"], gradient["dq"], gradient["ddq"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measured:
-    """Measured quantities, and the parameters that they shall reveal.
+    """Measured quantities, their noise, and the parameters that they shall reveal.
 
-    Make one by `joint_torques`, `load_wrench` or `load_torques`.
+    Make one with `joint_torques`, `load_wrench` or `load_torques`.
     """
 
     kind: Literal["joint torques", "load wrench", "load torques"]
-    """The joint torques that the robot's own parameters cause, or the wrench or joint torques that a load causes."""
+    """The joint torques by the robot's own parameters, the wrench by a load, or the joint torques by a load."""
     noise: Floats
     """Standard deviation of each quantity: (6,) force [N] and moment [N m] of a wrench; (n,) or () [N m or N]."""
     names: tuple[str, ...] = INERTIAL_SYMBOLS
-    """(b,) the parameters to reveal; those of a load by default, in the link's frame."""
+    """(b,) names of the parameters to reveal; those of a load by default, in the link's frame."""
     units: tuple[str, ...] = INERTIAL_UNITS
     """(b,) their SI units."""
     link: str = ""
     """Name of the link that carries the load or the sensor."""
     columns: tuple[int, ...] = ()
-    """(b,) columns of the robot's regressor, of joint torques."""
+    """(b,) columns of the robot's regressor, for joint torques only."""
 
     @classmethod
     def joint_torques(cls, robot: Robot, noise: ArrayLike = 1.0, base: BaseParameters | None = None) -> Measured:
-        """Joint torques that shall reveal base parameters of the robot itself.
+        """Measure joint torques, to reveal base parameters of the robot itself.
 
         Args:
             robot: The robot.
@@ -108,12 +108,12 @@ class Measured:
             base: The parameters; the robot's base parameters by default.
         """
         found = require_kept_columns(choose_base(robot, base))
-        levels = as_row("noise", noise, robot.dof, same=True, above=0.0)
-        return cls(kind="joint torques", noise=levels, names=found.names, units=found.units, columns=found.columns)
+        std = as_row("noise", noise, robot.dof, same=True, above=0.0)
+        return cls(kind="joint torques", noise=std, names=found.names, units=found.units, columns=found.columns)
 
     @classmethod
     def load_wrench(cls, link: str, force_noise: float = 1.0, moment_noise: float = 1.0) -> Measured:
-        """Force and moment at a sensor on a link, to reveal the load beyond it (`dynid.identify_load`).
+        """Measure force and moment at a sensor on a link, to reveal the load beyond it (`dynid.identify_load`).
 
         Args:
             link: The link that carries the sensor.
@@ -124,7 +124,7 @@ class Measured:
 
     @classmethod
     def load_torques(cls, link: str, noise: ArrayLike = 1.0) -> Measured:
-        """Joint torques that shall reveal a load on a robot that is known (`dynid.identify_payload`).
+        """Measure joint torques, to reveal a load on a known robot (`dynid.identify_payload`).
 
         Args:
             link: The link that carries the load.
@@ -133,7 +133,7 @@ class Measured:
         return cls(kind="load torques", noise=np.asarray(noise, dtype=float), link=link)
 
     def describe_assumed(self, rate_hz: float) -> str:
-        """A phrase that states the noise and the rate on which predictions rest."""
+        """Write a phrase with the noise and the rate that predictions assume."""
         if self.kind == "load wrench":
             noise = f"noise of {self.noise[0]:g} N in each force and {self.noise[-1]:g} N m in each moment"
         else:
@@ -143,7 +143,7 @@ class Measured:
         return f"{noise}, independent from sample to sample at {rate_hz:g} Hz"
 
     def observation(self, robot: Robot) -> Observation:
-        """The quantities, recorded and compiled for a robot."""
+        """Record and compile the quantities for a robot."""
         rows: Callable[..., Any]
         if self.kind == "joint torques":
             rows = lambda q, dq, ddq: torque_regressor(robot, q, dq, ddq)[:, list(self.columns)]  # noqa: E731
@@ -153,7 +153,8 @@ class Measured:
             body, T = robot.link_body(self.link)
             if body < 0:
                 raise ArgumentError(f"link '{self.link}' does not move", remedy="Name the link that carries the load.")
-            columns, to_body = list(range(10 * body, 10 * body + 10)), transport(T[:3, :3], T[:3, 3])
+            columns = list(range(10 * body, 10 * body + 10))  # the ten parameters of the body that moves with the link
+            to_body = transport(T[:3, :3], T[:3, 3])  # the load's parameters from the link's to the body's frame
             rows = lambda q, dq, ddq: torque_regressor(robot, q, dq, ddq)[:, columns] @ to_body  # noqa: E731
         size = 6 if self.kind == "load wrench" else robot.dof
         return Observation(robot.dof, rows, as_row("noise", self.noise, size, same=True, above=0.0))

@@ -1,8 +1,9 @@
-"""Optimum points joined by fifth-order segments that stay within all limits: [GautierKhalil1992] section 5.
+"""Design points for the energy model, and a motion through them within all limits ([GautierKhalil1992] section 5).
 
-Between two moving points a segment overshoots, so that points optimised up to the limits can rarely be joined inside
-them. Where the motion passes a limit, the points get a smaller box of positions and velocities, as section 5.2 of the
-paper asks, until the motion keeps all limits. The paper checks positions; here every limit of the robot is checked.
+The points (positions and velocities) are optimised within a box, and joined by polynomials of order five. Between two
+moving points such a segment overshoots, so that points optimised up to the limits can rarely be joined within them. If
+the motion exceeds a limit, the points get a smaller box, as section 5.2 of the paper asks, until the motion keeps all
+limits. The paper checks positions; here every limit of the robot is checked.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ from dynid.robot.model import Robot
 from dynid.spatial import SAME
 
 _BOXES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
-"""Shares of the ranges and velocities for the points, tried in this order. Convention."""
+"""Sizes of the box as shares of the position ranges and velocities, tried in this order (convention)."""
 _ACCELERATIONS = (1.0, 0.7, 0.5, 0.35, 0.25)
-"""Shares of the acceleration limits for the segments: a slower motion between the same points needs less torque and
-jerk. Convention."""
+"""Shares of the acceleration limits for the segments, tried in this order (convention): a slower motion between the
+same points needs less torque and jerk."""
 _PER_SEGMENT = 100
-"""Samples of each segment at which limits are checked, besides the exact extrema. Convention."""
+"""Samples of each segment at which limits are checked, besides the exact extrema (convention)."""
 
 
 def design_energy_points(
@@ -90,16 +91,18 @@ def design_energy_points(
     check_point_limits(limits)
     measured = Measured.joint_torques(robot) if observation is None else observation
     check_kind("observation", measured, Measured)
-    cost, rate_hz = Criterion.of(criterion), as_number("rate_hz", rate_hz, above=0.0)
-    count, seed = check_count(robot, count), as_whole("seed", seed, least=0)
+    cost = Criterion.of(criterion)
+    rate_hz = as_number("rate_hz", rate_hz, above=0.0)
+    count = check_count(robot, count)
+    seed = as_whole("seed", seed, least=0)
     constraints = build_constraints(robot, limits)
     rest = _resting_position(constraints, limits, seed)
-    # a segment may pass its limits by rounding
+    # a little less than the limits, which a segment might exceed by rounding
     velocity, acceleration = ((1.0 - 2.0 * SAME) * bound for bound in (limits.velocity, limits.acceleration))
     model = EnergyPoints(robot, lower=limits.lower, upper=limits.upper, velocity=velocity)
     points: PointSequence | None = None
     for number, share in enumerate(_BOXES):
-        if points is not None:  # those of the box before, moved into this one
+        if points is not None:  # start from the points of the larger box, scaled into this one
             smaller = share / _BOXES[number - 1]
             points = PointSequence(q=rest + smaller * (points.q - rest), dq=smaller * points.dq, W=points.W)
         points = optimise_points(
@@ -131,7 +134,7 @@ def design_energy_points(
                     not_checked=find_unchecked_limits(robot, limits, constraints),
                     points=design,
                 )
-            if "position" in passed:  # longer segments overshoot more
+            if "position" in passed:  # slower segments overshoot even more: take the next box
                 break
     places = [f"{limit} of {where}" for limit, names in passed.items() for where in names]
     raise ExcitationError(
@@ -141,7 +144,7 @@ def design_energy_points(
 
 
 def check_count(robot: Robot, count: int | None) -> int:
-    """Check a number of energy differences; None stands for twice the number of base parameters of the links.
+    """Check a number of energy differences; if None, return twice the number of base parameters of the links.
 
     [GautierKhalil1992] section 7 advises at most twice as many.
 
@@ -183,7 +186,7 @@ def _passed_limits(margins: tuple[Margin, ...]) -> dict[str, dict[str, None]]:
 
 
 def _resting_position(constraints: tuple[Constraint, ...], limits: MotionLimits, seed: int) -> Floats:
-    """The position (n,) in which the motion starts and ends, and about which the box shrinks: the middle if allowed."""
+    """Choose the position (n,) at which the motion starts and ends and about which the box shrinks."""
     middle = 0.5 * (limits.lower + limits.upper)
     if is_feasible(constraints, Motion.at(middle[None])):
         return np.asarray(middle)
@@ -193,14 +196,18 @@ def _resting_position(constraints: tuple[Constraint, ...], limits: MotionLimits,
 def _make_report(
     progress: Callable[[float, float], None] | None, box: int, starts: int
 ) -> Callable[[int, float], None] | None:
-    """Report the finished starts of a box as the share of the whole search."""
+    """Make a function that reports the finished starts of a box as the share of the whole search."""
     if progress is None:
         return None
     return lambda number, value: progress((box + min(number / starts, 1.0)) / len(_BOXES), value)
 
 
 def _information(robot: Robot, measured: Measured, path: QuinticTrajectory, rate_hz: float) -> Floats:
-    """Information (b, b) of measurements along the motion."""
+    """Compute the information (b, b) of measurements along the motion.
+
+    Raises:
+        ExcitationError: It is singular.
+    """
     times = path.times(rate_hz)
     information = measured.observation(robot).information(*path.evaluate(times[times <= path.duration]))
     if not eigvalsh(information)[0] > 0.0:

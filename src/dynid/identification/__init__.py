@@ -1,4 +1,4 @@
-"""Identified links: from logs to a robot with proof on held-out data."""
+"""Identification: from logs to a robot with known parameters, and its validation on held-out data."""
 
 from __future__ import annotations
 

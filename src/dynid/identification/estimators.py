@@ -1,4 +1,4 @@
-"""The estimator that a recipe names, in the control loop of the logs where it simulates one."""
+"""Make the estimator that a recipe names; if it simulates a control loop, with the law and motions of the logs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def make_estimator(
     logs: Sequence[object] = (),
     channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None,
 ) -> Estimator:
-    """The estimator of a recipe.
+    """Make the estimator of a recipe.
 
     Args:
         recipe: The recipe.
         robot: The robot with its terms.
-        logs: The logs to identify from; files among them may hold commanded positions.
-        channel_map: Their channel map.
+        logs: The logs to identify from; if all are files, their commanded positions are used.
+        channel_map: Channel map of the logs, which names the columns of commanded positions.
 
     Raises:
         ArgumentError: Settings of the recipe exclude each other, or the control law does not fit the robot.
@@ -74,15 +74,16 @@ def make_estimator(
 
 
 def read_robot_law(path: str, robot: Robot) -> ControlLaw:
-    """Read a control law, which must fit the robot.
+    """Read a control law from a file, and check that it fits the robot.
 
     Raises:
-        ArgumentError: It does not.
+        ArgumentError: The law has numbers for another count of joints, or for other joint names.
     """
     from dynid.control_loop.laws import Tracked, read_law
 
-    law, rest = read_law(path, model=robot), np.zeros(robot.dof)
-    try:
+    law = read_law(path, model=robot)
+    rest = np.zeros(robot.dof)
+    try:  # one call at rest shows whether the lengths of its gains fit
         law.torque(Tracked(rest, rest, rest, rest, rest), np.zeros(law.memory_size(robot.dof)), 1e-3)
         law.check_joints(robot.joint_names)
     except ArgumentError as error:
@@ -94,7 +95,7 @@ def read_robot_law(path: str, robot: Robot) -> ControlLaw:
 def _commanded_motions(
     robot: Robot, logs: Sequence[object], channel_map: ChannelMap | Mapping[str, Any] | str | Path | None
 ) -> tuple[TimeFunction, ...]:
-    """The commanded motion of every log; none where the map names no such columns."""
+    """Read the commanded motion of every log; none if the map names no such columns or a log is no file."""
     commanded = None if channel_map is None else read_channel_map(channel_map).commanded
     if commanded is None or not all(isinstance(log, str | Path) for log in logs):
         return ()
@@ -107,9 +108,16 @@ def _commanded_motions(
 
 
 def _read_commanded(robot: Robot, log: Path, commanded: ChannelMap) -> Iterator[Recording]:
-    """The commanded positions of a log, piece by piece; errors name their place in the map."""
+    """Read the commanded positions of a log, piece by piece.
+
+    Args:
+        robot: The robot.
+        log: The file.
+        commanded: The channel map, with the columns of commanded positions in place of the measured ones.
+    """
     try:
         yield from read_stream(log, robot, channel_map=commanded)
     except DataError as error:
+        # errors name the section of the file that the user wrote
         place = error.place and error.place.replace("[position]", "[reference]")
         raise type(error)(error.reason, path=error.path or log, place=place, remedy=error.remedy) from error

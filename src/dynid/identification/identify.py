@@ -36,7 +36,7 @@ from dynid.identification.rich.joint_friction import friction_table, joint_frict
 from dynid.identification.rich.mechanisms import TILT, load_friction, make_menu
 from dynid.identification.rich.models import Model, refit_friction, valued
 from dynid.identification.rich.selection import Selection, select_mechanisms
-from dynid.identification.run_differences import settle_runs
+from dynid.identification.run_differences import subtract_run_differences
 from dynid.identification.significance import Significance, read_share, significant_parameters
 from dynid.lazy import cached_property
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
@@ -432,7 +432,7 @@ def identify_experiments(
     stated = (*recipe.spring_terms(robot), *terms)
     build = partial(build_equations, robot, terms=stated, band_hz=recipe.band_hz)
     equations = build(runs, base=base)
-    if settled := settle_runs(equations, recipe.per_run):
+    if settled := subtract_run_differences(equations, recipe.per_run):
         equations = build(settled[0], base=equations.base)
     if recipe.friction == "rich" and isinstance(estimator, FeasibleWLS):
         fit = fit_rich(equations, estimator)

@@ -1,7 +1,7 @@
-"""The recipe of an identification: how logs are read, checked, processed, fitted and judged.
+"""The recipe of an identification: all settings by which logs are checked, processed, fitted and judged.
 
-`dynid.identify` and ``dynid identify`` use the same recipe, so they give the same numbers. A recipe is a TOML file with
-the fields of `Recipe` as keys; ``dynid identify`` writes one into its run folder, ``--recipe FILE`` reads it.
+`dynid.identify` and ``dynid identify`` use the same recipe, so they give the same numbers. As a file a recipe is TOML
+with the fields of `Recipe` as keys; ``dynid identify`` writes one into its run folder, ``--recipe FILE`` reads it.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from dynid.terms.springs import AngleHarmonic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe(TomlSettings):
-    """All settings from logs to an identification and its proof."""
+    """All settings from logs to an identification and its validation on held-out data."""
 
     file_keys: ClassVar[tuple[str, ...]] = ("law",)
+    """Fields that hold the path of a file; see `TomlSettings`."""
 
     terms: tuple[str, ...] = USUAL_TERMS
-    """Terms that every joint without them gets: classes of `dynid.terms.TERMS` in lower case, with hyphens. Motors that
-    turn several joints, by the gear matrix of the channel map, get a `Coupling` as well; without terms nothing is
-    added."""
+    """Terms that are added to every joint that lacks them: classes of `dynid.terms.TERMS` in lower case, with hyphens.
+    Motors that turn several joints, by the gear matrix of the channel map, get a `Coupling` as well. An empty tuple
+    adds nothing."""
     springs: tuple[str, ...] = ()
-    """Joints with a spring, cylinder or counterweight that turns with the joint."""
+    """Names of joints with a spring, cylinder or counterweight whose torque depends on the joint's angle."""
     friction: Literal["rich", "plain"] = "rich"
-    """Whether the links are fitted together with rich friction (with memory, with the load, another viscous law, a
-    tilted base, each where it predicts left-out parts better), or with plain friction alone."""
+    """Whether the links are fitted together with rich friction (with memory, with the load, another law over speed, a
+    tilted base, each if it predicts left-out stretches better), or with plain friction alone."""
     estimator: str = "feasible"
-    """Name of the estimator."""
+    """Name of the estimator, a key of `dynid.estimation.registry.ESTIMATORS`."""
     law: str | None = None
     """File with the control law and its rate (TOML), for estimators that simulate the control loop; None assumes
     computed torque."""
     gate: bool = True
-    """Whether logs are checked first, and refused when the check finds an error."""
+    """Whether logs are diagnosed first, and refused if the diagnosis finds an error."""
     cutoff_hz: Positive | Literal["auto"] | None = "auto"
     """Cutoff of the low-pass of the positions [Hz]; "auto" takes one for all logs from the spectra
     of their positions, None filters nothing."""
@@ -53,24 +54,26 @@ class Recipe(TomlSettings):
     delay_s: Number | Literal["auto"] = 0.0
     """Delay of the torques behind the positions [s]; "auto" estimates it from each log."""
     dead_band: NotNegative | None = None
-    """Rows of a joint slower than this are left out [rad/s or m/s]. None leaves out standstill, where dry friction can
-    have any value up to its limit; with a number standstill counts in held-out data."""
+    """Speed below which the samples of a joint are left out [rad/s or m/s]. None leaves out standstill, where dry
+    friction can have any value up to its limit. With a number, also 0, standstill counts in held-out data."""
     max_gap_s: Positive | None = None
-    """Longest step of the clock that is not a gap [s]; None for three sampling periods."""
+    """Longest step of the clock that does not count as a gap [s]; None for three sampling periods."""
     per_run: tuple[str, ...] = ()
-    """What each run has for itself: "offset", "friction", "trend", "warming" (see
+    """What may differ from run to run: "offset", "friction", "trend", "warming" (see
     `dynid.identification.run_differences`)."""
     free: tuple[str, ...] = ()
     """Errors of geometry that are estimated together with the parameters: "zeros" of encoders, "lengths" of links,
-    "tilt" of the base, "angles" between axes (see `dynid.diagnosis.refinement`); the robot found has them."""
+    "tilt" of the base, "angles" between axes (see `dynid.diagnosis.refinement`); the identified robot is corrected by
+    them."""
     hold_out: str | None = None
-    """Part of every log that is held out for the proof: "40%", "12:16" [s] or "every:3:0.75" [s]."""
+    """Part of every log that is held out for the validation: "40%", "12:16" [s] or "every:3:0.75" [s] (see
+    `dynid.identification.log_part.read_hold_out`)."""
     limit_percent: Positive = 15.0
     """Largest relative torque error on held-out data that passes [%] (convention)."""
 
     def __post_init__(self) -> None:
         """Check every setting: its type and range, then names and rules."""
-        self.settle_kinds()
+        self.settle_kinds()  # types and ranges, from the annotations
         _check_names("terms", self.terms, known_terms())
         _check_names("estimator", (self.estimator,), ESTIMATORS)
         check_delay("delay_s", self.delay_s)
@@ -81,7 +84,7 @@ class Recipe(TomlSettings):
 
     @classmethod
     def bare(cls, **settings: Any) -> Recipe:
-        """The recipe that adds nothing to the robot: no terms, plain friction.
+        """Make the recipe that adds nothing to the robot: no terms, plain friction.
 
         Args:
             **settings: Other fields of the recipe.
@@ -91,11 +94,13 @@ class Recipe(TomlSettings):
 
     @property
     def hold_out_rule(self) -> HoldOut | None:
-        """Rule that selects the held-out part of every log."""
+        """Rule that selects the held-out part of every log; None if nothing is held out."""
         return None if self.hold_out is None else read_hold_out(self.hold_out)
 
     def spring_terms(self, robot: Robot) -> tuple[Term, ...]:
-        """Torques of the springs: cosine and sine of the angles of their joints, which MJCF holds as tendons.
+        """Make two terms per spring: its torque is a cosine and a sine of the joint's angle.
+
+        A spring on a lever gives a torque of this form, as does a counterweight; MJCF can hold it as a tendon.
 
         Raises:
             ArgumentError: The robot has no such joint.
@@ -109,6 +114,7 @@ class Recipe(TomlSettings):
 
 
 def _check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse names of a setting that are not known."""
     for name in names:
         if name not in tuple(known):
             raise ArgumentError(f"{key}: there is no '{name}'", remedy=f"Known names: {', '.join(known)}.")

@@ -27,7 +27,7 @@ from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
 from dynid.identification.identify import Identification, identify_equations
-from dynid.identification.run_differences import settle_runs
+from dynid.identification.run_differences import subtract_run_differences
 from dynid.monitor.alarm_tails import Tail, fit_tail, usual_peaks
 from dynid.monitor.bands import Band, Learnt, RunOffsets, fit_band, fit_offsets
 from dynid.monitor.jumps import Whitening, fit_whitening, project_steps
@@ -443,7 +443,7 @@ def _left_out(
 def _without_offsets(fit: Identification, runs: Sequence[Experiment], joints: NDArray[np.bool_]) -> list[Experiment]:
     """Subtract from the torques of some joints (n,) what the offset of each run differs from the mean of all runs."""
     equations = _equations_like(fit, runs)
-    settled = settle_runs(equations, ("offset",))
+    settled = subtract_run_differences(equations, ("offset",))
     assert settled is not None  # there are several runs, because their offsets differ
     return [
         replace(run, effort=np.where(joints, corrected.effort, run.effort))

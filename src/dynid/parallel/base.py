@@ -1,8 +1,9 @@
-"""One small interface for all engines: a function and its arguments go in, outcomes come out as they are ready.
+"""The interface of all engines, and the engine of this process: tasks go in, outcomes come out as they are ready.
 
-The function must be pure and importable by name, its arguments and results must pickle: it may run on another machine,
-and again where a worker was lost. An engine keeps no order; whoever merges outcomes sorts them by number, so that the
-result does not depend on the engine or on the number of workers.
+A task is the argument of one call of a function. The function must be pure and importable by name, its argument and
+result must pickle: a call may run on another machine, and again if its worker was lost. An engine keeps no order.
+Whoever merges outcomes sorts them by number, so that the result does not depend on the engine or on the number of
+workers.
 """
 
 from __future__ import annotations
@@ -24,19 +25,20 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome(Generic[Result]):
-    """What became of one task."""
+    """Value or error of one task."""
 
     number: int
     """Position of the task in the sequence that was given."""
     value: Result | None = None
+    """What the function returned; None if the task failed."""
     error: DynidError | None = None
-    """Why there is no value; None where there is one."""
+    """Why the task failed; None if it did not."""
 
     def result(self) -> Result:
-        """The value.
+        """Return the value.
 
         Raises:
-            DynidError: The error of the task, where it failed.
+            DynidError: The task failed with this error.
         """
         if self.error is not None:
             raise self.error
@@ -44,19 +46,21 @@ class Outcome(Generic[Result]):
 
 
 GUARD = 'Put the work of the script under `if __name__ == "__main__":`, or use the engine local.'
-"""What to do about a script that starts processes."""
+"""Remedy for a script that starts processes without the usual guard."""
 
 
 def refuse_bare_script() -> None:
     """Refuse to start processes from a script without the usual guard: each of them would run the script again.
 
     Raises:
-        EngineError: The script that runs never asks for its ``__name__``, or this is such a process already.
+        EngineError: The running script does not mention ``__name__``, or this process was itself started by such a
+            script and is just running it again.
     """
     main = sys.modules.get("__main__")
     file = getattr(main, "__file__", None)
-    started = sys.modules.get("__mp_main__", main) is not main  # this process imports the script of its parent just now
-    if not started:
+    # a started process imports the script of its parent under the name __mp_main__
+    is_child = sys.modules.get("__mp_main__", main) is not main
+    if not is_child:
         if file is None or getattr(main, "__spec__", None) is not None:  # an interactive session, or python -m
             return
         try:
@@ -72,12 +76,12 @@ def refuse_bare_script() -> None:
 
 
 class Engine(ABC):
-    """Runs tasks. Use it in a ``with`` statement, which ends its workers."""
+    """A place where tasks run. Use it in a ``with`` statement, which ends its workers."""
 
     @property
     @abstractmethod
     def workers(self) -> int:
-        """How many tasks run at a time."""
+        """Number of tasks that run at a time."""
 
     @abstractmethod
     def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Outcome[Result]]:
@@ -91,10 +95,10 @@ class Engine(ABC):
         """
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
-        """The results in the order of the tasks.
+        """Run a function on every task; return the results in the order of the tasks.
 
         Raises:
-            DynidError: The first task that failed, in this order.
+            DynidError: A task failed: the error of the first of them in this order.
         """
         outcomes = sorted(self.run(function, tasks), key=lambda outcome: outcome.number)
         return [outcome.result() for outcome in outcomes]
@@ -113,7 +117,7 @@ class Engine(ABC):
 
 
 def run_task(function: Callable[[Task], Result], task: Task) -> Result:
-    """Run one task as every engine does: the numbers of threads of BLAS on different machines must not matter."""
+    """Run one task with one BLAS thread, as every engine does, so that results do not depend on the machine."""
     with one_blas_thread():
         return function(task)
 
@@ -136,4 +140,4 @@ class Local(Engine):
             yield outcome
 
     def close(self) -> None:
-        """Nothing is to be ended."""
+        """Do nothing: there are no workers."""

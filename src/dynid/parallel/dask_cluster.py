@@ -1,7 +1,7 @@
-"""Tasks on a Dask cluster: one that runs already, or one that is started on this machine.
+"""The engine of a Dask cluster: one that runs already, or one that is started on this machine.
 
-Dask itself runs lost tasks again, moves data and restarts workers. Here only the number of submitted tasks is bounded,
-so that a hundred thousand logs do not become a hundred thousand pending results.
+Dask itself runs lost tasks again, moves data and restarts workers. This file adds a bound on the number of submitted
+tasks, so that a hundred thousand logs do not become a hundred thousand pending results.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from dynid.checks import require_library
 from dynid.errors import DynidError, EngineError
 from dynid.parallel.base import Engine, Outcome, Result, Task, refuse_bare_script, run_task
 
-AHEAD = 3
+TASKS_PER_WORKER = 3
 """Submitted tasks per worker (convention): one runs, the others wait at the worker, so that none idles."""
 ALLOWED_LOSSES = 20
 """How often the worker of one task may be lost before the task fails (convention: machines that are lent for a while
-are taken away often; Dask's own 3 would give up)."""
+are taken away often; Dask's default of 3 would give up)."""
 CONNECT_S = 10.0
-"""How long a scheduler is tried for [s] (convention)."""
+"""Time within which a scheduler must answer [s] (convention)."""
 
 
 class DaskCluster(Engine):
-    """A Dask cluster."""
+    """Run tasks on a Dask cluster."""
 
     def __init__(self, *, workers: int | None = None, scheduler: str | None = None) -> None:
         """Connect to a cluster, or start one on this machine.
 
         Args:
             workers: Number of processes of a cluster on this machine; as many as there are processors by default.
-            scheduler: Address of a running cluster instead.
+            scheduler: Address of a running cluster; None starts one on this machine.
 
         Raises:
             ArgumentError: Dask is not installed.
@@ -47,10 +47,12 @@ class DaskCluster(Engine):
                     dashboard_address="127.0.0.1:0",  # any free port: another cluster may have the usual one
                     silence_logs="ERROR",
                 )  # fmt: skip
-        self._client: Any = library.Client.__new__(library.Client)  # at hand to be closed where its start fails
+        # made in two steps, so that there is an object to close if connecting fails
+        self._client: Any = library.Client.__new__(library.Client)
         try:
             self._client.__init__(self._cluster or scheduler, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, ValueError, TimeoutError, MemoryError) as error:  # MemoryError: it answers something else
+        except (OSError, ValueError, TimeoutError, MemoryError) as error:
+            # MemoryError: the bytes of another kind of server were read as the length of a message
             self._client.close()
             raise EngineError(
                 f"no Dask scheduler answers at {scheduler}",
@@ -59,7 +61,7 @@ class DaskCluster(Engine):
 
     @property
     def workers(self) -> int:
-        """Number of threads of all workers that are there now; one at least."""
+        """Number of threads of all workers that are connected now; at least one."""
         return max(1, int(sum(self._client.nthreads().values())))
 
     @property
@@ -70,11 +72,11 @@ class DaskCluster(Engine):
     def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Outcome[Result]]:
         """See `Engine.run`."""
         library = require_library("distributed", "dynid[cluster]")
-        waiting = iter(range(len(tasks)))
-        numbers: dict[str, int] = {}
+        waiting = iter(range(len(tasks)))  # numbers of the tasks that are not submitted yet
+        numbers: dict[str, int] = {}  # key of a pending future -> number of its task
         futures = library.as_completed(loop=self._client.loop)
-        self._submit(function, tasks, waiting, numbers, futures, AHEAD * self.workers)
-        for future in futures:
+        self._submit(function, tasks, waiting, numbers, futures, TASKS_PER_WORKER * self.workers)
+        for future in futures:  # ends when all futures that were added, here or below, are done
             outcome = self._outcome(numbers.pop(future.key), future)
             future.release()
             self._submit(function, tasks, waiting, numbers, futures, 1)
@@ -84,7 +86,7 @@ class DaskCluster(Engine):
         self, function: Callable[[Task], Result], tasks: Sequence[Task], waiting: Iterator[int],
         numbers: dict[str, int], futures: Any, most: int,
     ) -> None:  # fmt: skip
-        """Submit the next tasks, if there are any."""
+        """Submit up to ``most`` of the waiting tasks; note their numbers and add their futures."""
         for _, number in zip(range(most), waiting, strict=False):
             future = self._client.submit(run_task, function, tasks[number], pure=False)
             numbers[future.key] = number
@@ -92,6 +94,7 @@ class DaskCluster(Engine):
 
     @staticmethod
     def _outcome(number: int, future: Any) -> Outcome[Any]:
+        """Read the outcome of a task from its finished future; raise errors that are not dynid's."""
         from distributed import KilledWorker
 
         error = future.exception() if future.status == "error" else None
@@ -110,7 +113,7 @@ class DaskCluster(Engine):
         raise error
 
     def close(self) -> None:
-        """Disconnect, and end the cluster that was started here."""
+        """Disconnect, and end the cluster if it was started here."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()

@@ -1,8 +1,9 @@
-"""Engines by their names."""
+"""Choose by name where tasks run: this process, a pool of processes, a Dask cluster."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from dynid.checks import require_library
 from dynid.errors import ArgumentError
@@ -11,12 +12,12 @@ from dynid.parallel.base import Engine, Local
 ENGINES = ("local", "processes", "dask")
 """Names of the engines."""
 ADDRESS = re.compile(r"(?:[a-z]+://)?[^\s/:]+:\d+|[a-z]+://\[[0-9a-fA-F:.%]+\]:\d+|inproc://\S+")
-"""What the address of a scheduler looks like: a protocol, which may be omitted, a host or a number in brackets, and a
-port."""
+"""The three forms of a scheduler's address: HOST:PORT with or without a protocol, PROTOCOL://[IPv6 number]:PORT, and
+Dask's address of a scheduler in this process."""
 
 
 def make_engine(engine: str = "local") -> Engine:
-    """Make an engine by its name.
+    """Make an engine from one command-line word.
 
     Args:
         engine: ``local`` (this process), ``processes`` (a pool of processes) or ``dask`` (a Dask cluster on this
@@ -30,32 +31,46 @@ def make_engine(engine: str = "local") -> Engine:
         >>> dynid.parallel.make_engine("local").map(abs, [-2, 3])
         [2, 3]
     """
-    name, workers, scheduler = read_engine(engine)
-    if name == "processes":
+    choice = read_engine(engine)
+    if choice.name == "processes":
         from dynid.parallel.processes import Processes
 
-        return Processes(workers)
-    if name == "dask":
+        return Processes(choice.workers)
+    if choice.name == "dask":
         from dynid.parallel.dask_cluster import DaskCluster
 
-        return DaskCluster(workers=workers, scheduler=scheduler)
+        return DaskCluster(workers=choice.workers, scheduler=choice.scheduler)
     return Local()
 
 
-def read_engine(text: str) -> tuple[str, int | None, str | None]:
-    """Name of an engine, number of its workers, and address of a running cluster; see `make_engine`.
+class EngineChoice(NamedTuple):
+    """An engine and its settings."""
+
+    name: str
+    """One of `ENGINES`."""
+    workers: int | None
+    """Number of workers to start; None for as many as there are processors, or for a cluster that runs already."""
+    scheduler: str | None
+    """Address of a running Dask cluster; None starts what is needed on this machine."""
+
+
+def read_engine(text: str) -> EngineChoice:
+    """Read the word that names an engine; see `make_engine` for its forms.
 
     Raises:
         ArgumentError: There is no such engine, or Dask is not installed.
     """
     name, _, workers = text.partition(":")
-    count = int(workers) if workers.isdecimal() else None
-    scheduler = text if name not in ENGINES and ADDRESS.fullmatch(text) else None
-    if not scheduler and (name not in ENGINES or (workers and (name == "local" or not count))):
-        remedy = (
-            "Choose local, processes, processes:4, dask, dask:4 or the address of a scheduler, tcp://10.0.0.5:8786."
-        )
-        raise ArgumentError(f"there is no engine '{text}'", remedy=remedy)
-    if scheduler or name == "dask":
+    if name not in ENGINES and ADDRESS.fullmatch(text):
+        choice = EngineChoice("dask", None, text)
+    else:
+        choice = EngineChoice(name, int(workers) if workers.isdecimal() else None, None)
+        # behind the colon must stand a number from 1 up, and `local` has no workers
+        if name not in ENGINES or (workers and (name == "local" or not choice.workers)):
+            remedy = (
+                "Choose local, processes, processes:4, dask, dask:4 or the address of a scheduler, tcp://10.0.0.5:8786."
+            )
+            raise ArgumentError(f"there is no engine '{text}'", remedy=remedy)
+    if choice.name == "dask":
         require_library("distributed", "dynid[cluster]")
-    return ("dask", None, scheduler) if scheduler else (name, count, None)
+    return choice

@@ -1,4 +1,9 @@
-"""Tasks in a pool of processes on this machine."""
+"""The engine of a pool of processes on this machine.
+
+When a worker dies (killed for its memory, say), Python's pool breaks as a whole and does not say whose task it was. So
+all tasks that were running count one loss each and run again in a new pool. A task with many losses is the suspect: it
+runs alone, and only if its worker dies even then does it fail.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +21,22 @@ from dynid.errors import DynidError, EngineError
 from dynid.parallel.base import GUARD, Engine, Outcome, Result, Task, refuse_bare_script, run_task
 
 MOST_LOSSES = 3
-"""How often a task may be among those of a pool that lost a worker (convention). After that it runs alone, and if it
-loses its worker even then, it fails: it may need more memory than there is."""
+"""Number of broken pools that a task may have run in before it runs alone (convention)."""
 
 
 class Processes(Engine):
-    """A pool of processes; a lost one is replaced and its task runs again."""
+    """Run tasks in a pool of processes; a lost process is replaced and its task runs again."""
 
     def __init__(self, workers: int | None = None) -> None:
-        """A pool of some processes, as many as there are processors by default; none is started yet."""
+        """Prepare a pool; processes start with the first task.
+
+        Args:
+            workers: Number of processes; as many as there are processors if None.
+        """
         self._workers = workers or os.cpu_count() or 1
         self._pool: ProcessPoolExecutor | None = None
         self._context = get_context("spawn")  # forking a process that has threads is unsafe
-        self._started_once = self._context.Event()
+        self._any_started = self._context.Event()  # set by the first process that is ready for tasks
 
     @property
     def workers(self) -> int:
@@ -37,23 +45,24 @@ class Processes(Engine):
 
     def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Outcome[Result]]:
         """See `Engine.run`."""
-        waiting, losses = list(range(len(tasks)))[::-1], Counter[int]()
+        waiting = list(range(len(tasks)))[::-1]  # the next task stands last
+        losses = Counter[int]()  # number of a task -> broken pools in which it ran
         running: dict[Future[Result], int] = {}
         while waiting or running:
             room = self._workers - len(running)
             for _ in range(min(room, len(waiting))):
                 if losses[waiting[-1]] >= MOST_LOSSES and running:
-                    break  # a suspect runs alone, so that it takes no others with it
+                    break  # a suspect waits until it can run alone
                 number = waiting.pop()
                 running[self._submit(function, tasks[number])] = number
                 if losses[number] >= MOST_LOSSES:
-                    break
+                    break  # a suspect gets no company
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             lost = [running.pop(future) for future in done if isinstance(future.exception(), BrokenProcessPool)]
             for future in done:
-                if future in running:
+                if future in running:  # not lost
                     yield self._outcome(running.pop(future), future)
-            if lost:
+            if lost:  # the whole pool is broken, so what still runs in it is lost as well
                 lost += running.values()
                 running.clear()
                 self._refuse_unstarted()
@@ -66,31 +75,33 @@ class Processes(Engine):
                     waiting.append(number)
 
     def _submit(self, function: Callable[[Task], Result], task: Task) -> Future[Result]:
+        """Submit one task to the pool."""
         try:
-            return self._started().submit(run_task, function, task)
+            return self._started_pool().submit(run_task, function, task)
         except BrokenProcessPool:  # a worker was lost while nothing ran
             self.close()
-            return self._started().submit(run_task, function, task)
+            return self._started_pool().submit(run_task, function, task)
         except OSError as error:
             raise EngineError(f"processes cannot be started: {error}", remedy="Use fewer workers.") from error
 
-    def _started(self) -> ProcessPoolExecutor:
-        """The pool; started afresh after a loss."""
+    def _started_pool(self) -> ProcessPoolExecutor:
+        """Return the pool; start a new one if there is none, as after a loss."""
         if self._pool is None:
             refuse_bare_script()
             self._pool = ProcessPoolExecutor(
-                self._workers, self._context, initializer=_begin_work, initargs=(self._started_once,)
+                self._workers, self._context, initializer=_begin_work, initargs=(self._any_started,)
             )
         return self._pool
 
     def _refuse_unstarted(self) -> None:
-        """Give up where no process ever reached its first task: another attempt would end alike."""
-        if not self._started_once.is_set():
+        """Give up if no process ever became ready for tasks: another attempt would end the same way."""
+        if not self._any_started.is_set():
             self.close()
             raise EngineError("no process could be started; its error stands above", remedy=GUARD)
 
     @staticmethod
     def _outcome(number: int, future: Future[Result]) -> Outcome[Result]:
+        """Read the outcome of a task from its finished future; raise errors that are not dynid's."""
         error = future.exception()
         if error is None:
             return Outcome(number, value=future.result())
@@ -106,7 +117,7 @@ class Processes(Engine):
 
 
 def _begin_work(started: Event) -> None:
-    """Tell the parent process that this one works, end with it, and leave interrupts (Ctrl-C) to it."""
+    """Prepare a worker process: report that it started, leave Ctrl-C to its parent, and end when the parent ends."""
     started.set()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -121,6 +132,7 @@ def _end_with_parent() -> None:
 
 
 def _lost_error() -> EngineError:
+    """Make the error of a task that lost its worker even when it ran alone."""
     return EngineError(
         "its worker was killed every time",
         remedy="The task may need more memory than the machine has: use fewer workers, or smaller logs.",

@@ -1,4 +1,4 @@
-"""Identified loads: what the robot's hand carries."""
+"""Identify the load on the robot's hand, from a wrist sensor or from joint torques; recognise it; calibrate sensors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Motions that reveal a load ([Atkeson1986] sections 3.1.2, 3.1.3 and 4.1.1).
+"""A motion that reveals a load: single wrist joints turn there and back ([Atkeson1986] sections 3.1.2, 3.1.3, 4.1.1).
 
-Gravity shows mass and centre of mass ([Atkeson1986] eq. 21); inertia needs angular acceleration (eq. 8), and single
-wrist joints reach more of it than the whole arm. Fifth-order moves start and stop without exciting the sensor's own
+Gravity shows mass and centre of mass (eq. 21); inertia needs angular acceleration (eq. 8), of which single wrist joints
+reach more than the whole arm. Moves by polynomials of order five start and stop without exciting the sensor's
 resonance.
 """
 
@@ -32,8 +32,8 @@ def wrist_test_motion(
         robot: The robot.
         start: (n,) positions between the moves [rad or m].
         joints: Names of the joints that move; by default the last three.
-        sweep: Length of each move [rad or m]; shorter, or in the other direction, where limits leave less room.
-        duration_s: Duration of each single move [s]; longer where limits of velocity or acceleration require it.
+        sweep: Length of each move [rad or m], upwards if limits leave more room there, shorter if they leave less.
+        duration_s: Duration of each single move [s]; longer if limits of velocity or acceleration require it.
 
     Raises:
         ArgumentError: No joint is named, the robot has no such joint, or the start is outside its limits.
@@ -42,22 +42,26 @@ def wrist_test_motion(
         >>> dynid.payload.wrist_test_motion(robot, q).duration > 0.0
         True
     """
-    q0, names = as_row("start", start, robot.dof), robot.joint_names[-3:] if joints is None else tuple(joints)
+    q0 = as_row("start", start, robot.dof)
+    names = robot.joint_names[-3:] if joints is None else tuple(joints)
     if not names or set(names) - set(robot.joint_names):
         reason = f"robot '{robot.name}' has no joint of {list(names)} to move, or not all of them"
         raise ArgumentError(reason, remedy=f"Name some of {', '.join(robot.joint_names)}.")
     limits = [joint.limits for joint in robot.moving_joints]
     if not all(own.lower <= x <= own.upper for own, x in zip(limits, q0, strict=True)):
         raise ArgumentError("the start is outside the joint limits", place="start")
-    length, shortest = as_number("sweep", sweep, above=0.0), as_number("duration_s", duration_s, above=0.0)
-    points, durations = [q0], list[float]()
+    length = as_number("sweep", sweep, above=0.0)
+    shortest = as_number("duration_s", duration_s, above=0.0)
+    points = [q0]
+    durations: list[float] = []
     for joint in map(robot.joint_names.index, names):
         own = limits[joint]
-        up, down = own.upper - q0[joint], q0[joint] - own.lower
+        up = own.upper - q0[joint]
+        down = q0[joint] - own.lower
         reach = min(length, max(up, down))
         if not (own.velocity > 0.0 and own.acceleration > 0.0):
             raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
         points += [q0 + (reach if up >= down else -reach) * np.eye(robot.dof)[joint], q0]
-        durations += [max(shortest, shortest_move(reach, own.velocity, own.acceleration))] * 2
+        durations += [max(shortest, shortest_move(reach, own.velocity, own.acceleration))] * 2  # there and back
     q = np.array(points)
     return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.array(durations))

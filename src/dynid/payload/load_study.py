@@ -1,4 +1,4 @@
-"""A load with the evidence for and against it, and the check of its logs: what `dynid load` does and shows."""
+"""The check of a load's log, and a load with the evidence for and against it: what `dynid load` does and shows."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from dynid.processing.process import Chain, Processing
 from dynid.robot.model import Robot
 
 UNCERTAIN_COM = 0.05
-"""Standard deviation of the centre of mass above which a load is doubtful [m]; convention."""
+"""Standard deviation of the centre of mass above which a load is doubtful [m] (convention)."""
 Verdict = Literal["all ten parameters", "mass, centre of mass and some moments", "mass and centre of mass", "doubtful"]
+"""The part of a load that can be used."""
 
 
 def check_load_log(
     recording: Recording, robot: Robot, options: Processing, *, by_sensor: bool
 ) -> tuple[QualityReport, Chain | None]:
-    """Check a log from which a load is identified, before that, and process it: the gate for loads.
+    """Check a log before a load is identified from it, and process it: the gate for loads.
 
     Args:
         recording: The raw log, with or without the load.
-        robot: The robot that was recorded, without the load. Its own parameters do not matter.
+        robot: The robot that was recorded, without the load. Its inertial parameters do not matter.
         options: How the log will be processed.
-        by_sensor: Whether a wrench is used. Joint torques then do not matter, and nothing is said about them.
+        by_sensor: Whether a wrench is used. Joint torques then do not matter, so findings about them are left out.
 
     Returns:
-        The findings, and the processed log as `check_and_process` gives it. Do not identify a load from a log with
-        errors (`QualityReport.ok` is false) unless you know better.
+        The findings, and the processed log as `check_and_process` returns it. Do not identify a load from a log with
+        errors (`QualityReport.ok` is false) unless you know that they do no harm.
     """
     if not by_sensor:
         return check_and_process(recording, options, robot)
@@ -58,7 +59,7 @@ class LoadStudy:
     load: Load
     """The identified load."""
     proposals: tuple[Proposal, ...] = ()
-    """Settings of the sensor that explain the data better; none of them was applied."""
+    """Settings of the sensor that would explain the data better; none of them was applied."""
     library: Sequence[KnownObject] = ()
     """Known objects, among which the load is recognised."""
 
@@ -80,12 +81,12 @@ class LoadStudy:
 
     @property
     def advice(self) -> tuple[Finding, ...]:
-        """How to get more certain moments of inertia; empty where they are certain enough."""
+        """How to get more certain moments of inertia; empty if they are certain enough."""
         return tuple(_advise(self.load))
 
     @property
     def verdict(self) -> Verdict:
-        """Sentence on the part of the result that can be used."""
+        """The part of the result that can be used."""
         if self.problems:
             return "doubtful"
         if self.load.inertia_is_certain:
@@ -119,8 +120,10 @@ class LoadStudy:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """All results, for other programs; None stands for values that are not known."""
-        load, principal, known = self.load, self.load.principal, self.recognition
+        """Return all results as plain data, for other programs; None stands for values that are not known."""
+        load = self.load
+        principal = load.principal
+        known = self.recognition
         is_open = load.undetermined
         about_com_stderr = np.zeros((3, 3))
         about_com_stderr[UPPER] = about_com_stderr.T[UPPER] = load.about_com_stderr
@@ -147,8 +150,8 @@ class LoadStudy:
             "extras": load.extras,
             "recognition": known and dict(zip(known.names, known.probabilities, strict=True)),
         }
-        told = {"problems": self.problems, "advice": self.advice, "notes": self.notes}
-        values |= {name: [finding.to_dict() for finding in findings] for name, findings in told.items()}
+        by_kind = {"problems": self.problems, "advice": self.advice, "notes": self.notes}
+        values |= {name: [finding.to_dict() for finding in findings] for name, findings in by_kind.items()}
         return dict(json_values(values))
 
     def __repr__(self) -> str:
@@ -161,22 +164,24 @@ class LoadStudy:
 
 
 def _mass_problems(load: Load) -> Iterator[Finding]:
-    """An undetermined, negative or uncertain mass, with its interval of 95 %, and an uncertain centre of mass."""
-    mass, stderr, worst = load.mass, load.mass_stderr, float(np.max(load.com_stderr))
+    """Find out whether the mass is undetermined, negative or uncertain, or the centre of mass uncertain."""
+    mass = load.mass
+    stderr = load.mass_stderr
+    worst = float(np.max(load.com_stderr))
     interval = f"{max(mass - 1.96 * stderr, 0.0):.3g} to {mass + 1.96 * stderr:.3g} kg hold it with 95 %"
-    for is_so, message in (
+    for is_problem, message in (
         (load.undetermined[9], "the data do not determine the mass"),
         (mass <= 0.0, f"the mass is {mass:.3g} kg: {interval}"),
         (mass > 0.0 and stderr > LITTLE * mass, f"the mass is uncertain: {interval}"),
         (np.isfinite(mass) and worst > UNCERTAIN_COM, f"the centre of mass is uncertain by {100 * worst:.2g} cm"),
     ):
-        if is_so:
+        if is_problem:
             numbers = {"mass [kg]": mass, "std [kg]": stderr, "largest std [m]": worst}
             yield remark("load-uncertain", message, severity="warning", evidence=numbers)
 
 
 def _advise(load: Load) -> Iterator[Finding]:
-    """Advice for better moments of inertia."""
+    """Give advice for better moments of inertia, if they are open or uncertain."""
     if not load.has_inertia:
         axes = [axis for axis, name in zip("xyz", ("XX", "YY", "ZZ"), strict=True) if name in load.open_moments]
         about = f"about {' and '.join(axes)} of '{load.frame}'" if 0 < len(axes) < 3 else "about at least two axes"
@@ -190,6 +195,8 @@ def _advise(load: Load) -> Iterator[Finding]:
     if worst > LITTLE:
         more = worst / LITTLE
         message = f"the moments of inertia are uncertain by {100 * worst:.0f} % of the largest"
-        remedy = f"Use {more:.1f} times the angular accelerations, or {more**2:.0f} times the data, or hold the load "
-        remedy += "nearer to its centre of mass."
+        remedy = (
+            f"Use {more:.1f} times the angular accelerations, or {more**2:.0f} times the data, "
+            "or hold the load nearer to its centre of mass."
+        )
         yield remark("load-uncertain", message, remedy, evidence={"relative std": worst, "factor": more})

@@ -1,18 +1,22 @@
-"""A load from joint torques or currents alone.
+"""Identify a load from joint torques or currents alone.
 
-    unloaded:  tau = Y theta                  the arm's own parameters, friction included
-    loaded:    tau = Y (theta + E phi)        the same, and the load's ten parameters on the link that carries it
+    unloaded:  tau = Y theta                  theta: the arm's own parameters, friction included
+    loaded:    tau = Y (theta + E phi)        phi: the load's ten parameters, E (p, 10) places them on its link
 
 With the base parameters beta = G theta both are one small least-squares problem on the triangles of blocks of time.
-Which part of theta is unknown depends on the data: with an unloaded run all of beta, which then cancels with its
-uncertainty (the order loaded, unloaded, unloaded, loaded cancels slow drifts as well); with a model of the arm nothing;
-with a model and its uncertainty the links within that uncertainty, and friction.
+What is estimated with the load depends on what is given:
+
+- An unloaded run: all of beta. It cancels, and its uncertainty enters that of the load. (The order loaded, unloaded,
+  unloaded, loaded cancels slow drifts as well.)
+- Only a model of the arm: nothing; its parameters count as known.
+- A model and its uncertainty: friction, offsets and rotor inertias freely, and the links with the model as a prior.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import chi2
@@ -32,13 +36,19 @@ from dynid.robot.model import Robot
 from dynid.spatial import TINY, skew
 
 Runs = Experiment | Sequence[Experiment]
-Arm = tuple[float, float]
-"""Standard deviations of each link's mass and moments of inertia (relative: 0.1 for ten percent) and of its centre of
-mass along each axis [m]; friction, offsets and rotor inertias are not part of it, they are estimated with the load."""
 
 
-def check_arm(arm: Arm) -> None:
-    """Refuse numbers that are no standard deviations."""
+class ArmUncertainty(NamedTuple):
+    """How well the links of an arm's model are known; friction, offsets and rotor inertias are not part of it."""
+
+    mass: float
+    """Relative standard deviation of each link's mass and moments of inertia: 0.1 for ten percent."""
+    com: float
+    """Standard deviation of each link's centre of mass along each axis [m]."""
+
+
+def check_arm(arm: tuple[float, float]) -> None:
+    """Refuse an `ArmUncertainty` whose numbers are no standard deviations."""
     if not (len(arm) == 2 and all(0.0 <= std < np.inf for std in arm)):
         raise ArgumentError(
             f"the arm's uncertainty is {arm}, of masses and of centres of mass [m]",
@@ -46,48 +56,56 @@ def check_arm(arm: Arm) -> None:
         )
 
 
-def arm_directions(robot: Robot, arm: Arm) -> Floats:
-    """(p, 10 n) changes of a robot's parameters, each by one standard deviation of one cause, to first order.
+def arm_directions(robot: Robot, arm: tuple[float, float]) -> Floats:
+    """Compute the changes (p, 10 n) of a robot's parameters by one standard deviation of each cause, to first order.
 
     The causes are, for each body, its mass, three coordinates of its centre of mass and six moments about it.
+
+    Args:
+        robot: The robot with p parameters.
+        arm: The `ArmUncertainty`.
     """
-    (mass, com), changes = arm, np.zeros((len(robot.parameter_vector), 10 * robot.dof))
+    std = ArmUncertainty(*arm)
+    changes = np.zeros((len(robot.parameter_vector), 10 * robot.dof))
     for k, body in enumerate(robot.bodies):
-        own, inertia, c = changes[10 * k : 10 * k + 10, 10 * k : 10 * k + 10], body.inertia, skew(body.inertia.com)
-        own[:, 0] = mass * inertia.vector  # a heavier or lighter body of the same shape
+        own = changes[10 * k : 10 * k + 10, 10 * k : 10 * k + 10]  # rows: six moments, three first moments, mass
+        inertia = body.inertia
+        c = skew(inertia.com)
+        own[:, 0] = std.mass * inertia.vector  # a heavier or lighter body of the same shape
         for axis, e in enumerate(map(skew, np.eye(3))):
-            own[:6, 1 + axis] = -inertia.mass * com * (c @ e + e @ c)[UPPER]
-            own[6 + axis, 1 + axis] = inertia.mass * com
-        own[:6, 4:] = mass * abs(np.trace(inertia.about_com)) / 3.0 * np.eye(6)
+            own[:6, 1 + axis] = -inertia.mass * std.com * (c @ e + e @ c)[UPPER]
+            own[6 + axis, 1 + axis] = inertia.mass * std.com
+        own[:6, 4:] = std.mass * abs(np.trace(inertia.about_com)) / 3.0 * np.eye(6)
     return changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PayloadProblem:
-    """Loaded and unloaded runs of an arm; the load's ten unknowns come first, k of the arm follow."""
+    """Loaded and unloaded runs of an arm. The unknowns are the load's ten parameters, then k of the arm."""
 
     robot: Robot
     """Geometry and terms of the arm."""
     link: str
     """Name of the link that carries the load, and in whose frame the load is described."""
     columns: tuple[int, ...]
-    """(b,) columns of the robot's regressor whose parameters are the base parameters."""
+    """(b,) columns of the robot's regressor that stand for the base parameters."""
     runs: tuple[tuple[Experiment, Floats], ...]
-    """All experiments, and (b, 10 + k) the base parameters in each per unit of the unknowns."""
+    """Each experiment with the matrix (b, 10 + k) from the unknowns to the base parameters in it."""
     known: Floats
-    """(b,) base parameters that the arm's model gives; zero where they are estimated."""
+    """(b,) the part of the base parameters that the arm's model gives; zero where they are estimated."""
     prior: Floats
-    """(10 + k,) one over the prior standard deviation of each unknown; zero without prior knowledge."""
+    """(10 + k,) inverse prior standard deviation of each unknown; zero without prior knowledge."""
 
     def equations(self, known: Floats | None = None) -> BlockEquations:
-        """The equations in blocks of time, one channel for each joint.
+        """Reduce the experiments to equations in blocks of time, one channel for each joint.
 
         Args:
-            known: (b,) base parameters whose torque the right-hand side lacks; by default those of the model.
+            known: (b,) base parameters whose torque is subtracted from the measured one; by default those of the model.
         """
         given = self.known if known is None else known
         total = sum(run.samples for run, _ in self.runs)
-        blocks, counts = list[list[Floats]](), np.zeros(self.robot.dof)
+        blocks: list[list[Floats]] = []
+        counts = np.zeros(self.robot.dof)
         for run, unknowns in self.runs:
             stretches = np.split(np.arange(run.samples), np.flatnonzero(np.diff(run.segment)) + 1)
             labels = label_blocks(stretches, max(1, round(MOST_BLOCKS * run.samples / total)))
@@ -106,34 +124,48 @@ class PayloadProblem:
 
 
 def payload_problem(
-    robot: Robot, loaded: Runs, unloaded: Runs | None = None, *, link: str | None = None, arm: Arm | None = None
+    robot: Robot,
+    loaded: Runs,
+    unloaded: Runs | None = None,
+    *,
+    link: str | None = None,
+    arm: tuple[float, float] | None = None,
 ) -> PayloadProblem:
-    """Loaded and unloaded runs as a problem; see `identify_payload` for the arguments."""
-    after, before = (matched_runs(robot, runs) for runs in (loaded, [] if unloaded is None else unloaded))
-    if not after or any(run.q.shape[1] != robot.dof for run in (*after, *before)):
+    """Make the problem of loaded and unloaded runs; see `identify_payload` for the arguments."""
+    loaded_runs = matched_runs(robot, loaded)
+    unloaded_runs = matched_runs(robot, [] if unloaded is None else unloaded)
+    if not loaded_runs or any(run.q.shape[1] != robot.dof for run in (*loaded_runs, *unloaded_runs)):
         raise ArgumentError(f"robot '{robot.name}' has {robot.dof} moving joints", remedy="Give runs of all of them.")
     name = robot.bodies[-1].joint.child if link is None else link
     body, T = robot.link_body(name)
     if body < 0:
         raise ArgumentError(f"link '{name}' does not move", remedy="Name the link that carries the load.")
-    base, known, links = base_parameters(robot), robot.parameter_vector, 10 * robot.dof
-    every = np.eye(len(known))
-    unknown, prior = every[:, :0], np.zeros(0)
-    if before:
-        known, unknown = np.zeros_like(known), every[:, list(base.columns)]
+    base = base_parameters(robot)
+    model = robot.parameter_vector
+    links = 10 * robot.dof  # the first parameters are those of the links
+    every = np.eye(len(model))
+    # `unknown` (p, k) are changes of the standard parameters by each unknown of the arm
+    if unloaded_runs:
+        known = np.zeros_like(model)
+        unknown = every[:, list(base.columns)]
         prior = np.zeros(len(base.columns))
-    elif arm is not None:
+    elif arm is None:
+        known = model
+        unknown = every[:, :0]
+        prior = np.zeros(0)
+    else:
         inertial = arm_directions(robot, arm)
-        inertial = inertial[:, np.any(inertial, axis=0)]
+        inertial = inertial[:, np.any(inertial, axis=0)]  # each unknown is one standard deviation
+        known = np.where(np.arange(len(model)) < links, model, 0.0)
         unknown = np.hstack([inertial, every[:, links:]])
-        prior = np.repeat([1.0, 0.0], [inertial.shape[1], len(known) - links])
-        known = np.where(np.arange(len(known)) < links, known, 0.0)
-    carried = every[:, 10 * body : 10 * body + 10] @ transport(T[:3, :3], T[:3, 3])
-    if not any(np.any(run.ddq) for run in after):  # without any acceleration nothing determines inertias
+        prior = np.repeat([1.0, 0.0], [inertial.shape[1], len(model) - links])
+    carried = every[:, 10 * body : 10 * body + 10] @ transport(T[:3, :3], T[:3, 3])  # E of the module's equations
+    if not any(np.any(run.ddq) for run in loaded_runs):  # without any acceleration nothing determines inertias
         carried[:, :6] = 0.0
     G = base.grouping
-    with_load, without = (G @ np.hstack([share * carried, unknown]) for share in (1.0, 0.0))
-    runs = (*((run, with_load) for run in after), *((run, without) for run in before))
+    with_load = G @ np.hstack([carried, unknown])
+    without_load = G @ np.hstack([np.zeros_like(carried), unknown])
+    runs = (*((run, with_load) for run in loaded_runs), *((run, without_load) for run in unloaded_runs))
     return PayloadProblem(robot=robot, link=name, columns=base.columns, runs=runs, known=G @ known,
                           prior=np.append(np.zeros(10), prior))  # fmt: skip
 
@@ -145,7 +177,7 @@ def identify_payload(
     loaded: Runs,
     unloaded: Runs | None = None,
     link: str | None = None,
-    arm: Arm | None = None,
+    arm: tuple[float, float] | None = None,
     tare: Load | None = None,
     physical: bool = True,
 ) -> Load:
@@ -162,7 +194,7 @@ def identify_payload(
             mass (relative, also of the moments of inertia) and of each centre of mass [m], such as (0.1, 0.01). They
             become part of the load's uncertainty; friction, offsets and rotor inertias are estimated with the load.
         tare: A tool identified before, subtracted with its covariance.
-        physical: Replace an estimate that no body can have by the nearest possible one, with a finding.
+        physical: Whether an estimate that no body can have is replaced by the nearest possible one, with a finding.
 
     Returns:
         The load; parameters that the torques do not determine have infinite standard deviation.
@@ -186,7 +218,7 @@ def identify_payload(
     problem = payload_problem(robot, loaded, unloaded, link=link, arm=arm)
     equations = problem.equations()
     solution = solve_load_equations(equations, prior=problem.prior)
-    if solution.undetermined[:10].all():
+    if solution.undetermined[:10].all():  # the load's parameters
         raise IdentifiabilityError(
             "the joint torques reveal nothing about the load", remedy="Move the joints that carry it."
         )
@@ -198,7 +230,7 @@ def identify_payload(
         findings = _judge_known_arm(problem, equations, solution)
     else:
         method = "arm known within limits"
-        findings = _judge_arm(arm, problem.prior, solution)
+        findings = _judge_arm(ArmUncertainty(*arm), problem.prior, solution)
     remedy = "Move all joints that carry the load, with acceleration."
     load = solution.load(problem.link, f"joint torques, {method}", remedy).with_findings(*findings)
     load = _add_gain_spread(load, problem, solution)
@@ -207,10 +239,11 @@ def identify_payload(
 
 
 def _add_gain_spread(load: Load, problem: PayloadProblem, solution: LinearSolution) -> Load:
-    """The load with the covariance that comes from uncertain gains of drives, and what to say about them.
+    """Add to a load the covariance by uncertain gains of drives, and a finding about them.
 
-    A gain that is wrong by the share e makes the torques of its joint (1 + e) times as large, and moves the estimate by
-    ``e (sum_k w_k X_k^T X_k)^-1 w_j X_j^T y_j``. Drives err independently of one another.
+    A gain of joint j that is wrong by the share e makes its torques (1 + e) times as large, and moves the estimate by
+    ``e A^-1 w_j X_j^T y_j``, with the equations X_j, torques y_j and weight w_j (inverse variance) of the joint, and
+    ``A^-1 = (sum_k w_k X_k^T X_k)^-1``, which is `LinearSolution.white`. Gains err independently of one another.
     """
     stated = [run.gain_std for run, _ in problem.runs if run.gain_std is not None]
     if not stated:
@@ -218,52 +251,73 @@ def _add_gain_spread(load: Load, problem: PayloadProblem, solution: LinearSoluti
     std: Floats = np.max(stated, axis=0)
     raw = problem.equations(np.zeros_like(problem.known))  # gains scale the whole torque, known parts included
     sides = [rows[:, :-1].T @ rows[:, -1] / s**2 for rows, s in zip(raw.channels, solution.noise_std, strict=True)]
-    part = (solution.white @ np.stack(sides, axis=1) * std)[:10]
-    covariance = load.covariance + part @ part.T
-    share = 1.0 - float(load.covariance[9, 9] / max(float(covariance[9, 9]), TINY))
+    changes = (solution.white @ np.stack(sides, axis=1) * std)[:10]  # of the load's parameters, by each drive
+    covariance = load.covariance + changes @ changes.T
+    share = 1.0 - float(load.covariance[9, 9] / max(float(covariance[9, 9]), TINY))  # 9 is the mass
     message = f"{100 * share:.0f} % of the variance of the mass comes from the gains of the drives"
     remedy = "Calibrate them with a weighed load: dynid drives."
     exact = ", ".join(name for name, value in zip(problem.robot.joint_names, std, strict=True) if not value)
     if exact:
         message = f"the gains of the drives of {exact} count as exact: no interval contains their errors"
         remedy = 'State how well they are known, gain = "13.3 +- 0.7", or calibrate them: dynid drives.'
-    said = remark("drive-gains", message, remedy, where="drives", evidence={"share of the variance": share})
-    return replace(load.with_findings(said), covariance=covariance)
+    found = remark("drive-gains", message, remedy, where="drives", evidence={"share of the variance": share})
+    return replace(load.with_findings(found), covariance=covariance)
 
 
 def _judge_known_arm(problem: PayloadProblem, equations: BlockEquations, solution: LinearSolution) -> Iterator[Finding]:
-    message, remedy = "the arm's own parameters and friction are taken as known from its model", ""
+    """Say that the arm counts as known, and warn if arm and load leave much torque unexplained."""
+    message = "the arm's own parameters and friction are taken as known from its model"
+    remedy = ""
     if not np.any(problem.robot.parameter_vector[10 * problem.robot.dof :]):
-        message, remedy = f"{message}, which has no friction", "arm=(0, 0), or --arm 0,0, estimates it with the load."
+        message = f"{message}, which has no friction"
+        remedy = "arm=(0, 0), or --arm 0,0, estimates it with the load."
     yield remark("arm-model", message, remedy, where="model")
-    left = np.array([np.sum((rows @ np.append(solution.values, -1.0)) ** 2) for rows in equations.channels])
-    carried = np.maximum(np.array([np.sum(rows[:, -1] ** 2) for rows in equations.channels]) - left, 0.0)
-    shows = carried > LITTLE**2 * carried.max()
-    share = float(np.sqrt(left[shows].sum() / max(float(carried[shows].sum()), TINY)))
+    # squared torque of each joint that stays unexplained, and that the load explains
+    unexplained = np.array([np.sum((rows @ np.append(solution.values, -1.0)) ** 2) for rows in equations.channels])
+    by_load = np.maximum(np.array([np.sum(rows[:, -1] ** 2) for rows in equations.channels]) - unexplained, 0.0)
+    feels_load = by_load > LITTLE**2 * by_load.max()
+    share = float(np.sqrt(unexplained[feels_load].sum() / max(float(by_load[feels_load].sum()), TINY)))
     if share > MUCH:
-        message = f"the torque that neither the arm's model nor the load explains is {100 * share:.0f} % of the load's "
-        remedy = "Give a run without the load, an arm with identified parameters and friction, or state how well its "
-        yield remark("arm-model", f"{message}torque", f"{remedy}model is known.", severity="warning", where="model",
-                     evidence={"unexplained share": share})  # fmt: skip
+        message = (
+            f"the torque that neither the arm's model nor the load explains is {100 * share:.0f} % of the load's torque"
+        )
+        remedy = (
+            "Give a run without the load, an arm with identified parameters and friction, "
+            "or state how well its model is known."
+        )
+        evidence = {"unexplained share": share}
+        yield remark("arm-model", message, remedy, severity="warning", where="model", evidence=evidence)
 
 
-def _judge_arm(arm: Arm, prior: Floats, solution: LinearSolution) -> Iterator[Finding]:
-    """How much the uncertain arm matters, and whether it differs from its model by more than stated."""
+def _judge_arm(arm: ArmUncertainty, prior: Floats, solution: LinearSolution) -> Iterator[Finding]:
+    """Say how much the uncertain arm matters, and test whether it differs from its model by more than stated.
+
+    If the stated uncertainty is right, the estimated deviations of the links, in prior standard deviations, have the
+    covariance ``I - P`` with their posterior covariance P. So the sum of their squares along its eigenvectors, each
+    over its eigenvalue, is chi-squared distributed.
+
+    Args:
+        arm: The stated uncertainty.
+        prior: (10 + k,) of `PayloadProblem`; the links' entries are 1.
+        solution: The solution.
+    """
     from_arm = float(np.sum((solution.white[9, 10:] * prior[10:]) ** 2))
-    share = from_arm / max(float(solution.covariance[9, 9]), TINY)
-    stated = f"masses within {100 * arm[0]:.3g} %, centres of mass within {1e3 * arm[1]:.3g} mm"
-    message = f"the load was computed with the arm's model, whose uncertainty is stated as {stated} (one standard "
-    message += f"deviation) and makes {100 * share:.0f} % of the variance of the mass; friction was estimated with it"
+    share = from_arm / max(float(solution.covariance[9, 9]), TINY)  # 9 is the mass
+    stated = f"masses within {100 * arm.mass:.3g} %, centres of mass within {1e3 * arm.com:.3g} mm"
+    message = (
+        f"the load was computed with the arm's model, whose uncertainty is stated as {stated} (one standard deviation) "
+        f"and makes {100 * share:.0f} % of the variance of the mass; friction was estimated with it"
+    )
     yield remark("arm-model", message, where="model", evidence={"share of the variance": share})
     links = np.flatnonzero(prior)
-    # the share of the prior variance that the data removed
-    learnt, directions = eigh(np.eye(len(links)) - solution.white[np.ix_(links, links)])
-    seen = learnt > LITTLE
-    distance = float(np.sum((directions[:, seen].T @ solution.values[links]) ** 2 / learnt[seen]))
+    # eigenvalues of I - P are the shares of the prior variance that the data removed
+    removed, directions = eigh(np.eye(len(links)) - solution.white[np.ix_(links, links)])
+    seen = removed > LITTLE
+    distance = float(np.sum((directions[:, seen].T @ solution.values[links]) ** 2 / removed[seen]))
     count = max(1, int(np.count_nonzero(seen)))
     if distance > chi2.isf(LEVEL, count):
         departure = float(np.sqrt(distance / count))
         message = f"the arm differs from its model by more than stated ({departure:.1f} standard deviations, rms)"
         remedy = "State a larger uncertainty, or give a run without the load."
-        yield remark("arm-model", message, remedy, severity="warning", where="model",
-                     evidence={"departure [standard deviations, rms]": departure})  # fmt: skip
+        evidence = {"departure [standard deviations, rms]": departure}
+        yield remark("arm-model", message, remedy, severity="warning", where="model", evidence=evidence)

@@ -1,7 +1,7 @@
-"""Which object is in the hand, and is it held as it should be ([Atkeson1986] sections 2.1.1 and 4.1)?
+"""Recognise the object in the hand, and verify that it is held as expected ([Atkeson1986] sections 2.1.1 and 4.1).
 
-An object is recognised by its mass and principal moments of inertia, which do not depend on the grasp. A grasp is
-verified by the centre of mass and the principal axes, which do.
+An object is recognised by its mass and principal moments of inertia, which do not depend on the grasp (`recognise`). A
+grasp is verified by the centre of mass and the principal axes, which depend on it (`verify_grasp`).
 """
 
 from __future__ import annotations
@@ -30,28 +30,29 @@ from dynid.spatial import SAME, TINY
 from dynid.tables import Table
 
 Size = Annotated[float, Meta(ge=0.0, le=1e12)]
-NOBODY = "something else"
+"""A number from zero up that a file may contain."""
+UNKNOWN_OBJECT = "something else"
 """Name of the hypothesis that the load is none of the library's objects."""
 
 
 class KnownObject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An object of the library, with the tolerance of its numbers."""
+    """An object of the library, with the variation of its mass and moments from piece to piece."""
 
     name: Text
     """Name of the object, unique in its library."""
     mass: Size
-    """[kg]"""
+    """Mass [kg]."""
     principal_moments: tuple[Size, Size, Size] | None = None
-    """(3,) in any order [kg m^2]; None where they are not known."""
+    """(3,) principal moments of inertia in any order [kg m^2]; None if unknown."""
     mass_tolerance: Size = 0.01
-    """Relative standard deviation of the mass from piece to piece; convention."""
+    """Relative standard deviation of the mass from piece to piece (convention)."""
     moment_tolerance: Size = 0.03
-    """Relative standard deviation of the moments from piece to piece; convention."""
+    """Relative standard deviation of the moments from piece to piece (convention)."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no body has."""
         *smaller, largest = np.sort(self.principal_moments or (1.0, 1.0, 1.0))
-        # no moment exceeds the sum of the others, but for rounding
+        # no moment exceeds the sum of the others, but for rounding of written numbers
         is_tensor = len(smaller) == 2 and min(smaller) > 0.0 and largest <= 1.001 * sum(smaller)
         if not (0.0 < self.mass < np.inf and is_tensor and min(self.mass_tolerance, self.moment_tolerance) >= 0.0):
             raise ArgumentError(
@@ -61,7 +62,7 @@ class KnownObject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class _Library(Struct, forbid_unknown_fields=True):
-    """Known objects."""
+    """Content of a library's file."""
 
     object: Annotated[list[KnownObject], Meta(min_length=1, max_length=1000)]
     description: Any = None
@@ -86,23 +87,23 @@ class Recognition:
     """The probability of every object of the library."""
 
     names: tuple[str, ...]
-    """(k,) names of the objects, the most probable first; ``something else`` is among them"""
+    """(k,) names of the objects, the most probable first; ``something else`` is among them."""
     probabilities: Floats
-    """(k,) probabilities; they sum to one"""
+    """(k,) posterior probabilities; they sum to one."""
     fit: Floats
-    """(k,) probability that the object itself differs from the estimate by at least as much; NaN for something else"""
+    """(k,) p-value of the difference between estimate and object (chi-squared test); NaN for something else."""
 
     def __str__(self) -> str:
-        """A table of the probabilities."""
+        """Write a table of the probabilities."""
         rows = list(zip(self.names, self.probabilities.tolist(), self.fit.tolist(), strict=True))
         return Table.of(["object", "probability", "chance of such a difference"], rows, digits=3).to_text()
 
 
 def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.05) -> Recognition:
-    """Compare a load, gripper subtracted, with known objects.
+    """Compute how probable each known object is, by Bayes' rule.
 
     Args:
-        load: The estimate with its covariance; without an inertia only the mass counts.
+        load: The estimate with its covariance, gripper subtracted; without an inertia only the mass counts.
         library: Known objects, with equal prior probabilities.
         unknown: Prior probability that the load is none of them.
 
@@ -116,49 +117,54 @@ def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.
     """
     if not library or not 0.0 <= unknown < 1.0:
         raise ArgumentError("recognition needs a library, and a probability of the unknown in [0, 1)")
-    if len({NOBODY, *(thing.name for thing in library)}) <= len(library):
-        raise ArgumentError(f"two objects have the same name, or one is '{NOBODY}'", remedy="Give each its own.")
+    if len({UNKNOWN_OBJECT, *(thing.name for thing in library)}) <= len(library):
+        raise ArgumentError(
+            f"two objects have the same name, or one is '{UNKNOWN_OBJECT}'", remedy="Give each its own."
+        )
     if load.undetermined[9]:
         raise ArgumentError("the mass of the load is not known", remedy="Identify it with several orientations.")
-    features, spread = np.array([load.mass]), np.array([load.mass_stderr])
+    features = np.array([load.mass])
+    spread = np.array([load.mass_stderr])
     if load.has_inertia:
         principal = load.principal
         features = np.append(features, principal.moments)
         spread = np.append(spread, principal.moments_stderr)
-    # something else may have twice or half of every measured feature
+    # features of an unknown object: a normal distribution about the measured ones, as wide as they are large
     broad = np.hypot(spread, features)
-    found = [(np.log(max(unknown, TINY)) + _log_density(np.zeros_like(features), broad), NOBODY, float("nan"))]
+    # (logarithm of prior and likelihood, name, p-value) of each hypothesis
+    found = [(np.log(max(unknown, TINY)) + _log_density(np.zeros_like(features), broad), UNKNOWN_OBJECT, float("nan"))]
     for thing in library:
         moments = sorted(thing.principal_moments or ())
         expected = np.array([thing.mass, *moments])[: len(features)]
-        tolerance = np.array([thing.mass_tolerance, *[thing.moment_tolerance] * 3])[: len(expected)] * expected
-        known, count = slice(len(expected)), len(expected)
-        total, difference = np.hypot(spread[known], tolerance), features[known] - expected
-        # unknown moments of an object are as uncertain as those of something else
-        score = _log_density(difference, total) + _log_density(np.zeros(len(features) - count), broad[count:])
-        chance = float(chi2.sf(np.sum((difference / total) ** 2), count))
-        found.append((np.log((1.0 - unknown) / len(library)) + score, thing.name, chance))
-    found.sort(key=lambda one: -one[0])
+        count = len(expected)  # only the mass, if the moments of the object or of the load are unknown
+        tolerance = np.array([thing.mass_tolerance, *[thing.moment_tolerance] * 3])[:count] * expected
+        total = np.hypot(spread[:count], tolerance)
+        difference = features[:count] - expected
+        # unknown moments of an object are as uncertain as those of an unknown object
+        likelihood = _log_density(difference, total) + _log_density(np.zeros(len(features) - count), broad[count:])
+        p_value = float(chi2.sf(np.sum((difference / total) ** 2), count))
+        found.append((np.log((1.0 - unknown) / len(library)) + likelihood, thing.name, p_value))
+    found.sort(key=lambda hypothesis: -hypothesis[0])
     scores, names, fit = zip(*found, strict=True)
     return Recognition(names=names, probabilities=softmax(scores), fit=np.array(fit))
 
 
 def _log_density(difference: Floats, std: Floats) -> float:
-    """Logarithm of the density of independent differences (k,) with standard deviations (k,)."""
+    """Compute the log-likelihood of independent normal differences (k,) with standard deviations (k,)."""
     return float(np.sum(norm.logpdf(difference, scale=std)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GraspCheck:
-    """Whether an object is held as expected."""
+    """Deviations of a grasp from the expected one, and whether they matter."""
 
     offset: Floats
-    """(3,) centre of mass minus the expected one, in the frame [m]"""
+    """(3,) centre of mass minus the expected one, in the load's frame [m]."""
     offset_stderr: Floats
-    """(3,) [m]"""
+    """(3,) standard deviation of `offset` [m]."""
     tilt_deg: float
     """Angle between the principal axes and the expected ones [deg]; of the single axis if two moments are equal; NaN if
-    no axis is well-defined"""
+    no axis is well-defined."""
     tilt_stderr_deg: float
     """Standard deviation of `tilt_deg` [deg]."""
     mass_ratio: float
@@ -168,7 +174,7 @@ class GraspCheck:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing is wrong beyond tolerance and uncertainty."""
+        """Whether no deviation is beyond tolerance and uncertainty."""
         return not self.problems
 
 
@@ -180,7 +186,7 @@ def verify_grasp(
     tilt_tolerance_deg: float = 10.0,
     mass_tolerance: float = 0.05,
 ) -> GraspCheck:
-    """Compare the grasp of an object with the expected one; a value that is too uncertain is a problem.
+    """Compare the grasp of an object with the expected one; a value that is too uncertain counts as a problem.
 
     Args:
         load: The estimate, gripper subtracted.
@@ -193,10 +199,12 @@ def verify_grasp(
         >>> type(dynid.payload.verify_grasp(dynid.Load.of(load.inertia, "link3", stderr=1e-3), load.inertia)).__name__
         'GraspCheck'
     """
-    offset, stderr = load.com - expected.com, load.com_stderr
+    offset = load.com - expected.com
+    stderr = load.com_stderr
     tolerance = np.broadcast_to(np.asarray(offset_tolerance, dtype=float), (3,))
     tilt, tilt_stderr, is_known = _tilt(load, expected)
     ratio = load.mass / expected.mass
+    # (name, value, its standard deviation, its tolerance, unit and what the sign means)
     judged = [
         (f"centre of mass along {axis}", *(1e3 * np.array([offset[k], stderr[k], tolerance[k]])), "mm off")
         for k, axis in enumerate("xyz")
@@ -206,7 +214,7 @@ def verify_grasp(
     excess = 100.0 * np.array([ratio - 1.0, load.mass_stderr / expected.mass, mass_tolerance])
     problems = []
     for what, value, spread, limit, unit in (*judged, ("mass", *excess, "% too much")):
-        if not spread <= limit:
+        if not spread <= limit:  # also if it is NaN
             message = f"the {what} is too uncertain to judge the grasp ({spread:.3g} {unit.split()[0]})"
         elif abs(value) > limit + 2.0 * spread:
             message = f"the {what} is {value:+.3g} {unit}"
@@ -218,25 +226,28 @@ def verify_grasp(
 
 
 def _tilt(load: Load, expected: Inertia) -> tuple[float, float, bool]:
-    """Smallest angle between principal frames, its standard deviation [deg], and whether it covers all axes there are.
+    """Compare the principal axes with the expected ones.
 
-    Axes have no sign. With two equal moments only the third axis counts, from either side; with three equal moments
-    there is no axis.
+    Axes have no sign. With two equal moments only the third axis counts; with three equal moments there is no axis.
+
+    Returns:
+        The smallest angle between the axes and its standard deviation [deg], and whether the estimate defines all axes
+        that the expected body has.
     """
     principal = load.principal
     moments, axes = eigh(expected.about_com)
     equal = {(i, i + 1) for i in (0, 1) if moments[i + 1] - moments[i] < SAME * moments[-1]}
-    unsure = equal | set(principal.ill_defined)
-    if len(unsure) > 1 or (0, 2) in unsure:
+    undefined = equal | set(principal.ill_defined)  # pairs of moments whose axes may turn in their plane
+    if len(undefined) > 1 or (0, 2) in undefined:
         return float("nan"), float("inf"), False
-    if unsure:
-        k = 2 if unsure == {(0, 1)} else 0  # the axis that stands out
+    if undefined:
+        k = 2 if undefined == {(0, 1)} else 0  # the axis that is left
         angle = np.arccos(min(1.0, abs(float(axes[:, k] @ principal.axes[:, k]))))
         spread = np.linalg.norm(np.delete(principal.angle_stderr, k))
     else:
-        turned = Rotation.from_matrix(axes * np.sign(np.linalg.det(axes)))
-        held = Rotation.from_matrix(principal.axes)
-        # half turns about the axes, which have no sign
-        angle = min((turned * flip * held.inv()).magnitude() for flip in Rotation.create_group("D2"))
+        wanted = Rotation.from_matrix(axes * np.sign(np.linalg.det(axes)))  # a rotation, not a reflection
+        found = Rotation.from_matrix(principal.axes)
+        # the four half turns about the axes give the same axes with other signs
+        angle = min((wanted * half_turn * found.inv()).magnitude() for half_turn in Rotation.create_group("D2"))
         spread = principal.angle_stderr.max()
-    return float(np.rad2deg(angle)), float(np.rad2deg(spread)), unsure == equal
+    return float(np.rad2deg(angle)), float(np.rad2deg(spread)), undefined == equal

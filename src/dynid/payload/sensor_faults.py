@@ -66,9 +66,9 @@ class _Suspect:
 def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Suspect]]:
     """The fit of load and zero under some settings, and the suspects that these leave, in the rows of its evidence."""
     pose = SensorPose.guess(data, sensing)
-    if sensing.is_moved:
+    if sensing.finds_pose:
         pose = find_sensor(pose, data, sensing)[0]
-    W, zero, blocks = pose.equations(), data.zero_columns(sensing), data.blocks()
+    W, zero, blocks = pose.equations(), data.bias_columns(sensing), data.blocks()
     phi = solve_blocks(BlockEquations.of(np.concatenate([W, *zero], axis=2), data.wrench, blocks)).values[:10]
     thin = slice(None, None, max(1, -(-len(data.time) // MOST_ROWS)))
 

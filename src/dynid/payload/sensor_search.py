@@ -26,7 +26,7 @@ from dynid.errors import DataError, EstimationError, IdentifiabilityError
 from dynid.payload.load import MUCH, SETTLED, SURE
 from dynid.payload.load_solver import BlockEquations, LinearSolution, solve_blocks, solve_load_equations
 from dynid.payload.sensing import Sensing, SensorCalibration
-from dynid.payload.wrench_equations import WrenchData, rigid_columns, wrench_data
+from dynid.payload.wrench_equations import WrenchData, acceleration_matrix, wrench_data
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -100,7 +100,7 @@ class SensorPose:
 
     def _weight(self, gravity: Floats) -> Floats:
         """(N, 6, 10) equations of a gravity (3,) alone, axes of the frame."""
-        return rigid_columns(-(self.data.R_frame_base @ gravity))
+        return acceleration_matrix(-(self.data.R_frame_base @ gravity))
 
     def _felt(self, columns: Floats) -> Floats:
         """Columns (N, 6, k) in the axes of the sensor."""
@@ -173,11 +173,11 @@ class Swinging:
 
     def equations(self) -> Floats:
         """(N, 6, 10) the load's equations with its swinging."""
-        return self.data.matrix - rigid_columns(self.compliance * self.bend)
+        return self.data.matrix - acceleration_matrix(self.compliance * self.bend)
 
     def columns(self, phi: Floats) -> list[Floats]:
         """Derivatives (N, 6, 6) of the wrench of a load with respect to compliances and damping."""
-        units = [-rigid_columns(self.bend * unit) @ phi for unit in np.eye(6)]
+        units = [-acceleration_matrix(self.bend * unit) @ phi for unit in np.eye(6)]
         return [np.stack(units, axis=2), -self.rate[:, :, None] * np.eye(6)]
 
     def step(self, values: Floats, stderr: Floats) -> tuple[Swinging, float]:
@@ -199,7 +199,7 @@ def find_sensor(state: State, data: WrenchData, sensing: Sensing) -> tuple[State
     Raises:
         EstimationError: The search did not settle.
     """
-    zero: list[Floats] = data.zero_columns(sensing)
+    zero: list[Floats] = data.bias_columns(sensing)
     labels = data.blocks()
     linear = BlockEquations.of(np.concatenate([state.equations(), *zero], axis=2), data.wrench, labels)
     phi: Floats = solve_blocks(linear).values[:10]
@@ -269,7 +269,7 @@ def resonances(found: dict[str, Floats], vector: Floats) -> tuple[Floats, Floats
     Channels whose compliance is not clearly above zero count as rigid.
     """
     soft = found["compliance"] > SURE * found["compliance_stderr"]
-    mass = rigid_columns(np.eye(6)) @ vector  # (6, 6), symmetric
+    mass = acceleration_matrix(np.eye(6)) @ vector  # (6, 6), symmetric
     root = np.sqrt(found["compliance"][soft])
     squares, shapes = eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2, ascending
     omega, shapes = 1.0 / np.sqrt(np.maximum(squares[::-1], TINY)), shapes[:, ::-1]

@@ -1,9 +1,12 @@
-"""A load from a force and torque sensor on the robot ([Atkeson1986] sections 2.1 and 3.2).
+"""Identify a load with a force and torque sensor on the robot ([Atkeson1986] sections 2.1 and 3.2).
 
     measured wrench = A(motion) phi + bias + drift * time
 
-A is the matrix of eq. (8) in the sensor's frame. At rest only mass and first moments act (eq. 21); the inertia is then
-reported as undetermined, not guessed.
+A (6, 10) is the matrix of eq. (8) in the sensor's frame, phi (10,) the parameters of the load. At rest only mass and
+first moments act (eq. 21); the inertia is then reported as undetermined.
+
+`dynid.payload.wrench_equations` makes the equations, `solve_load` solves them, together with what `Sensing.find` asks
+for: a drift, the compliance of the sensor, its orientation, or the direction of gravity.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.spatial import TINY
 
 FAR = 3.0
-"""Distance of a centre of mass that no load on a wrist has [m]; convention."""
+"""Distance of a centre of mass from the sensor that no load on a wrist has [m] (convention)."""
 
 
 @one_blas_thread()
@@ -51,11 +54,11 @@ def identify_load(
         experiments: Experiments with a wrench channel.
         sensor_frame: Link in whose frame the wrench is measured.
         form: ``differential`` uses accelerations, ``integral`` intervals without them (eqs. 25-27), ``static`` gravity
-            only, at the poses where the robot rests; by default static where the experiments hold no accelerations.
+            only, at the poses where the robot rests; by default static if the experiments have no accelerations.
         interval_s: Length of the intervals of the integral form [s].
         sensing: Settings of the sensor; by default a constant bias is estimated.
         tare: The gripper or tool alone, subtracted with its covariance.
-        physical: Replace an estimate that no body can have by the nearest possible one, with a finding.
+        physical: Whether an estimate that no body can have is replaced by the nearest possible one, with a finding.
 
     Raises:
         DataError: There is no wrench in the experiments.
@@ -88,10 +91,10 @@ def identify_load_from_poses(
     An estimate that no body can have is replaced by the nearest possible one; `Load.extras` holds the plain estimate.
 
     Args:
-        orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations ``R_world_sensor``.
+        orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations from sensor to world axes.
         wrench: (N, 6) force [N] and moment [N m].
-        time: (N,) [s], for a drift.
-        gravity: (3,) in the world's axes [m/s^2].
+        time: (N,) times of the poses, needed for a drift only [s].
+        gravity: (3,) gravity in the world's axes [m/s^2].
         frame: Name of the sensor's frame.
         sensing: Settings of the sensor; by default a constant bias is estimated.
         tare: The gripper or tool alone, subtracted with its covariance.
@@ -112,7 +115,7 @@ def identify_load_from_poses(
 
 
 def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
-    """Are the forces those of a weight in these poses, and the moments those of a load that is near?"""
+    """Find signs of wrong input: forces that are no weight in these poses, a far centre of mass, a negative mass."""
     explained = np.linalg.norm((data.matrix @ load.vector).std(axis=0)[:3])
     share = float(np.linalg.norm(load.residual_std[:3]) / max(float(explained), TINY))
     distance = float(np.linalg.norm(np.nan_to_num(load.com)))
@@ -129,21 +132,25 @@ def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
 
 
 def is_negative(load: Load) -> bool:
-    """Whether the mass is surely below zero."""
+    """Test whether the mass is significantly below zero."""
     return load.mass + SURE * load.mass_stderr < 0.0
 
 
 def solve_load(data: WrenchData, frame: str, sensing: Sensing) -> Load:
-    """Estimate the load, and what `sensing` asks for, from equations; every channel is weighted by its own residual.
+    """Estimate the load, and what `sensing` asks for; every channel is weighted by its own residual.
 
     Args:
         data: The equations with corrected wrenches.
         frame: Name of the frame in which the load is described.
         sensing: Settings of the sensor.
+
+    Raises:
+        DataError: There are no samples.
+        IdentifiabilityError: Neither the mass nor any moment of inertia can be determined.
     """
     if len(data.time) == 0:
         raise DataError("no sample with a finite wrench is left")
-    if sensing.is_moved:
+    if sensing.finds_pose:
         return _load_and_pose(data, frame, sensing)
     if "compliance" in sensing.find:
         load = _load_and_compliance(data, frame, sensing)
@@ -153,8 +160,8 @@ def solve_load(data: WrenchData, frame: str, sensing: Sensing) -> Load:
 
 
 def _solve(data: WrenchData, sensing: Sensing) -> LinearSolution:
-    """Load, bias and drift on a rigid sensor that is where the model says."""
-    W = np.concatenate([data.matrix, *data.zero_columns(sensing)], axis=2)
+    """Estimate load, bias and drift on a rigid sensor with the pose of the model."""
+    W = np.concatenate([data.matrix, *data.bias_columns(sensing)], axis=2)
     return solve_load_equations(BlockEquations.of(W, data.wrench, data.blocks()))
 
 
@@ -164,15 +171,28 @@ def load_of(
     sensing: Sensing,
     method: str = "force and torque sensor, weighted least squares",
 ) -> Load:
-    """The load, bias and drift that a solution holds, in this order; of several biases that of the first log."""
+    """Make the load of a solution, whose unknowns are the load's ten parameters, then the bias, then the drift.
+
+    Of several biases (one per log) the first one is kept.
+
+    Args:
+        solution: The solution.
+        frame: Name of the frame in which the load is described.
+        sensing: Settings of the sensor, which say whether there are a bias and a drift.
+        method: Name of the method.
+
+    Raises:
+        IdentifiabilityError: Neither the mass nor any moment of inertia is determined.
+    """
     if solution.undetermined[9] and solution.undetermined[:6].all():
         raise IdentifiabilityError(
             "the mass cannot be separated from the sensor's bias", remedy="Turn the load through several orientations."
         )
-    facts, first = dict[str, Floats](), 10 + 6 * sensing.bias
+    facts: dict[str, Floats] = {}
     if sensing.bias:
         facts |= {"bias": solution.determined[10:16], "bias_stderr": solution.stderr[10:16]}
     if "drift" in sensing.find:
+        first = 16 if sensing.bias else 10
         facts["drift"] = solution.determined[first : first + 6]
     found = solution.load(frame, method, "Move the load with angular acceleration about several axes.", **facts)
     if not found.mass < 0.0:
@@ -182,14 +202,18 @@ def load_of(
 
 
 def _widen_by_drift(load: Load, data: WrenchData, sensing: Sensing) -> Load:
-    """The load with wider intervals and a finding where a bias that drifts explains the wrenches better."""
+    """Enlarge the covariance of a load, with a finding, if the bias drifts significantly.
+
+    The variances become those of a fit with a drift, and the square of the change of the values is added.
+    """
     if "drift" in sensing.find or not sensing.bias:
         return load
     try:
         solution = _solve(data, replace(sensing, find=(*sensing.find, "drift")))
     except IdentifiabilityError:  # too few poses for a drift
         return load
-    drift, spread = solution.values[16:22], np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
+    drift = solution.values[16:22]  # behind ten parameters and six biases
+    spread = np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
     if not np.any(np.abs(drift) > SURE * spread[16:22]):
         return load
     change = np.where(load.undetermined, 0.0, solution.determined[:10] - load.vector)
@@ -197,13 +221,13 @@ def _widen_by_drift(load: Load, data: WrenchData, sensing: Sensing) -> Load:
     message = f"the bias drifts by up to {size[:3].max():.2g} N and {size[3:].max():.2g} N m; the intervals contain it"
     remedy = "Set find to drift, or tare the sensor and record again."
     found = remark("drift", message, remedy, severity="warning", where="wrench")
-    wider = np.maximum(spread[:10] / np.sqrt(np.maximum(np.diag(load.covariance), TINY)), 1.0)
-    covariance = np.outer(wider, wider) * load.covariance + np.outer(change, change)
+    factor = np.maximum(spread[:10] / np.sqrt(np.maximum(np.diag(load.covariance), TINY)), 1.0)
+    covariance = np.outer(factor, factor) * load.covariance + np.outer(change, change)
     return replace(load.with_findings(found), covariance=covariance)
 
 
 def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load:
-    """The load on a sensor that yields; as on a rigid one where no channel yields clearly."""
+    """Estimate the load on a sensor that yields elastically; as on a rigid sensor if no channel yields clearly."""
     extras, solution = find_compliance(data, sensing)
     load = load_of(solution, frame, sensing, "force and torque sensor that yields, weighted least squares")
     frequencies, damping = resonances(extras, load.inertia.vector)
@@ -217,14 +241,17 @@ def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load
 
 
 def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
-    """The load on a sensor that is turned, or under gravity of another direction."""
+    """Estimate the load on a sensor whose orientation, or under gravity whose direction, is estimated with it."""
     pose, solution, own = find_sensor(SensorPose.guess(data, sensing), data, sensing)
-    stderr, found, extras = solution.stderr[own], list[Finding](), dict[str, Floats]()
+    stderr = solution.stderr[own]  # of the three angles of the sensor, then of the two of gravity
+    found: list[Finding] = []
+    extras: dict[str, Floats] = {}
     if pose.turned:
         angle = float(np.rad2deg(Rotation.from_matrix(pose.R_frame_sensor).magnitude()))
         evidence = {"angle [deg]": angle, "std [deg]": float(np.rad2deg(stderr[:3].max()))}
         message = f"the sensor is turned by {angle:.1f} deg against '{frame}' (std {evidence['std [deg]']:.2g} deg)"
-        message += " and reports the wrench on the robot" * (pose.sign < 0)
+        if pose.sign < 0:
+            message += " and reports the wrench on the robot"
         found.append(remark("wrench-frame", message, where="wrench", evidence=evidence))
         extras |= {"R_frame_sensor": pose.R_frame_sensor, "orientation_stderr": stderr[:3]}
     if pose.tilted:

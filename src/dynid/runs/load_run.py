@@ -18,7 +18,7 @@ from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.payload.load import Load, read_load_file
 from dynid.payload.load_study import LoadStudy, check_load_log
-from dynid.payload.payload import Arm, check_arm, identify_payload
+from dynid.payload.payload import check_arm, identify_payload
 from dynid.payload.recognition import read_library
 from dynid.payload.sensing import Find, Sensing
 from dynid.payload.sensor_faults import Proposal, check_wrench, find_wrench_delay
@@ -92,7 +92,7 @@ class LoadRecipe(TomlSettings):
         if self.sensor is not None and self.arm != "known":
             raise ArgumentError(f"arm (--arm) {TORQUES_ALONE}", remedy=NO_SENSOR)
 
-    def arm_knowledge(self) -> Arm | None:
+    def arm_knowledge(self) -> tuple[float, float] | None:
         """The uncertainty of the arm's model; None where its model counts as right."""
         if self.arm == "known":
             return None

@@ -1,7 +1,7 @@
-"""The kinds of parameters that a simulated servo can have, with units, starting values and bounds.
+"""The catalogue of parameters that a simulated servo can have, with units, first guesses and bounds.
 
-A kind stands for one number per joint. `delay` is the only one that the equations of motion do not contain: it shifts
-the command in time.
+A kind, such as ``viscous``, stands for one number per joint. ``delay`` is the only one that the equations of motion do
+not contain: it shifts the command in time. Kinds of sliding joints have other units, and with them other numbers.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dynid.errors import ArgumentError
 
 @dataclass(frozen=True, slots=True)
 class ParameterKind:
-    """What one parameter of a joint means and where it may lie."""
+    """One kind of parameter: its meaning, and the values that it may have."""
 
     name: str
     """Name in models, tables and files."""
     unit: str
-    """Unit of the value; `KINDS` has those of turning joints, `SLIDES` those of sliding ones."""
+    """Unit of the value: that of revolute joints in `KINDS`, of prismatic ones in `SLIDES`."""
     meaning: str
-    """What it is, in words."""
+    """Description, as a phrase."""
     neutral: float
     """Value at which it has no effect, or the usual value of a scale."""
     start: float
@@ -30,7 +30,7 @@ class ParameterKind:
     upper: float
     """Largest value that is plausible."""
     scale: float
-    """Change that counts as one unit in a fit and in the judgement of what can be told apart."""
+    """Change that counts as one unit in a fit and in judging which parameters the data can distinguish."""
 
 
 _TABLE = (
@@ -63,52 +63,53 @@ _TABLE = (
     ("link_yy", "kg m^2", "moment of inertia about y, above the description's", 0.0, 0.0, -1.0, 1.0, 0.001),
     ("link_zz", "kg m^2", "moment of inertia about z, above the description's", 0.0, 0.0, -1.0, 1.0, 0.001),
 )
-"""Every kind. Starts, bounds and scales are conventions for joints of a few N m; a model may state its own."""
+"""Every kind for revolute joints. First guesses, bounds and scales are conventions for joints of a few N m; a model may
+state others."""
 
 KINDS = {row[0]: ParameterKind(*row) for row in _TABLE}
-"""The kinds by name."""
+"""Name -> kind for revolute joints."""
 RADIUS_M = 0.1
-"""Radius at which a sliding joint compares with a turning one [m]: from torques to forces, from angles to ways.
-Convention: slides of a few kilograms and tens of newtons."""
+"""Radius by which numbers for revolute joints become numbers for prismatic ones [m]: torques over it are forces, angles
+times it are distances (convention: slides of a few kilograms and tens of newtons)."""
 _SLIDING = {
     "armature": ("kg", 2), "viscous": ("N s/m", 2), "coulomb": ("N", 1), "breakaway": ("N", 1),
     "stribeck_speed": ("m/s", -1), "zero": ("m", -1), "offset": ("N", 1), "effort_limit": ("N", 1),
     "stall_torque": ("N", 1), "no_load_speed": ("m/s", -1), "kt": ("N/A", 1),
 }  # fmt: skip
-"""Kinds with another unit in sliding joints -> that unit, and the power of one over the radius by which they grow."""
+"""Name of a kind -> unit in prismatic joints, and the power p: their numbers are larger by ``RADIUS_M ** -p``."""
 
 
 def _sliding(kind: ParameterKind) -> ParameterKind:
-    """The kind for a sliding joint; what has no effect, and the largest limits, stay as they are."""
+    """Convert a kind to prismatic joints; values that mean "no effect" or "no limit" stay as they are."""
     if kind.name not in _SLIDING:
         return kind
     unit, power = _SLIDING[kind.name]
     factor = RADIUS_M ** (-power)
-    limit = kind.neutral == kind.upper
-    neutral = kind.neutral if limit or kind.neutral == 0.0 else factor * kind.neutral
+    is_limit = kind.neutral == kind.upper
+    neutral = kind.neutral if is_limit or kind.neutral == 0.0 else factor * kind.neutral
     found = replace(
         kind, unit=unit, neutral=neutral, start=factor * kind.start, lower=factor * kind.lower,
-        upper=kind.upper if limit else factor * kind.upper, scale=factor * kind.scale,
+        upper=kind.upper if is_limit else factor * kind.upper, scale=factor * kind.scale,
     )  # fmt: skip
-    # the zero of a slide is often set at one of its ends
+    # the zero of a slide may lie far away: it is often set at one of its ends
     return replace(found, lower=kind.lower, upper=kind.upper) if kind.name == "zero" else found
 
 
 SLIDES = {name: _sliding(kind) for name, kind in KINDS.items()}
-"""The kinds for sliding joints, by name."""
+"""Name -> kind for prismatic joints."""
 LINKS = {
     "link_xx": 0, "link_yy": 3, "link_zz": 5, "link_mx": 6, "link_my": 7, "link_mz": 8, "link_mass": 9,
 }  # fmt: skip
-"""Kinds that change the body of a joint -> place among its ten parameters XX XY XZ YY YZ ZZ MX MY MZ M."""
+"""Kind that changes the body of a joint -> place among the body's ten parameters XX XY XZ YY YZ ZZ MX MY MZ M."""
 DELAY = "delay"
-"""The kind that shifts the command and does not stand in the equations of motion."""
+"""Name of the kind that shifts the command and is not in the equations of motion."""
 
 
 def kind_of(name: str, *, slides: bool = False) -> ParameterKind:
-    """The kind of that name, of turning or of sliding joints.
+    """Look up a kind by its name, for revolute or (``slides``) for prismatic joints.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is no kind of that name.
     """
     if name not in KINDS:
         raise ArgumentError(f"there is no parameter '{name}' of a servo", remedy=f"Choose among {', '.join(KINDS)}.")
@@ -116,5 +117,5 @@ def kind_of(name: str, *, slides: bool = False) -> ParameterKind:
 
 
 def milli(unit: str) -> str:
-    """A thousandth of the unit of positions: mrad, mm, or both."""
+    """Write a thousandth of a unit of positions: mrad, mm, or both."""
     return " or ".join(f"m{word}" for word in unit.split(" or "))

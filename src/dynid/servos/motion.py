@@ -1,4 +1,8 @@
-"""`CommandedMotion`: where the joints were sent and where they went, without any torque."""
+"""`CommandedMotion`: commanded and measured positions of joints, without torques; and how it is cut into stretches.
+
+A simulation needs the commands at every instant and an initial state. So a motion is cut where samples are missing for
+long, and each stretch starts from a reading whose velocity is measured or can be computed from its neighbours.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +18,18 @@ from dynid.checks import as_number
 from dynid.errors import ArgumentError
 
 AROUND = 8
-"""Samples on each side of an instant through which a cubic is fitted: its slope is the velocity there. Convention: the
-noise of that velocity is an eighth of that of one reading per period, and joints of 3 Hz at 200 Hz keep within 0.1 % of
-their velocity."""
+"""Samples on each side of an instant through which a cubic is fitted, whose slope is the velocity there (convention:
+the noise of that velocity is an eighth of that of one reading per period, and motions of 3 Hz at 200 Hz get their
+velocity within 0.1 %)."""
 HOLE_S, HOLE_STEPS = 0.05, 3.5
-"""Time [s], and number of usual steps, between two samples: beyond the longer of the two the commands in between are
-not known well enough to simulate across. Convention: a motion of 2 Hz leaves a straight line through its commands by at
-most 5 % of its amplitude in 0.05 s; two lost rows never cut a motion."""
+"""Time [s], and number of median steps, between two samples; a motion is cut where the time is longer than both
+(convention: a motion of 2 Hz deviates from a straight line through its commands by at most 5 % of its amplitude in
+0.05 s; two lost rows never cut a motion)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CommandedMotion:
-    """Commands and encoder readings of n joints at N instants, and the gains and the voltage they were driven with."""
+    """Commands and encoder readings of n joints at N instants, with the gains and the supply voltage of the drives."""
 
     joint_names: tuple[str, ...]
     """(n,) names of the joints, in the order of the columns."""
@@ -34,14 +38,14 @@ class CommandedMotion:
     command: Floats
     """(N, n) commanded positions, encoder coordinates [rad or m]."""
     position: Floats
-    """(N, n) measured positions, encoder coordinates [rad or m]; NaN where a reading is missing, which is then replaced
-    by a straight line and does not count."""
+    """(N, n) measured positions, encoder coordinates [rad or m]; NaN for a missing reading, which is then interpolated
+    and does not count."""
     counted: Bools = field(default_factory=lambda: np.ones(0, dtype=bool))
-    """(N, n) whether a reading is compared with the simulated motion; by default all that are not missing."""
+    """(N, n) whether a reading is compared with the simulated motion; by default (empty) all that are not missing."""
     command_velocity: Floats | None = None
-    """(N, n) commanded velocities [rad/s or m/s]; None where the robot is sent positions only."""
+    """(N, n) commanded velocities [rad/s or m/s]; None if the robot gets positions only."""
     velocity: Floats | None = None
-    """(N, n) measured velocities [rad/s or m/s]; used for the initial state only."""
+    """(N, n) measured velocities, used for the initial state only [rad/s or m/s]; None if not measured."""
     enabled: Bools | None = None
     """(N, n) whether the joint's drive is on; None if it always is."""
     kp: Floats | None = None
@@ -53,8 +57,8 @@ class CommandedMotion:
     voltage: float | None = None
     """Supply voltage [V]; None if it is not known or the law does not need it."""
     held: bool = True
-    """Whether the drives keep each command from its time on until that of the next one; otherwise straight lines join
-    the commands, as where the log shows samples of a set point that moves between them."""
+    """Whether the drives keep each command until the next one; otherwise straight lines join the commands, as for logs
+    with samples of a set point that moves between them."""
     name: str = "motion"
     """A name for reports, such as the file's."""
 
@@ -78,7 +82,7 @@ class CommandedMotion:
             as_number("voltage", self.voltage, above=0.0)
 
     def _fill_readings(self, shape: tuple[int, int]) -> None:
-        """Put straight lines in the place of missing readings, which do not count."""
+        """Interpolate missing readings linearly, and do not count them."""
         position = np.array(self.position, dtype=float)
         missing = np.isnan(position)
         if np.size(self.counted) == 0:
@@ -127,18 +131,21 @@ class CommandedMotion:
         return np.asarray(self.counted.sum(axis=0))
 
     def stretches(self) -> tuple[CommandedMotion, ...]:
-        """The motion cut where samples are so far apart that the commands in between are not known.
+        """Cut the motion where samples are so far apart that the commands in between are not known.
 
-        Each stretch starts from a reading of its own: its first, or, after a gap and without measured velocities, the
-        ninth, where the samples around it show the velocity. Stretches with hardly more samples are left out.
+        Each stretch starts from a reading of its own: its first, or, after a gap and without measured velocities, its
+        ninth, whose neighbours show the velocity. Stretches with eight or fewer samples from there on are left out.
+
+        Raises:
+            ArgumentError: No stretch is left.
         """
         cuts = np.flatnonzero(np.diff(self.time) > longest_hole(self.period_s)) + 1
         if not cuts.size:
             return (self,)
-        late = 0 if self.velocity is not None else AROUND
+        skipped = 0 if self.velocity is not None else AROUND
         kept = []
         for start, stop in pairwise([0, *cuts.tolist(), len(self.time)]):
-            row = self._known_row(start + late) if start else 0
+            row = self._known_row(start + skipped) if start else 0
             if stop - row > AROUND:
                 kept.append(self._begin_at(row, slice(start, stop), f"{self.name} from {self.time[row]:.4g} s"))
         if not kept:
@@ -147,9 +154,15 @@ class CommandedMotion:
         return tuple(kept)
 
     def _begin_at(self, row: int, near: slice, name: str) -> CommandedMotion:
-        """The samples from a row on, with the velocity there: the measured one, or that of a cubic through others near.
+        """Make a motion of the samples from a row on, with the velocity there.
 
-        Before its first sample the first command counts as held.
+        Without measured velocities it is the slope of a cubic through the neighbours, before the row as well. The first
+        command counts as held since before the start.
+
+        Args:
+            row: The first sample.
+            near: Samples without gap around it, up to the end of the motion.
+            name: Name of the motion.
         """
         rest = self.part(slice(row, near.stop), name)
         if not row or self.velocity is not None:
@@ -161,19 +174,23 @@ class CommandedMotion:
         return replace(rest, velocity=velocity)
 
     def _known_row(self, row: int) -> int:
-        """The first row from the given one on in which every reading counts; itself where there is none."""
+        """Find the first row from a given one on in which every reading counts; if there is none, the given one."""
         known = np.flatnonzero(self.counted[row:].all(axis=1))
         return row + int(known[0]) if known.size else row
 
     def part(self, rows: slice, name: str | None = None) -> CommandedMotion:
-        """Some consecutive samples as a motion of their own."""
+        """Make a motion of some consecutive samples."""
         fields = ("time", "command", "position", "counted", "command_velocity", "velocity", "enabled")
         given = {name: getattr(self, name) for name in fields}
         cut: dict[str, Any] = {name: None if values is None else values[rows] for name, values in given.items()}
         return replace(self, **cut, name=self.name if name is None else name)
 
     def cut_at(self, *shares: float) -> tuple[CommandedMotion, ...]:
-        """Consecutive parts, cut at shares of the samples between 0 and 1, each with its own first state."""
+        """Cut the motion at shares of its samples between 0 and 1 into consecutive parts, each with its initial state.
+
+        Raises:
+            ArgumentError: A part is too short.
+        """
         N = len(self.time)
         cuts = [0, *(self._known_row(round(share * N)) for share in shares), N]
         if min(np.diff(cuts)) <= AROUND:
@@ -185,15 +202,15 @@ class CommandedMotion:
 
 
 def compared(values: Floats, counted: Bools) -> Floats:
-    """Values (N, n, ...) where readings (N, n) count, zero elsewhere."""
+    """Set values (N, n, ...) to zero where readings (N, n) do not count."""
     return np.where(counted.reshape(counted.shape + (1,) * (values.ndim - 2)), values, 0.0)
 
 
 def longest_hole(period_s: float) -> float:
-    """Longest time between two samples that does not cut a motion [s]."""
+    """Compute the longest time between two samples that does not cut a motion [s]."""
     return max(HOLE_S, HOLE_STEPS * period_s)
 
 
 def stretches_of(motions: Sequence[CommandedMotion]) -> tuple[CommandedMotion, ...]:
-    """All motions, cut at their gaps."""
+    """Cut all motions at their gaps."""
     return tuple(part for motion in motions for part in motion.stretches())

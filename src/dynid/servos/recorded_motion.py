@@ -1,4 +1,8 @@
-"""From a `Recording` with commands to a `CommandedMotion`."""
+"""Make a `CommandedMotion` from a `Recording` with commands, and report what samples it lacks.
+
+Commands may have a clock of their own. A command of the motion is then the mean of those in force until the next
+reading, or a point of the straight lines that join them, so that a delay counts from the time of the command.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +19,24 @@ from dynid.logs.recording import Commands, Recording
 from dynid.robot.model import Robot
 from dynid.servos.motion import CommandedMotion, longest_hole
 
-LONGEST_S = 0.1
-"""Longest time without commands inside a motion, over which the last command counts as held [s]. Convention: a few lost
-packets of usual robots."""
-CHANGE = 1e-6
-"""Relative change of a gain during a motion that is rounding. Convention."""
+LONGEST_HOLD_S = 0.1
+"""Longest time without commands over which the last command counts as held [s] (convention: a few lost packets of usual
+robots)."""
+LARGEST_CHANGE = 1e-6
+"""Relative change of a gain during a motion that is rounding (convention)."""
 MOST_PLACES = 4
-"""Gaps of which a finding tells the times. Convention."""
+"""Number of gaps whose times a finding states (convention)."""
 
 
 def commanded_motion(recording: Recording, robot: Robot, name: str | None = None) -> CommandedMotion:
-    """The commands and readings of a recording, in the order of the robot's joints.
+    """Make the motion of a recording, in the order of the robot's joints.
 
-    A missing reading counts for nothing; the commands of its row stay. A missing command is the one before it, or on
-    the straight line where such lines join the commands; rows without commands for long are left out.
-    `CommandedMotion.stretches` cuts the motion at long gaps.
-    Commands on a clock of their own are averaged over the time until the next reading, or interpolated where straight
-    lines join them, so that a delay counts from the time of the command.
+    A missing reading does not count; the commands of its row stay. A missing command is replaced by the one before it,
+    or interpolated if straight lines join the commands. Rows without commands for more than `LONGEST_HOLD_S` are left
+    out; `CommandedMotion.stretches` cuts the motion there.
 
     Args:
-        recording: A log that says where the joints were sent.
+        recording: A log with commands.
         robot: The robot; joints are matched by name.
         name: A name for reports; the recording's source by default.
 
@@ -61,15 +63,19 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
             "positions", order.size, recording.joint_names, robot, "Hold the joints that are not logged."
         )
     sent = commands.columns(order)
-    q, dq, last = recording.q[:, order], recording.dq, _sent_rows(sent, recording.time)
-    told = np.isfinite(sent.position[last])
-    usable = np.isfinite(recording.time) & (np.cumsum(told, axis=0) > 0).all(axis=1)
+    q = recording.q[:, order]
+    dq = recording.dq
+    last = _last_sent(sent, recording.time)
+    has_command = np.isfinite(sent.position[last])
+    # from the first command of every joint on, where time rises
+    usable = np.isfinite(recording.time) & (np.cumsum(has_command, axis=0) > 0).all(axis=1)
     usable &= np.concatenate([[True], np.diff(recording.time) > 0.0])
-    known = np.flatnonzero(usable & told.all(axis=1))
-    for k in np.flatnonzero((np.diff(known) > 1) & (np.diff(recording.time[known]) > LONGEST_S)):
-        usable[known[k] + 1 : known[k + 1]] = False
+    complete = np.flatnonzero(usable & has_command.all(axis=1))
+    for k in np.flatnonzero((np.diff(complete) > 1) & (np.diff(recording.time[complete]) > LONGEST_HOLD_S)):
+        usable[complete[k] + 1 : complete[k + 1]] = False
     usable &= np.cumsum(usable & np.isfinite(q).all(axis=1)) > 0  # the motion starts from a reading of every joint
-    rows, time = last[usable], recording.time[usable]
+    rows = last[usable]
+    time = recording.time[usable]
     return CommandedMotion(
         joint_names=robot.joint_names,
         time=time,
@@ -86,37 +92,46 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
     )
 
 
-def _sent_rows(sent: Commands, time: Floats) -> NDArray[np.int64]:
-    """(N,) the command that was the last at each time."""
+def _last_sent(sent: Commands, time: Floats) -> NDArray[np.int64]:
+    """Find the number (N,) of the last command that was sent at each time."""
     return np.clip(np.searchsorted(sent.time, time, side="right") - 1, 0, None)
 
 
-def _column_at(own: Floats, column: Floats, time: Floats, held: bool) -> Floats:
-    """(N,) commands of one joint at the times of readings: means until the next reading, or points of straight lines.
+def _column_at(sent_time: Floats, column: Floats, time: Floats, held: bool) -> Floats:
+    """Compute the commands of one joint at the times (N,) of readings; missing commands (NaN) are left out.
 
-    A missing command is the one before it, or on the straight line.
+    Args:
+        sent_time: (M,) times of the commands [s].
+        column: (M,) commands [rad or m].
+        time: (N,) times of the readings [s].
+        held: Whether each command is held until the next one, which gives means from each reading to the next;
+            otherwise straight lines join the commands.
     """
-    known = np.isfinite(column) & np.isfinite(own)
-    own, position = own[known], column[known]
-    if not own.size:
+    known = np.isfinite(column) & np.isfinite(sent_time)
+    sent_time = sent_time[known]
+    position = column[known]
+    if not sent_time.size:
         return np.full(time.shape, np.nan)
     if not held:
-        return np.interp(time, own, position)
-    here = np.clip(np.searchsorted(own, time, side="right") - 1, 0, None)
-    total = np.concatenate([[0.0], np.cumsum(np.diff(own) * position[:-1])])
-    integral = total[here] + (time - own[here]) * position[here]
-    same = here[1:] - here[:-1] == (time[1:] == own[here[1:]])  # one command all the time: its very number
+        return np.interp(time, sent_time, position)
+    here = np.clip(np.searchsorted(sent_time, time, side="right") - 1, 0, None)
+    total = np.concatenate([[0.0], np.cumsum(np.diff(sent_time) * position[:-1])])
+    integral = total[here] + (time - sent_time[here]) * position[here]
+    # only one command was in force until the next reading (or until a command at that very time): no rounding of a mean
+    same = here[1:] - here[:-1] == (time[1:] == sent_time[here[1:]])
     means = np.diff(integral) / np.diff(time)
     return np.concatenate([np.where(same, position[here[:-1]], means), position[here[-1:]]])
 
 
 def lost_samples(motion: CommandedMotion) -> Iterator[Finding]:
-    """What the log of a motion lacks: gaps and missing readings; with number and place."""
-    time, steps = motion.time, np.diff(motion.time)
+    """Make findings about gaps and missing readings of a motion, with their number and place."""
+    time = motion.time
+    steps = np.diff(time)
     gaps = np.flatnonzero(steps > longest_hole(motion.period_s))
     if gaps.size:
         shown = ", ".join(f"{time[k]:.4g} to {time[k + 1]:.4g} s" for k in gaps[:MOST_PLACES])
-        shown += f" and {gaps.size - MOST_PLACES} more" if gaps.size > MOST_PLACES else ""
+        if gaps.size > MOST_PLACES:
+            shown += f" and {gaps.size - MOST_PLACES} more"
         yield Finding(
             code="gap", severity="warning", where=motion.name,
             message=f"there are no rows, or no commands, from {shown}",
@@ -135,11 +150,16 @@ def lost_samples(motion: CommandedMotion) -> Iterator[Finding]:
 
 
 def _constant(gains: Floats | None, name: str, recording: Recording) -> Floats | None:
-    """(n,) gains that do not change during the motion."""
+    """Reduce the gains of all rows to one per joint (n,); None without gains.
+
+    Raises:
+        DataError: A gain changes during the motion.
+    """
     if gains is None or not np.isfinite(gains).any():
         return None
-    low, high = np.nanmin(gains, axis=0), np.nanmax(gains, axis=0)
-    if (high - low > CHANGE * np.maximum(np.abs(high), 1e-300)).any():
+    low = np.nanmin(gains, axis=0)
+    high = np.nanmax(gains, axis=0)
+    if (high - low > LARGEST_CHANGE * np.maximum(np.abs(high), 1e-300)).any():
         raise DataError(
             f"{name} changes during '{recording.source}'",
             remedy="Cut the log there, into a file for each.",

@@ -1,4 +1,8 @@
-"""Measured minus simulated motion as equations for the parameters of servos, and the search for their least squares."""
+"""Nonlinear least squares of measured minus simulated motions: the linearised equations, and the search.
+
+`ServoEquations` sums squares of residuals and their normal equations over motions; `search_servos` minimises them by
+the method of Levenberg and Marquardt within bounds.
+"""
 
 from __future__ import annotations
 
@@ -13,47 +17,50 @@ from dynid.servos.motion import CommandedMotion, compared
 from dynid.servos.servo_model import ServoModel
 from dynid.servos.servo_simulator import differentiate_chains, simulate_servos
 
-DAMPING = (1e-3, 1e-9, 1e8)
-"""First, least and largest damping, as shares of the diagonal of the equations. Convention of Marquardt's method."""
-FLAT = 1e-3
-"""Share of the sum that the linear equations still promise to take away, below which a search that finds no better step
-stands at the minimum. Convention: about one standard deviation of one parameter with a thousand free samples."""
-STILL = 1e-6
-"""Relative change of the values that is none: readings without noise leave a sum of rounding errors, of which any share
-can be promised. Convention."""
+FIRST_DAMPING, LEAST_DAMPING, LARGEST_DAMPING = 1e-3, 1e-9, 1e8
+"""Damping, as a share of the diagonal of the normal equations, at the start and at its limits (convention of
+Marquardt's method)."""
+LEAST_PROMISE = 1e-3
+"""Decrease of the sum that the linear equations predict, as a share of the sum, below which a search that finds no
+better step has converged (convention: about one standard deviation of one parameter with a thousand free samples)."""
+LEAST_CHANGE = 1e-6
+"""Relative change of the values that the linear equations ask for, below which such a search has converged as well
+(convention): readings without noise leave a sum of rounding errors, of which any share may be predicted to vanish."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Normal:
-    """The sum of squares at a point, with its normal equations."""
+    """The sum of squared residuals at some values, with its normal equations."""
 
     cost: float
     """Sum of squared residuals, measured minus simulated."""
     information: Floats
-    """(P, P) ``J' J``, J the derivatives of the simulated values."""
+    """(P, P) ``J' J``, with J the derivatives of the simulated positions by the P values."""
     score: Floats
-    """(P,) ``J' residuals``: the way down."""
+    """(P,) ``J' residuals``, the direction of steepest descent."""
 
     @property
     def is_finite(self) -> bool:
-        """Whether a step can be computed from it."""
+        """Whether all numbers are finite, so that a step can be computed."""
         return all(bool(np.isfinite(part).all()) for part in (self.cost, self.information, self.score))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServoEquations:
-    """The motions that a model has to explain."""
+    """A model of servos with P unknown values, and the motions that it has to explain."""
 
     model: ServoModel
+    """The model."""
     motions: tuple[CommandedMotion, ...]
+    """The motions."""
 
     def __post_init__(self) -> None:
-        """Refuse a model of which nothing is to be found."""
+        """Refuse a model without unknowns."""
         if not self.model.entries:
             raise ArgumentError("nothing of the model is free", remedy="Name the parameters that are to be found.")
 
     def cost(self, values: Floats) -> float:
-        """Sum of squared residuals; infinite where a motion runs away."""
+        """Compute the sum of squared residuals at values (P,); infinite if a simulated motion runs away."""
         try:
             return sum(
                 float(np.sum(compared(m.position - simulate_servos(self.model, values, m), m.counted) ** 2))
@@ -63,37 +70,46 @@ class ServoEquations:
             return float("inf")
 
     def normal(self, values: Floats) -> Normal:
-        """The normal equations."""
+        """Compute the normal equations of all motions at values (P,)."""
         parts = [self.linearise(values, motion, 1) for motion in self.motions]
         return Normal(*(sum(part[k][0] for part in parts) for k in range(3)))
 
     def linearise(self, values: Floats, motion: CommandedMotion, blocks: int) -> tuple[Floats, Floats, Floats]:
-        """Sums of squares (B,), ``J' J`` (B, P, P) and ``J' residuals`` (B, P) of a motion in blocks of time."""
-        P, rows = len(self.model.entries), np.array_split(np.arange(len(motion.time)), blocks)
-        cost, information, score = np.zeros(blocks), np.zeros((blocks, P, P)), np.zeros((blocks, P))
+        """Compute the normal equations of one motion, for B blocks of time.
+
+        Returns:
+            Sums of squared residuals (B,), ``J' J`` (B, P, P) and ``J' residuals`` (B, P).
+        """
+        P = len(self.model.entries)
+        rows = np.array_split(np.arange(len(motion.time)), blocks)
+        cost = np.zeros(blocks)
+        information = np.zeros((blocks, P, P))
+        score = np.zeros((blocks, P))
         for chain in differentiate_chains(self.model, values, motion):
             counted = motion.counted[:, chain.joints]
-            with np.errstate(over="ignore", invalid="ignore"):  # an unstable motion: the search goes another way
-                e = compared(motion.position[:, chain.joints] - chain.position, counted)
+            with np.errstate(over="ignore", invalid="ignore"):  # of an unstable motion, which the search will refuse
+                residuals = compared(motion.position[:, chain.joints] - chain.position, counted)
                 slopes = compared(chain.slopes, counted)
-                for b, some in enumerate(rows):
-                    error, J = e[some].ravel(), slopes[some].reshape(-1, len(chain.entries))
-                    cost[b] += error @ error
+                for b, block in enumerate(rows):
+                    e = residuals[block].ravel()
+                    J = slopes[block].reshape(-1, len(chain.entries))
+                    cost[b] += e @ e
                     information[b][np.ix_(chain.entries, chain.entries)] += J.T @ J
-                    score[b, chain.entries] += J.T @ error
+                    score[b, chain.entries] += J.T @ e
         return cost, information, score
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """Where a search ended."""
+    """Result of a search."""
 
     values: Floats
     """(P,) the best values."""
     iterations: int
-    """Steps that were tried."""
+    """Number of steps that were tried."""
     converged: bool
-    """Whether accepted steps no longer changed the sum, or no step helps where the equations promise nothing either."""
+    """Whether the last accepted step hardly changed the sum, or no step helped and the linear equations predict none
+    that does."""
 
 
 def search_servos(
@@ -105,11 +121,11 @@ def search_servos(
     iterations: int = 60,
     tolerance: float = 1e-5,
 ) -> Search:
-    """Minimise a sum of squares within bounds by steps of Levenberg and Marquardt.
+    """Minimise a sum of squares within bounds by the method of Levenberg and Marquardt.
 
-    A value at a bound that the way down would leave is held there for the step; the others take a damped Newton step
-    and stop at their bounds. (SciPy's search wants the derivatives of all samples at once; those of a quadruped's legs
-    are mostly zero.)
+    A value at a bound which the descent would exceed stays there for the step; the others take a damped Newton step and
+    stop at their bounds. (SciPy's search needs the derivatives of all samples at once; those of a quadruped's legs are
+    mostly zero.)
 
     Args:
         evaluate: Normal equations at (P,) values.
@@ -117,7 +133,7 @@ def search_servos(
         start: (P,) first values, within the bounds.
         bounds: (P,) smallest and largest values.
         iterations: Largest number of steps.
-        tolerance: Relative change of the sum at which the search ends.
+        tolerance: Relative decrease of the sum; two smaller ones in succession end the search.
 
     Raises:
         EstimationError: The sum cannot be computed at the start.
@@ -126,39 +142,47 @@ def search_servos(
     here = evaluate(values)
     if not here.is_finite:
         raise EstimationError("the first guess cannot be simulated", remedy="Start from other values.")
-    (damping, least, most), tried, quiet, held = DAMPING, 0, 0, False
-    while tried < iterations and damping < most:
+    damping = FIRST_DAMPING
+    tried = 0
+    small_gains = 0  # in succession
+    failed_before = False
+    while tried < iterations and damping < LARGEST_DAMPING:
         tried += 1
         trial = values + _step(here, values, bounds, damping)
-        there = cost(trial)
-        after = evaluate(trial) if there < here.cost else here
-        if after is here or not after.is_finite:  # derivatives may overflow where the motion itself does not
+        trial_cost = cost(trial)
+        after = evaluate(trial) if trial_cost < here.cost else here
+        if after is here or not after.is_finite:  # derivatives may overflow even if the motion does not
             if np.allclose(trial, values, rtol=1e-12, atol=1e-15):
                 break
-            damping, held = 8.0 * damping, True
+            damping *= 8.0
+            failed_before = True
             continue
-        gain = (here.cost - there) / here.cost if here.cost > 0.0 else 0.0
-        # damping that has just been raised stays: less of it failed a step ago
-        values, here, damping, held = trial, after, damping if held else max(damping / 8.0, least), False
-        quiet = quiet + 1 if gain < tolerance else 0
-        if quiet == 2:
+        gain = (here.cost - trial_cost) / here.cost if here.cost > 0.0 else 0.0
+        values = trial
+        here = after
+        if not failed_before:  # otherwise less damping failed just before
+            damping = max(damping / 8.0, LEAST_DAMPING)
+        failed_before = False
+        small_gains = small_gains + 1 if gain < tolerance else 0
+        if small_gains == 2:
             break
-    return Search(values, tried, quiet > 0 or _is_flat(here, values, bounds))
+    return Search(values, tried, small_gains > 0 or _is_flat(here, values, bounds))
 
 
 def _is_flat(here: Normal, values: Floats, bounds: tuple[Floats, Floats]) -> bool:
-    """Whether the linear equations promise no smaller sum within the bounds, or ask for no other values."""
-    step = _step(here, values, bounds, DAMPING[0])
+    """Test whether the linear equations predict no smaller sum within the bounds, or ask for no other values."""
+    step = _step(here, values, bounds, FIRST_DAMPING)
     promise = 2.0 * float(step @ here.score) - float(step @ here.information @ step)
-    return promise <= FLAT * here.cost or np.allclose(values + step, values, rtol=STILL, atol=STILL**2)
+    is_still = np.allclose(values + step, values, rtol=LEAST_CHANGE, atol=LEAST_CHANGE**2)
+    return promise <= LEAST_PROMISE * here.cost or is_still
 
 
 def _step(here: Normal, values: Floats, bounds: tuple[Floats, Floats], damping: float) -> Floats:
-    """(P,) damped step of the values that are not held at their bounds, within the bounds."""
+    """Compute the damped step (P,) within the bounds; values that the descent would drive out of them stay."""
     lower, upper = bounds
-    held = ((values <= lower) & (here.score < 0.0)) | ((values >= upper) & (here.score > 0.0))
+    stays = ((values <= lower) & (here.score < 0.0)) | ((values >= upper) & (here.score > 0.0))
     diagonal = np.diagonal(here.information)
-    free = np.flatnonzero(~held & (diagonal > 0.0))
+    free = np.flatnonzero(~stays & (diagonal > 0.0))
     step = np.zeros_like(values)
     scale = np.sqrt(diagonal[free])
     A = here.information[np.ix_(free, free)] / np.outer(scale, scale)

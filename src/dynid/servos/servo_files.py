@@ -1,4 +1,4 @@
-"""Models of servos from TOML files: the law of the drives, and which parameters are known or to be found."""
+"""Read models of servos from TOML files: the law of the drives, and which parameters are known or are to be found."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ from dynid.servos.kinds import kind_of
 from dynid.servos.servo_model import ServoModel, ServoParameter
 
 Number = Annotated[float, msgspec.Meta(ge=-LARGEST_SIGNAL, le=LARGEST_SIGNAL)]
+"""A number in a file."""
 Numbers = Annotated[list[Number], msgspec.Meta(min_length=1)] | Number
+"""One number for all joints, or a list with one per joint."""
 Group = Annotated[list[str], msgspec.Meta(min_length=2)]
+"""Names of joints that are alike."""
 LAWS: dict[str, tuple[type[PositionLaw | MotorLaw], tuple[str, ...]]] = {
     "position": (PositionLaw, ("kp", "kd", "ki")),
     "motor": (MotorLaw, ("kp", "voltage", "duty_per_gain")),
 }
-"""Kinds of laws: the class, and the numbers that it takes."""
+"""Name of a law in files -> its class, and the keys of the numbers that it takes."""
 USUAL = ("armature", "viscous", "coulomb", "load_drive", "load_external", "offset", "delay", "gain_scale")
-"""Parameters that are found where a file does not say which. Experiment: xl330 and go2 are predicted better by them
-than by terms chosen inside the training logs."""
+"""Parameters that are free if a file has no key ``free`` (experiment: xl330 and go2 are predicted better by them than
+by terms chosen inside the training logs)."""
 OF_ASSEMBLY = ("zero", "offset")
-"""Kinds that depend on how a joint was put together, not on its type: alike joints do not share them."""
+"""Parameters that depend on how a joint was put together, not on its type: alike joints do not share them."""
 
 
 class LawFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The content of a file."""
+    """Content of a file; `read_servo_model` describes its keys."""
 
     kind: Literal["position", "motor"]
     kp: Numbers | None = None
@@ -91,11 +94,12 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
 
 
 def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...], ...]:
-    """Groups of alike joints as a file states them."""
+    """Return the groups of alike joints that a file states, or finds by their names if ``alike`` is true."""
     if not isinstance(given, bool):
         return tuple(tuple(group) for group in given)
     groups: dict[tuple[str, str], list[str]] = {}
     for name, unit in zip(robot.joint_names, robot.position_units, strict=True):
+        # front_left_hip -> left_hip: what follows the first word
         groups.setdefault((name.replace("-", "_").partition("_")[2], unit), []).append(name)
     found = tuple(tuple(group) for (rest, _), group in groups.items() if rest and len(group) > 1)
     if given and not found:
@@ -107,12 +111,13 @@ def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...]
 
 
 def _parameters(file: LawFile, alike: tuple[tuple[str, ...], ...]) -> tuple[ServoParameter, ...]:
-    """The parameters of a file, in its order; alike joints share them."""
+    """Make the parameters of a file, in its order; alike joints share them."""
     usual = (*USUAL, *(("kt", "resistance") if file.kind == "motor" else ()))
-    known = {*file.shared, *file.fixed}
-    named = [*([kind for kind in usual if kind not in known] if file.free is None else file.free), *file.shared]
+    elsewhere = {*file.shared, *file.fixed}
+    free = [kind for kind in usual if kind not in elsewhere] if file.free is None else file.free
+    named = [*free, *file.shared]  # all that are to be found
     for name in (*named, *file.fixed):
-        kind_of(name)
+        kind_of(name)  # refuses unknown names
     for name in (*file.start, *file.lower, *file.upper):
         if name not in named:
             raise ArgumentError(f"'{name}' has numbers but is not free", remedy="Name it under free or shared.")

@@ -1,4 +1,9 @@
-"""`ServoModel`: which parameters of a robot's servos are known, which are to be found, and which joints share them."""
+"""`ServoModel`: which parameters of a robot's servos are known, which are to be found, and which joints share them.
+
+Three words: a *kind* is an item of the catalogue such as ``viscous`` (`dynid.servos.kinds`); a *parameter* is a kind
+with what the user knows of it (`ServoParameter`); an *entry* is one unknown number of a fit, common to one or several
+joints (`Entry`).
+"""
 
 from __future__ import annotations
 
@@ -19,40 +24,47 @@ from dynid.servos.kinds import DELAY, KINDS, LINKS, ParameterKind, kind_of
 
 EVERYWHERE = ("armature", "viscous", "coulomb", "breakaway", "stribeck_speed", "load_drive", "load_external", "zero",
               "offset", DELAY, *LINKS)  # fmt: skip
-"""Kinds that every law allows."""
+"""Names of the kinds that every law allows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServoParameter:
-    """One kind of parameter of a model: one value for each joint, for groups of joints, or for all."""
+    """One kind of parameter in a model: with one value for each joint, for groups of joints, or for all joints."""
 
     kind: str
     """Name of the kind, see `dynid.servos.kinds.KINDS`."""
     start: ArrayLike | None = None
-    """Value, or first guess: one number or (n,); the kind's own by default."""
+    """Value, or first guess if free: one number or (n,); that of the kind by default."""
     free: bool = True
     """Whether it is to be found; otherwise it stays at `start`."""
     share: Literal["all"] | tuple[tuple[str, ...], ...] = ()
-    """Joints with one common value: all, or groups of joint names; joints in no group have their own."""
+    """Which joints have a common value: "all", or groups of joint names; joints in no group have their own."""
     lower: float | None = None
-    """Smallest value; the kind's own by default."""
+    """Smallest value; that of the kind by default."""
     upper: float | None = None
-    """Largest value; the kind's own by default."""
+    """Largest value; that of the kind by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One number that a fit finds: the common value of a kind in some joints."""
+    """One unknown number of a fit: the common value of a kind in some joints."""
 
     kind: str
+    """Name of the kind."""
     joints: tuple[int, ...]
+    """Indices of the joints."""
     name: str
-    """Such as ``armature FL_calf_joint``, ``delay``."""
+    """Name for tables, such as ``armature FL_calf_joint``, or ``delay`` for all joints."""
     unit: str
+    """Unit of the value."""
     start: float
+    """First guess."""
     lower: float
+    """Smallest value."""
     upper: float
+    """Largest value."""
     scale: float
+    """Change that counts as one unit, see `ParameterKind.scale`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +78,12 @@ class ServoModel:
     parameters: Sequence[ServoParameter | str] = ("armature", "viscous", "coulomb")
     """The kinds that the servos have; a bare name is free in each joint."""
     step_s: float = 0.0025
-    """Longest time step of the simulation [s]; tests/servos/test_servo_accuracy.py halves it."""
+    """Longest time step of the simulation [s]; tests/servos/test_servo_accuracy.py compares with half of it."""
     _declared: dict[str, ServoParameter] = field(init=False, repr=False)
+    """Name of a kind -> its parameter; also of kinds that others need (`_needed`)."""
 
     def __post_init__(self) -> None:
-        """Refuse parameters that the law does not have, that come twice, or with wrong values."""
+        """Refuse parameters that the law does not have, that come twice, or have wrong values."""
         table: dict[str, ServoParameter] = {}
         for given in self.parameters:
             parameter = ServoParameter(given) if isinstance(given, str) else given
@@ -89,7 +102,7 @@ class ServoModel:
         as_number("step_s", self.step_s, above=0.0)
         for parameter in table.values():
             self._check_numbers(parameter)
-        _ = self.entries  # refuses values that joints cannot share
+        _ = self.entries  # computed here because it refuses values that joints cannot share
 
     def _check_numbers(self, parameter: ServoParameter) -> None:
         """Refuse starts outside bounds, and bounds that cross."""
@@ -108,9 +121,9 @@ class ServoModel:
                 )
 
     def _needed(self, table: dict[str, ServoParameter]) -> list[str]:
-        """Kinds without which others of the model have no meaning."""
+        """List the kinds that are missing though others of the model, or its law, have no meaning without them."""
         pairs = {"breakaway": "stribeck_speed", "stall_torque": "no_load_speed"}
-        wanted = [other for one, other in pairs.items() if one in table]
+        wanted = [needed for given, needed in pairs.items() if given in table]
         wanted += [kind for kind in ("kt", "resistance") if kind in self.law.kinds]
         return [kind for kind in wanted if kind not in table]
 
@@ -125,12 +138,13 @@ class ServoModel:
         return tuple(name for name in KINDS if name in self._declared and name != DELAY)
 
     def starts(self, kind: str) -> Floats:
-        """(n,) values, or first guesses, of a kind."""
-        parameter, known = self._declared.get(kind), [self._kind(kind, j) for j in range(self.dof)]
+        """Return the values, or first guesses, of a kind (n,); neutral ones if the model does not have it."""
+        parameter = self._declared.get(kind)
+        kinds = [self._kind(kind, j) for j in range(self.dof)]
         if parameter is None:
-            return np.array([one.neutral for one in known])
-        guessed = parameter.free or kind == "stribeck_speed"
-        default = [one.start if guessed else one.neutral for one in known]
+            return np.array([one.neutral for one in kinds])
+        is_guess = parameter.free or kind == "stribeck_speed"  # which has no effect by itself, and no neutral value
+        default = [one.start if is_guess else one.neutral for one in kinds]
         array = np.asarray(default if parameter.start is None else parameter.start, dtype=float)
         if array.ndim > 1 or array.size not in (1, self.dof) or not np.isfinite(array).all():
             remedy = f"Give one number, or {self.dof}."
@@ -139,18 +153,21 @@ class ServoModel:
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
-        """The numbers that a fit finds, kind after kind."""
+        """The P unknown numbers of a fit, kind after kind."""
         return tuple(
             entry for name in KINDS if name in self._declared for entry in self._entries_of(self._declared[name])
         )
 
     def _entries_of(self, parameter: ServoParameter) -> list[Entry]:
+        """Make the entries of one parameter, one per group of joints that share a value; none if it is known."""
         if not parameter.free:
             return []
-        names, starts = self.robot.joint_names, self.starts(parameter.kind)
+        names = self.robot.joint_names
+        starts = self.starts(parameter.kind)
         entries = []
         for group in self._groups(parameter):
-            kind, (lower, upper) = self._kind(parameter.kind, group[0]), self._range(parameter, group[0])
+            kind = self._kind(parameter.kind, group[0])
+            lower, upper = self._range(parameter, group[0])
             if any(self._kind(parameter.kind, j).unit != kind.unit for j in group):
                 raise ArgumentError(
                     f"'{kind.name}' is shared by turning and sliding joints: {', '.join(names[j] for j in group)}",
@@ -168,15 +185,15 @@ class ServoModel:
 
     @cached_property
     def _slides(self) -> tuple[bool, ...]:
-        """(n,) which joints slide."""
+        """(n,) whether each joint is prismatic."""
         return tuple(unit == "m" for unit in self.robot.position_units)
 
     def _kind(self, name: str, joint: int) -> ParameterKind:
-        """The kind with the unit, first guess and bounds of a joint."""
+        """Look up a kind with the unit, first guess and bounds for a joint."""
         return kind_of(name, slides=self._slides[joint])
 
     def _range(self, parameter: ServoParameter, joint: int) -> tuple[float, float]:
-        """Smallest and largest value."""
+        """Return the smallest and the largest value of a parameter in a joint."""
         kind = self._kind(parameter.kind, joint)
         lower = kind.lower if parameter.lower is None else parameter.lower
         return lower, kind.upper if parameter.upper is None else parameter.upper
@@ -206,7 +223,7 @@ class ServoModel:
         return np.array([entry.lower for entry in self.entries]), np.array([entry.upper for entry in self.entries])
 
     def table(self, values: ArrayLike) -> dict[str, Floats]:
-        """(n,) values of every kind, with the entries at the given values (P,)."""
+        """Return the values (n,) of every kind, with the entries at given values (P,)."""
         numbers = np.asarray(values, dtype=float)
         if numbers.shape != (len(self.entries),) or not np.isfinite(numbers).all():
             names = ", ".join(entry.name for entry in self.entries)
@@ -219,7 +236,7 @@ class ServoModel:
         return found
 
     def with_values(self, values: ArrayLike) -> ServoModel:
-        """The same model starting from other values (P,) of its entries."""
+        """Make the same model with other first guesses (P,) of its entries."""
         table = self.table(values)
         parameters = [replace(known, start=table[kind]) for kind, known in self._declared.items()]
         return replace(self, parameters=tuple(parameters))

@@ -1,4 +1,9 @@
-"""A chain of servos run through many steps in machine code, with the derivatives of its positions."""
+"""Simulate a chain of servos through many steps in machine code, and differentiate its positions.
+
+Derivatives S of the state by the parameters are carried along: after a step they are ``transition S + columns``, with
+the derivatives of the step by the state (``transition``) and by the parameters themselves (``columns``). Both come from
+a compiled tape for many steps at a time; the recursion over the steps is LLVM code written here.
+"""
 
 from __future__ import annotations
 
@@ -9,46 +14,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.control_loop.llvm_loop import PADDING, Columns, pad_width
 from dynid.servos.servo_step import ServoPlant, slope_tape, step_tape
 from dynid.tape import Program, compile_tape
 from dynid.tape.llvm.engine import Host, host, load_code
 from dynid.tape.llvm.functions import PASSES, print_function
-from dynid.tape.llvm.ir import declarations
+from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape
 
 Flags = NDArray[np.int64]
 CHUNK = 512
-"""Steps that are linearised at a time, so that their tables fit into the cache. Convention."""
+"""Number of steps that are linearised at a time (convention: their tables fit into the cache)."""
 
 
 class ServoRun:
-    """The steps of a plant and their derivatives, ready to run."""
+    """The compiled steps of a plant and their derivatives."""
 
     def __init__(self, plant: ServoPlant) -> None:
-        """Compile the steps, or load them from the cache; the derivatives follow when they are first needed."""
-        self.plant, tape = plant, step_tape(plant)
+        """Compile the code, or load it from the cache; the tape of the derivatives follows at first use."""
+        self.plant = plant
+        tape = step_tape(plant)
         self.width = pad_width(plant.cells + 2 * plant.dof)
         sizes = (plant.dof, plant.state, self.width)
         folder = Path(__file__).parent
-        self._code = (
+        self._code = (  # kept alive as long as their entries are in use
             load_code(f"servo steps {tape.fingerprint}", lambda: steps_module(tape, host()), printers=folder),
             load_code(f"servo derivatives {sizes}", lambda: carry_module(*sizes, host()), printers=folder),
         )
-        self._steps, self._carry = self._code[0].entry("run", 5), self._code[1].entry("run", 7)
+        self._steps = self._code[0].entry("run", 5)
+        self._carry = self._code[1].entry("run", 7)
 
     @cached_property
     def _slopes(self) -> Program:
+        """Program of the derivatives of one step: ``transition`` and ``columns``."""
         return compile_tape(slope_tape(self.plant, self.width))
 
     def trace(self, start: Floats, samples: Floats, given: Floats, parameters: Floats) -> Floats:
-        """(K + 1, s) states from the start (s,) through K steps.
+        """Simulate K steps; return the states (K + 1, s), the first one included.
 
         Args:
-            start: (s,) first state.
-            samples: (K, 1 + 3 n) step [s], commands, commanded velocities, enabled.
+            start: (s,) first state; positions first, then velocities.
+            samples: (K, 1 + 3 n) length of the step [s], commands, commanded velocities, whether each servo is enabled.
             given: (4 n,) gains and voltage of the motion.
-            parameters: (kinds n,) parameters.
+            parameters: (kinds n,) parameters, n of each kind.
         """
         trace = np.empty((len(samples) + 1, self.plant.state))
         trace[0] = start
@@ -65,33 +72,39 @@ class ServoRun:
         command_slopes: tuple[Floats, Floats],
         noted: Flags,
     ) -> Floats:
-        """(noted, n, kinds n + n) derivatives of the positions after the noted steps.
-
-        By the parameters, and by what moves the command of each joint (a delay); the first state is given.
+        """Compute the derivatives of the positions after some steps, with the first state fixed.
 
         Args:
             trace: (K + 1, s) states from `trace`.
             samples: (K, 1 + 3 n) as for `trace`.
             given: (4 n,) as for `trace`.
             parameters: (kinds n,) as for `trace`.
-            command_slopes: (K, n) changes of each command and of each commanded velocity by what moves it.
+            command_slopes: (K, n) derivatives of each command, and of each commanded velocity, by the joint's delay.
             noted: (K,) 1 for steps after which the derivatives are wanted, 0 for others.
+
+        Returns:
+            (noted, n, kinds n + n) derivatives by the parameters, then by the delay of each joint.
         """
-        plant, n = self.plant, self.plant.dof
+        plant = self.plant
+        n = plant.dof
+        delays = slice(plant.cells, plant.cells + n)  # columns of the commands, which become those of the delays
+        velocities = slice(plant.cells + n, plant.cells + 2 * n)  # columns of the commanded velocities
         S = np.zeros((plant.state, self.width))
         out = np.empty((int(noted.sum()), n, self.width))
-        done, rates_move = 0, bool(command_slopes[1].any())
+        done = 0
+        has_velocity_slopes = bool(command_slopes[1].any())
         for first in range(0, len(samples), CHUNK):
             part = slice(first, first + CHUNK)
             later = np.ascontiguousarray(trace[1:][part, n : 2 * n])
             found = self._slopes(trace[:-1][part], samples[part], given, parameters, later)
-            columns, moved = found["columns"], plant.cells + n
-            columns[:, :, plant.cells : moved] *= command_slopes[0][part, None, :]
-            if rates_move:
-                rates = columns[:, :, moved : moved + n] * command_slopes[1][part, None, :]
-                columns[:, :, plant.cells : moved] += rates
-            columns[:, :, moved : moved + n] = 0.0
-            steps, count = np.ascontiguousarray(samples[part, 0]), int(noted[part].sum())
+            columns = found["columns"]
+            # chain rule: a delay moves the command and the commanded velocity
+            columns[:, :, delays] *= command_slopes[0][part, None, :]
+            if has_velocity_slopes:
+                columns[:, :, delays] += columns[:, :, velocities] * command_slopes[1][part, None, :]
+            columns[:, :, velocities] = 0.0
+            steps = np.ascontiguousarray(samples[part, 0])
+            count = int(noted[part].sum())
             flags = np.ascontiguousarray(noted[part])
             arrays = (S, steps, found["transition"], columns, flags, out[done : done + count])
             self._carry(*(array.ctypes.data for array in arrays), len(steps))
@@ -101,7 +114,7 @@ class ServoRun:
 
 @lru_cache(maxsize=32)
 def compiled_run(plant: ServoPlant) -> ServoRun:
-    """The compiled steps of a plant; equal plants share them."""
+    """Return the compiled steps of a plant; equal plants share them."""
     return ServoRun(plant)
 
 
@@ -112,7 +125,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 
 def steps_module(step: Tape, host: Host) -> str:
-    """The module with its entry ``run(ptr trace, ptr samples, ptr given, ptr parameters, i64 steps)``.
+    """Write the module with its entry ``run(ptr trace, ptr samples, ptr given, ptr parameters, i64 steps)``.
 
     The trace has one state more than there are steps; its first row is given.
     """
@@ -140,7 +153,7 @@ ret void
 
 
 def carry_module(dof: int, state: int, width: int, host: Host) -> str:
-    """The module with its entry ``run``, which carries derivatives S [state][width] through steps.
+    """Write the module with its entry ``run``, which carries derivatives S [state][width] through steps.
 
     ``void run(ptr S, ptr steps, ptr transition, ptr columns, ptr noted, ptr out, i64 count)``: the rows after the first
     n follow ``transition S + columns``; the first n, positions, move with the mean of old and new velocities times
@@ -190,3 +203,54 @@ end:
 ret void
 }}
 """
+
+
+PADDING = 8
+"""Multiple to which numbers of columns are rounded up (convention: the doubles of a 512-bit register)."""
+
+
+def pad_width(columns: int) -> int:
+    """Round a number of columns up to whole vector registers."""
+    return columns + -columns % PADDING
+
+
+class Columns(Writer):
+    """Writes the body of a loop over columns, one vector register of columns at a time."""
+
+    def __init__(self, lanes: int, fused: bool) -> None:
+        """Start with an empty body; ``lanes`` doubles are in a register, ``fused`` allows multiply-add."""
+        super().__init__(lanes)
+        self.fused = fused
+
+    def multiply_add(self, left: str, right: str, addend: str) -> str:
+        """Write ``left * right + addend``."""
+        if self.fused:
+            return self.fma(left, right, addend)
+        return self.binary("fadd", self.binary("fmul", left, right), addend)
+
+    def splat(self, base: str, offset: int) -> str:
+        """Write the load of one number into every lane of a register."""
+        one = self.value(f"load double, ptr {self.address(base, offset)}, align 8")
+        first = self.value(f"insertelement {self.kind} poison, double {one}, i32 0")
+        zeros = f"<{self.lanes} x i32> zeroinitializer"
+        return self.value(f"shufflevector {self.kind} {first}, {self.kind} poison, {zeros}")
+
+    def here(self, base: str) -> str:
+        """Write the pointer to the present column of a row."""
+        return self.value(f"getelementptr inbounds double, ptr {base}, i64 %c")
+
+    def loop(self, name: str, arguments: str, count: int) -> str:
+        """Wrap what was written into a function with a loop over so many columns."""
+        return f"""
+define internal void @{name}({arguments}) {{
+entry:
+br label %loop
+loop:
+%c = phi i64 [ 0, %entry ], [ %c_next, %loop ]
+{self.text()}
+%c_next = add i64 %c, {self.lanes}
+%more = icmp ult i64 %c_next, {count}
+br i1 %more, label %loop, label %end
+end:
+ret void
+}}"""

@@ -19,7 +19,7 @@ from dynid.estimation.score_covariance import score_covariance, solution_root
 class OLS(Estimator):
     """Ordinary least squares: minimises the sum of squared torque residuals of all joints ([Atkeson1986] eq. (19)).
 
-    Use it as a plain reference, or where all joints are equally noisy.
+    Use it as a plain reference, or if all joints are equally noisy.
     """
 
     name: ClassVar[str] = "ols"
@@ -36,7 +36,7 @@ class OLS(Estimator):
 class WLS(Estimator):
     """Weighted least squares: minimises squared residuals over each joint's variance ([Izaguirre1992] section 7).
 
-    Use it where joints are differently noisy and the motion excites all base parameters.
+    Use it if joints are differently noisy and the motion excites all base parameters.
     """
 
     name: ClassVar[str] = "wls"
@@ -45,19 +45,24 @@ class WLS(Estimator):
     references: ClassVar[tuple[str, ...]] = ("Izaguirre1992",)
 
     def estimate(self, equations: Factors) -> Estimate:
-        """Estimate with weights from the residuals of the round before."""
+        """Estimate with weights from the residuals of repeated fits."""
         return least_squares_estimate(equations, refined_weights(equations), "weighted least squares")
 
 
 _WEIGHTS: WeakKeyDictionary[Factors, Floats] = WeakKeyDictionary()
-"""Equations -> refined weights."""
+"""Cache of `refined_weights`: equations -> weights."""
 _SOLUTIONS: WeakKeyDictionary[Factors, dict[bytes, Estimate]] = WeakKeyDictionary()
-"""Equations -> weights -> estimate. Selection, estimators, robot files and reports ask for the same, and equations do
-not change."""
+"""Cache of `least_squares_estimate`: equations -> bytes of the weights -> estimate. Selection, estimators, robot files
+and reports ask for the same estimate, and equations are immutable."""
 
 
 def refined_weights(equations: Factors, rounds: int = 3) -> Floats:
-    """(n,) inverse residual variance of each joint, from repeated weighted fits."""
+    """Compute the inverse residual variance (n,) of each joint by repeated weighted fits, the first with equal weights.
+
+    Args:
+        equations: The equations.
+        rounds: Number of fits.
+    """
     if equations not in _WEIGHTS:
         check_data(equations)
         weights = np.ones(equations.robot.dof)
@@ -69,17 +74,17 @@ def refined_weights(equations: Factors, rounds: int = 3) -> Floats:
 
 
 def weighted_values(equations: Factors) -> Floats:
-    """(b + k,) the values of `WLS`, without their covariance."""
+    """Compute the values (b + k,) of `WLS` alone: base parameters, then terms."""
     return equations.information.weight(refined_weights(equations)).solve(minimum_norm=True)
 
 
 def least_squares_estimate(equations: Factors, weights: Floats, method: str) -> Estimate:
-    """The weighted least-squares estimate with its covariance, undetermined parameters marked.
+    """Compute the weighted least-squares estimate with its covariance, undetermined parameters marked.
 
     Args:
         equations: The equations.
-        weights: (n,) of the joints' squared residuals.
-        method: Name of the estimator.
+        weights: (n,) weight of each joint's squared residuals.
+        method: Name of the method, a noun phrase for `Estimate.method`.
     """
     known = _SOLUTIONS.setdefault(equations, {})
     key = weights.tobytes()
@@ -89,11 +94,12 @@ def least_squares_estimate(equations: Factors, weights: Floats, method: str) -> 
 
 
 def _solve(equations: Factors, weights: Floats) -> Estimate:
-    """The estimate without its name."""
+    """Compute the estimate, with an empty name of the method."""
     check_data(equations)
     factor = equations.information.weight(weights)
     beta = factor.solve(minimum_norm=True)  # [Atkeson1986] eq. (19)
-    variances, inflation = joint_variances(equations, beta), correlation_inflation(equations, beta)
+    variances = joint_variances(equations, beta)
+    inflation = correlation_inflation(equations, beta)
     root, undetermined = solution_root(factor)
     covariance = score_covariance(equations, beta, root, weights, variances, inflation)
     covariance[undetermined, undetermined] = np.inf
@@ -110,7 +116,7 @@ def _solve(equations: Factors, weights: Floats) -> Estimate:
 
 
 def nothing_known(equations: Unknowns, method: str) -> Estimate:
-    """The estimate of a method from equations that say nothing, or too little to tell the noise."""
+    """Make the estimate of a method from too few equations: zeros, all of them undetermined."""
     size = len(equations.names)
     return Estimate.of(
         equations,

@@ -1,7 +1,8 @@
-"""Least squares on a reduced set of standard parameters, the others zero ([Atkeson1986] sections 2.2 and 5).
+"""Least squares on a reduced set of standard parameters psi, the others zero ([Atkeson1986] sections 2.2 and 5).
 
-Of each set of parameters that act in combination, all but one are set to zero; "what remains is a reduced full-rank
-``K^T K``". Which one stays is a choice: by default the kept columns of the base parameters.
+Of each set of parameters that only act in combination, all but one are set to zero; "what remains is a reduced
+full-rank ``K^T K``" of the equations ``tau = K psi``. Which one stays is a choice: by default the columns that the base
+parameters keep.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dynid.information.triangular import echelon
 
 @dataclass(frozen=True, slots=True)
 class ReducedSet(Estimator):
-    """Least squares on independent standard parameters, all others zero."""
+    """Least squares on linearly independent standard parameters, all others zero."""
 
     name: ClassVar[str] = "reduced-set"
     title: ClassVar[str] = "least squares on a reduced set"
@@ -32,14 +33,19 @@ class ReducedSet(Estimator):
     references: ClassVar[tuple[str, ...]] = ("Atkeson1986",)
 
     zero: tuple[str, ...] = ()
-    """Parameters that must be among the zeros; others then take their place."""
+    """Names of parameters that must be zero; others then take their place."""
 
     def estimate(self, equations: Factors) -> Estimate:
-        """Estimate; the base parameters are the combinations of the parameters that were kept."""
+        """Estimate; the base parameters are the combinations of the parameters that were kept.
+
+        Raises:
+            ArgumentError: With the parameters of ``zero`` left out, the others cannot express all base parameters.
+            IdentifiabilityError: There are too few equations.
+        """
         check_data(equations, spare=1)
-        weights = np.ones(equations.robot.dof)
+        weights = np.ones(equations.robot.dof)  # joints count alike, as in the paper
         factor = equations.information.weight(weights)
-        columns = self._columns(equations, factor)
+        columns = self._kept_columns(equations, factor)
         psi = np.zeros(equations.grouping.shape[1])
         K = factor.R @ equations.grouping[:, columns]
         length = np.linalg.norm(K, axis=0)
@@ -51,22 +57,31 @@ class ReducedSet(Estimator):
         return replace(
             plain,
             values=equations.grouping @ psi,
-            least_norm=psi[: len(equations.base.layout)],
+            least_norm=psi[: len(equations.base.layout)],  # the terms besides the robot's own stand behind
             findings=(*plain.findings, found),
         )
 
-    def _columns(self, equations: Factors, factor: Factor) -> tuple[int, ...]:
-        """Independent columns of K that explain all that K explains, the base's own before others."""
+    def _kept_columns(self, equations: Factors, factor: Factor) -> tuple[int, ...]:
+        """Choose linearly independent columns of K that span its range, those of the base parameters first.
+
+        Raises:
+            ArgumentError: The columns that may be chosen do not span it.
+        """
         excluded = {equations.base.layout.index(name) for name in self.zero}
-        p, width = len(equations.base.layout), equations.grouping.shape[1]
-        preferred = [*equations.base.columns, *range(p, width)]
+        p = len(equations.base.layout)
+        preferred = [*equations.base.columns, *range(p, equations.grouping.shape[1])]  # from p on: further terms
         order = [c for c in (*preferred, *(set(range(p)) - set(preferred))) if c not in excluded]
-        K = np.zeros((len(order), len(order)))
         full = factor.R @ equations.grouping[:, order]
-        K[: len(full)] = full[: len(K)] if len(full) <= len(K) else np.linalg.qr(full, mode="r")
-        length, least = np.linalg.norm(K, axis=0), factor.resolution
-        independent = np.diagonal(echelon(K / np.where(length > least * length.max(), length, np.inf), least))
-        columns = tuple(sorted(c for c, pivot in zip(order, independent, strict=True) if pivot > 0.0))
+        K = np.zeros((len(order), len(order)))  # echelon takes square matrices
+        if len(full) <= len(K):
+            K[: len(full)] = full
+        else:
+            K[:] = np.linalg.qr(full, mode="r")
+        length = np.linalg.norm(K, axis=0)
+        least = factor.resolution
+        # a column that depends on those before it has no pivot; columns of rounding are set to zero
+        pivots = np.diagonal(echelon(K / np.where(length > least * length.max(), length, np.inf), least))
+        columns = tuple(sorted(c for c, pivot in zip(order, pivots, strict=True) if pivot > 0.0))
         if len(columns) < factor.rank:
             raise ArgumentError(
                 f"with {', '.join(self.zero)} zero only {len(columns)} of {factor.rank} combinations can be expressed",

@@ -1,9 +1,10 @@
-"""Robust estimation: samples that do not fit count less, by iteratively re-weighted least squares.
+"""Huber's robust estimator: outliers count less, by iteratively re-weighted least squares.
 
-Each joint's residuals are measured against their own robust scale s (median absolute deviation). With ``u = e / s`` a
-sample gets the weight ``psi(u) / u`` of Huber's influence function, ``psi = max(-k, min(k, u))``. The covariance is
-that of M-estimators (Huber 1981, section 7.6), ``A^-1 B A^-1`` with ``A = sum psi'(u) x x^T / s^2`` and B from the
-scores ``psi(u) x / s`` of blocks of time.
+The residuals e of a joint are divided by their robust standard deviation s (from the median absolute deviation). With
+``u = e / s`` a sample gets the weight ``psi(u) / u`` of Huber's influence function, ``psi = max(-k, min(k, u))``: in
+full up to k, then falling. The covariance is that of M-estimators (Huber 1981, section 7.6), ``A^-1 B A^-1`` with
+``A = sum psi'(u) x x^T / s^2`` over the rows x of the equations, and B from the scores ``psi(u) x / s`` of blocks of
+time.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from dynid.estimation.online.triangle import RowTriangle
 from dynid.estimation.score_covariance import score_covariance, solution_root
 from dynid.findings import Finding
 
-CONVERGED = 1e-3
-"""Largest change of the parameters between two rounds, in their standard deviations, that is none."""
-EXACT = 1e-8
-"""Residuals below this part of a joint's torque are rounding, not noise."""
+LARGEST_STEP = 1e-3
+"""Change of the parameters between two rounds, in their standard deviations, at which the rounds end (convention)."""
+LEAST_SCALE = 1e-8
+"""Smallest robust standard deviation of a joint, over its torque: below it residuals are rounding (convention)."""
 MOST_ROUNDS = 100
-"""Rounds after which to stop, settled or not (convention)."""
+"""Rounds after which to stop without convergence (convention)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Huber(Estimator):
-    """Huber's estimator: minimises squares of small residuals and absolute values of large ones; the answer is unique.
+    """Huber's estimator: minimises squares of small residuals and absolute values of large ones.
 
-    Use it where some samples are outliers.
+    Use it if some samples are outliers. The problem is convex, so the answer is unique.
     """
 
     name: ClassVar[str] = "huber"
@@ -45,35 +46,38 @@ class Huber(Estimator):
     reads_samples: ClassVar[bool] = True
 
     tuning: float = 1.345
-    """Where a residual stops to count in full, in standard deviations; by default 95 % as efficient as least squares
-    under normal noise."""
+    """k, the size in standard deviations from which on residuals count less. With the default of 1.345 the estimator is
+    95 % as efficient as least squares under normal noise."""
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
         check_number("tuning", self.tuning, "a number above zero")
 
     def estimate(self, equations: Samples) -> Estimate:
-        """Estimate with weights of samples and scales of joints in balance."""
+        """Estimate: fit, compute scales and weights from the residuals, and fit again until nothing changes."""
         check_data(equations, spare=1)
-        beta, findings = weighted_values(equations), tuple[Finding, ...]()
+        beta = weighted_values(equations)
+        findings: tuple[Finding, ...] = ()
         for _ in range(MOST_ROUNDS):
             factor = self._weighted(equations, beta).information.weight()
             step = factor.solve(minimum_norm=True) - beta
             beta = beta + step
-            if np.linalg.norm(factor.R @ step) <= CONVERGED:
+            if np.linalg.norm(factor.R @ step) <= LARGEST_STEP:  # the rows are in units of the noise
                 break
-        else:
+        else:  # no break
             message = f"the weights still changed after {MOST_ROUNDS} rounds"
             findings = (Finding(code="not-converged", severity="warning", where="estimate", message=message),)
-        scales, joined = _scales(equations, beta), self._weighted(equations, beta)
+        scales = _scales(equations, beta)
+        joined = self._weighted(equations, beta)
         inside = np.zeros(equations.robot.dof)
-        light = 0
+        outliers = 0
         for run in equations.experiments:
             u = np.abs(equations.residual(beta, run) / scales)  # NaN where a sample does not count
             inside += np.count_nonzero(u <= self.tuning, axis=0)
-            light += int(np.count_nonzero(u > 2.0 * self.tuning))
-        slopes = np.maximum(inside / np.maximum(equations.counts, 1), 1e-3)  # E[psi']
+            outliers += int(np.count_nonzero(u > 2.0 * self.tuning))  # with less than half of the full weight
+        slopes = np.maximum(inside / np.maximum(equations.counts, 1), 1e-3)  # mean of psi' of each joint
         root, undetermined = solution_root(equations.information.weight(slopes / scales**2))
+        # the rows of `joined` are weighted already, so its residuals are those of one joint of weight one
         one = np.ones(1)
         covariance = score_covariance(joined, beta, root, one, joint_variances(joined, beta), one)
         covariance[undetermined, undetermined] = np.inf
@@ -87,15 +91,20 @@ class Huber(Estimator):
             condition=factor.condition,
             method="Huber's robust least squares",
             findings=findings,
-            extras={"share_of_outliers": light / int(equations.counts.sum())},
+            extras={"share_of_outliers": outliers / int(equations.counts.sum())},
         )
 
     def _weighted(self, equations: Samples, beta: Floats) -> Factors:
-        """The equations of all joints together, weighted as residuals at ``beta`` deserve."""
-        scales, found = _scales(equations, beta), dict[tuple[int, int], tuple[RowTriangle, int]]()
+        """Reduce the equations of all joints together, each row weighted by its residual at ``beta`` (b + k,).
+
+        The weighted rows of all joints count as equations of one joint; their scores are ``psi(u) x / s``.
+        """
+        scales = _scales(equations, beta)
+        found: dict[tuple[int, int], tuple[RowTriangle, int]] = {}  # run and block -> its triangle, number of equations
         cuts = {id(run): cut_blocks(run, TIME_BLOCKS) for run in equations.experiments}
         for block in sample_blocks(equations):
             u = np.abs(block.effort - block.matrix @ beta) / scales
+            # root of psi(u) / u, over s; zero for samples that do not count
             root = np.sqrt(self.tuning / np.maximum(u, self.tuning)) / scales * block.valid
             rows = np.concatenate([block.matrix, block.effort[..., None]], axis=2) * root[..., None]
             numbers = cuts[id(block.run)][block.rows]
@@ -108,11 +117,12 @@ class Huber(Estimator):
 
 
 def _scales(equations: Samples, beta: Floats) -> Floats:
-    """(n,) robust standard deviation of each joint's residuals about zero; never zero."""
+    """Compute the robust standard deviation (n,) of each joint's residuals about zero; it is never zero."""
     residuals = np.concatenate([equations.residual(beta, run) for run in equations.experiments])
     efforts = np.concatenate([np.where(run.valid, run.effort, 0.0) for run in equations.experiments])
     largest = max(float(np.abs(efforts).max(initial=0.0)), 1e-100)
-    floor = EXACT * np.maximum(np.sqrt(np.mean(efforts**2, axis=0)), EXACT * largest)
+    floor = LEAST_SCALE * np.maximum(np.sqrt(np.mean(efforts**2, axis=0)), LEAST_SCALE * largest)
     counted = equations.counts > 0
+    # the 75 % point of the normal distribution turns a median absolute deviation into a standard deviation
     spread = np.nanmedian(np.abs(np.where(counted, residuals, 0.0)), axis=0) / norm.ppf(0.75)
     return np.where(counted, np.maximum(spread, floor), 1.0)

@@ -1,1 +1,1 @@
-"""Identification while the robot moves: samples come one by one, memory is bounded, what is known is there any time."""
+"""Estimators on line: samples come while the robot moves, memory is bounded, an estimate can be had at any time."""

@@ -1,4 +1,7 @@
-"""Samples as they arrive: checked before anything changes, so that a refused sample leaves no trace."""
+"""The base class of estimators on line, and the check of the samples that it takes.
+
+Samples are checked before anything changes, so that a refused sample leaves no trace.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from dynid.robot.model import Robot
 
 
 class ArrivingSamples(NamedTuple):
-    """One sample or several, all finite."""
+    """One sample or several, m in all, checked to be finite."""
 
     motion: Floats
     """(channels, m, n) positions [rad or m], velocities, and accelerations where they are needed."""
@@ -29,34 +32,40 @@ class ArrivingSamples(NamedTuple):
 
 
 class OnlineEstimator(ABC):
-    """What all estimators on line share: the samples that arrive, and the set of base parameters that is wanted."""
+    """An estimator that takes samples while the robot moves; a subclass reduces them and implements `_solve`."""
 
     robot: Robot
     """Geometry and terms."""
     base: BaseParameters
-    """What is estimated."""
+    """The base parameters that are estimated."""
     kept: BaseParameters
-    """The base parameters in whose columns the equations stand."""
+    """The base parameters of the equations: ``base``, or if that is a set like Lin's, whose members are combinations,
+    the usual set, from which estimates are converted."""
     samples: int
     """Number of samples so far."""
 
     def __init__(self, robot: Robot, base: BaseParameters | None) -> None:
-        """Start, knowing nothing.
+        """Start without samples.
+
+        Args:
+            robot: Geometry and terms.
+            base: The base parameters to estimate; those of every motion if None.
 
         Raises:
             ArgumentError: The base parameters are not those of the robot for every motion.
         """
-        self.robot, self.samples = robot, 0
+        self.robot = robot
+        self.samples = 0
         self.base = choose_base(robot, base, every_motion=True)
         self.kept = self.base if self.base.mixing is None else base_parameters(robot)
 
     def estimate(self) -> Estimate:
-        """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
+        """Estimate from the samples so far; undetermined parameters have infinite standard deviations."""
         return convert_estimate(self._solve(), self.kept, self.base)
 
     @abstractmethod
     def _solve(self) -> Estimate:
-        """The estimate in the kept columns."""
+        """Estimate the parameters of ``kept``."""
 
     def _take(self, motion: dict[str, ArrayLike], tau: ArrayLike, valid: ArrayLike | None) -> ArrivingSamples:
         """Check and count one sample, arrays (n,), or several, arrays (m, n).
@@ -70,23 +79,24 @@ class OnlineEstimator(ABC):
             ArgumentError: Shapes do not fit.
             DataError: A number that counts is not finite, or absurdly large; names sample and joint.
         """
-        names, given = (*motion, "tau"), (*motion.values(), tau)
+        names = (*motion, "tau")
+        given = (*motion.values(), tau)
         try:
             found = np.array(given, dtype=float)
-        except ValueError:  # of different shapes
+        except ValueError:  # of different shapes, which the check below refuses
             found = np.zeros(0)
-        found = found[:, None] if found.ndim == 2 else found
+        found = found[:, None] if found.ndim == 2 else found  # (channels, m, n), torques last
         if found.shape[2:] != (self.robot.dof,):
             shapes = {name: np.shape(values) for name, values in zip(names, given, strict=True)}
             remedy = f"Give {self.robot.dof} numbers per channel, one per joint, or rows."
             raise ArgumentError(f"the arrays have shapes {shapes}", remedy=remedy)
-        counts = np.ones(found.shape[1:], dtype=bool) if valid is None else np.atleast_2d(np.asarray(valid))
-        if counts.shape != found.shape[1:] or counts.dtype != bool:
-            what = f"valid has shape {counts.shape} and type {counts.dtype}"
+        is_valid = np.ones(found.shape[1:], dtype=bool) if valid is None else np.atleast_2d(np.asarray(valid))
+        if is_valid.shape != found.shape[1:] or is_valid.dtype != bool:
+            what = f"valid has shape {is_valid.shape} and type {is_valid.dtype}"
             raise ArgumentError(what, remedy="Give truth values, one per torque.")
         if valid is not None:
-            found[-1] = np.where(counts, found[-1], 0.0)
-        if found.size and not np.abs(found).max() <= LARGEST_SIGNAL:  # NaN is never smaller
+            found[-1] = np.where(is_valid, found[-1], 0.0)
+        if found.size and not np.abs(found).max() <= LARGEST_SIGNAL:  # also if it is NaN
             channel, sample, joint = np.argwhere(~(np.abs(found) <= LARGEST_SIGNAL))[0]
             other = ", or mark this torque with valid=False" if names[channel] == "tau" else ""
             raise DataError(
@@ -95,4 +105,4 @@ class OnlineEstimator(ABC):
                 remedy=f"Leave the sample out{other}.",
             )
         self.samples += found.shape[1]
-        return ArrivingSamples(found[:-1], found[-1], counts)
+        return ArrivingSamples(found[:-1], found[-1], is_valid)

@@ -1,4 +1,8 @@
-"""The energy model on line: sequential least squares in square-root form, no accelerations ([GautierKhalil1992])."""
+"""The energy model on line, without accelerations: sequential least squares in square-root form ([GautierKhalil1992]).
+
+Over an interval of time the work of the joints' torques equals the change of the links' energy plus the work of
+friction: one equation per interval (eqs. 5-7).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from dynid.robot.model import Robot
 class OnlineEnergy(OnlineEstimator):
     """`Energy` sample by sample, in bounded memory.
 
-    After the last sample values and standard deviations are those of the whole log, to 1e-9.
+    After the last sample values and standard deviations are those of `Energy` for the whole log, to 1e-9.
 
     Typical use, in the control loop::
 
@@ -30,8 +34,8 @@ class OnlineEnergy(OnlineEstimator):
         tracker.update(q, dq, tau)
         tracker.estimate().interval()
 
-    The samples of one interval are kept until it ends; then the work of the joints over it, the change of the links'
-    energy and the work of friction make one equation (eqs. 5-7), which is rotated into the triangle.
+    The samples of one interval are kept until it ends; then they make one equation, which is rotated into the triangle
+    of all equations (`dynid.estimation.online.triangle`).
     """
 
     rate_hz: float
@@ -45,13 +49,12 @@ class OnlineEnergy(OnlineEstimator):
         interval_s: float = 0.05,
         base: BaseParameters | None = None,
     ) -> None:
-        """Start, knowing nothing.
+        """Start without samples.
 
         Args:
             robot: Geometry and terms; friction is estimated if the robot has such terms (`Robot.with_terms`).
             rate_hz: Sampling rate [Hz]; samples are equally spaced, see `start_stretch`.
-            interval_s: Length of the intervals [s], rounded to whole samples; the attribute `interval_s` is what is
-                used.
+            interval_s: Length of the intervals [s]; rounded to whole samples it is the property `interval_s`.
             base: The base parameters to estimate; those of every motion by default. `estimate` gives them in any set.
 
         Raises:
@@ -63,8 +66,8 @@ class OnlineEnergy(OnlineEstimator):
         self._length = interval_steps(as_number("interval_s", interval_s, above=0.0), self.rate_hz)
         self._blocks = GrowingBlocks([self.kept.rank + 1])
         self._open: list[ArrivingSamples] = []
+        # a try with random samples, because it refuses terms without energy
         motion = np.random.default_rng(0).normal(size=(2, self._length + 1, robot.dof))
-        # refuses terms without energy
         self._rows(ArrivingSamples(motion, motion[0], np.ones(motion[0].shape, dtype=bool)))
 
     def update(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, valid: ArrayLike | None = None) -> None:
@@ -82,10 +85,11 @@ class OnlineEnergy(OnlineEstimator):
         """
         self._open.append(self._take({"q": q, "dq": dq}, tau, valid))
         kept = sum(len(part.tau) for part in self._open)
-        whole = (kept - 1) // self._length * self._length
+        whole = (kept - 1) // self._length * self._length  # steps in whole intervals
         if whole > 0:
             motion = np.concatenate([part.motion for part in self._open], axis=1)
             tau, counts = (np.concatenate(parts) for parts in zip(*((p.tau, p.valid) for p in self._open), strict=True))
+            # the last sample of an interval is the first one of the next
             ready, rest = (
                 ArrivingSamples(motion[:, rows], tau[rows], counts[rows])
                 for rows in (slice(whole + 1), slice(whole, None))
@@ -94,12 +98,12 @@ class OnlineEnergy(OnlineEstimator):
             self._open = [rest]
 
     def start_stretch(self) -> None:
-        """The next sample does not follow the last one: the interval that was begun is dropped."""
+        """Announce a gap: the next sample does not follow the last one, so the unfinished interval is dropped."""
         self._open = []
 
     @property
     def interval_s(self) -> float:
-        """Length of the intervals that is used [s]: whole samples."""
+        """Length of the intervals, rounded to whole samples [s]."""
         return self._length / self.rate_hz
 
     @property
@@ -109,6 +113,7 @@ class OnlineEnergy(OnlineEstimator):
 
     @property
     def _equations(self) -> Factors:
+        """All equations so far."""
         return factors_of(self.robot, self.kept, self._blocks.triangles, self._blocks.counts)
 
     @property
@@ -120,6 +125,7 @@ class OnlineEnergy(OnlineEstimator):
         return replace(energy_estimate(self._equations), references=Energy.references)
 
     def _rows(self, part: ArrivingSamples) -> Floats:
+        """Compute the equations ``[W, y]`` (intervals, b + 1) of samples in whole intervals."""
         q, dq = part.motion
         intervals = Intervals(q, dq, part.tau, part.valid, self.rate_hz, self._length)
         return energy_rows(self.robot, self.kept, intervals)

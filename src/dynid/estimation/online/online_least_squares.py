@@ -1,4 +1,4 @@
-"""Recursive least squares on line, with forgetting: the torques of all joints together, sample after sample."""
+"""Recursive least squares on line, with forgetting: the torques of all joints with equal weights, sample by sample."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class OnlineLeastSquares(OnlineEstimator):
     """
 
     counts: Ints
-    """(n,) torques of each joint that counted."""
+    """(n,) number of valid torques of each joint so far."""
     equations: float
-    """Number of equations so far, less what was forgotten."""
+    """Sum of the weights of all equations so far: their number, if nothing is forgotten."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class OnlineLeastSquares(OnlineEstimator):
         *,
         forgetting: float = 1.0,
     ) -> None:
-        """Start, knowing nothing.
+        """Start without samples.
 
         Args:
             robot: Geometry and terms; friction is estimated if the robot has such terms (`Robot.with_terms`).
@@ -56,9 +56,12 @@ class OnlineLeastSquares(OnlineEstimator):
         super().__init__(robot, base)
         self.equations = 0.0
         self._keep = as_number("forgetting", forgetting, above=0.0, most=1.0)
-        self._triangle, self._spread = RowTriangle(self.kept.rank + 1), RowTriangle(self.kept.rank + 1)
+        self._triangle = RowTriangle(self.kept.rank + 1)
+        self._squared_triangle = RowTriangle(self.kept.rank + 1)  # with squared weights, for the covariance
         self._regress: Callable[..., Any] = kernel(robot, "regressor", columns=self.kept.columns).single
-        self._matrix, self._rows = np.empty((robot.dof, self.kept.rank)), np.empty((robot.dof, self.kept.rank + 1))
+        # reused from sample to sample, so that an update allocates no memory
+        self._matrix = np.empty((robot.dof, self.kept.rank))
+        self._rows = np.empty((robot.dof, self.kept.rank + 1))
         self.counts = np.zeros(robot.dof, dtype=np.int64)
 
     def update(
@@ -78,14 +81,15 @@ class OnlineLeastSquares(OnlineEstimator):
             DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
         """
         new = self._take({"q": q, "dq": dq, "ddq": ddq}, tau, valid)
-        keep, rows = self._keep**0.5, self._rows
+        keep = self._keep**0.5  # triangles hold roots of the weights
+        rows = self._rows
         for k, torque in enumerate(new.tau):
             self._regress(*new.motion[:, k], self._matrix)
             np.multiply(self._matrix, new.valid[k, :, None], out=rows[:, :-1])
             rows[:, -1] = torque
-            if keep < 1.0:  # the same with squared forgetting, for the covariance
-                self._spread.scale(self._keep)
-                self._spread.update(rows)
+            if keep < 1.0:
+                self._squared_triangle.scale(self._keep)
+                self._squared_triangle.update(rows)
                 self._triangle.scale(keep)
             self._triangle.update(rows)
             count = new.valid[k]
@@ -104,20 +108,24 @@ class OnlineLeastSquares(OnlineEstimator):
 
     @property
     def factor(self) -> Factor:
-        """The equations so far, weighted and forgotten."""
+        """The equations so far, older ones with smaller weights."""
         return self._triangle.factor(self.kept.columns, round(self.equations))
 
     def _solve(self) -> Estimate:
-        """The noise is taken to be white: intervals are narrow where torques are filtered or the model lacks a term."""
-        factor, method = self.factor, "recursive least squares"
+        """Estimate; the noise is assumed to be white.
+
+        So intervals are too narrow if torques are filtered or the model lacks a term.
+        """
+        factor = self.factor
+        method = "recursive least squares"
         spare = self.equations - self.kept.rank
         if not spare > 0.0 or not (np.any(factor.z) or factor.residual):
             return nothing_known(self, method)
         variance = factor.residual / spare
         root, undetermined = solution_root(factor)
-        # A^-1 B A^-1 with A the squares of the weighted rows and B those of the rows weighted twice
-        twice = factor if self._keep == 1.0 else self._spread.factor(self.kept.columns, 0)
-        half = root @ (root.T @ twice.R.T)
+        # covariance A^-1 B A^-1 of weighted least squares: A = sum w x x', B = sum w^2 x x' over rows x of weight w
+        squared = factor if self._keep == 1.0 else self._squared_triangle.factor(self.kept.columns, 0)
+        half = root @ (root.T @ squared.R.T)
         covariance = variance * half @ half.T
         covariance[undetermined, undetermined] = np.inf
         return Estimate.of(

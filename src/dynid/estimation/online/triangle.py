@@ -1,9 +1,9 @@
-"""The one triangle of all estimators on line: rows are rotated into it as they come ([GautierKhalil1992] section 2).
+"""The triangle of all estimators on line, into which rows are rotated as they come ([GautierKhalil1992] section 2).
 
-What is known is a triangle R of the rows ``[W, y]`` so far, with ``|R x - z|^2`` the sum of all squared residuals: the
-square-root information form that the paper recommends after Bierman. A new row is appended by Householder reflections,
-one per column. No inverse is propagated, so nothing has to be known at the start, and rounding cannot destroy positive
-definiteness. `dynid.export` prints the same reflections in C.
+Of the rows ``[W, y]`` so far only a triangle ``[R, z]`` is stored: ``|R x - z|^2`` is the sum of all squared residuals
+(the square-root information form that the paper recommends after Bierman). A new row is appended by Householder
+reflections, one per column. No inverse is propagated, so nothing has to be known at the start, and rounding cannot
+destroy positive definiteness. `dynid.export` prints the same reflections in C.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from dynid.information.triangular import PANEL, REFLECTED
 
 
 class RowTriangle:
-    """The triangle of all rows so far, changed in place."""
+    """The triangle of all rows so far, changed in place. Rows have w columns; the last one is the right side."""
 
     __slots__ = ("_packed",)
 
     def __init__(self, width: int) -> None:
-        """Start without rows of so many columns, the right side among them."""
+        """Start without rows, for rows of w columns."""
         self._packed = np.zeros((width, width), order="F")
 
     @property
     def R(self) -> Floats:
-        """(w, w) upper triangle with a diagonal from zero on; the last column is the right side."""
+        """(w, w) upper triangle with a non-negative diagonal."""
         R = self._packed.copy(order="C")
         return np.negative(R, out=R, where=R.diagonal()[:, None] < 0.0)
 
@@ -41,6 +41,7 @@ class RowTriangle:
 
     def update(self, rows: Floats) -> None:
         """Append rows (m, w)."""
+        # LAPACK's dtpqrt makes one triangle of a triangle and rows below it, in place
         for start in range(0, len(rows), REFLECTED):
             part = np.array(rows[start : start + REFLECTED], order="F")
             _, _, _, failure = dtpqrt(
@@ -49,21 +50,26 @@ class RowTriangle:
             assert failure == 0, "LAPACK refused the shapes"
 
     def forget(self, shrink: Floats) -> None:
-        """Let standard deviations (w - 1,) grow by one over ``shrink``; the solution of the regular triangle stays."""
+        """Enlarge the uncertainty of the solution without changing it.
+
+        Args:
+            shrink: (w - 1,) factors by which the information on each unknown shrinks; its standard deviation grows by
+                their inverses. The triangle must be regular.
+        """
         R, right = self._packed[:-1, :-1], self._packed[:-1, -1]
         values = solve_upper(R, right)
         R *= shrink
         right[:] = R @ values
 
     def factor(self, columns: Sequence[int], rows: int) -> Factor:
-        """The equations so far, of so many rows, as a `dynid.information.Factor`."""
+        """Make a `dynid.information.Factor` of the equations so far, which have so many rows."""
         return Factor.of(columns, self.R, rows)
 
 
 class GrowingBlocks:
-    """For each of some groups of equations, a triangle per block of time, few blocks however many rows arrive.
+    """Triangles per block of time for several groups of equations (joints, say), in bounded memory.
 
-    Blocks of time tell how errors are correlated (`dynid.estimation.noise`). The length of a log is not known on line,
+    Blocks of time show how errors are correlated (`dynid.estimation.noise`). The length of a log is not known on line,
     so blocks begin with one sample each; when there are twice as many as a log in memory has, neighbours are joined and
     the next ones are twice as long.
     """
@@ -71,23 +77,24 @@ class GrowingBlocks:
     __slots__ = ("_counts", "_filled", "_length", "_triangles")
 
     def __init__(self, widths: Sequence[int]) -> None:
-        """Start with one block without equations; each group has so many columns, the right side among them."""
-        self._triangles = [[RowTriangle(width) for width in widths]]
+        """Start with one empty block; ``widths`` are the numbers of columns of the groups, the right side included."""
+        self._triangles = [[RowTriangle(width) for width in widths]]  # by block, then by group
         self._counts = [np.zeros(len(widths), dtype=np.int64)]
-        self._length, self._filled = 1, 0
+        self._length = 1  # instants per block
+        self._filled = 0  # instants in the last block
 
     @property
     def triangles(self) -> tuple[tuple[Floats, ...], ...]:
-        """For each block and group the triangle (w, w)."""
+        """Triangle (w, w) of each block and group."""
         return tuple(tuple(triangle.R for triangle in block) for block in self._triangles)
 
     @property
     def counts(self) -> Ints:
-        """(blocks, groups) number of equations."""
+        """(blocks, groups) number of valid equations."""
         return np.array(self._counts)
 
     def total(self, group: int) -> RowTriangle:
-        """The triangle of all blocks of a group."""
+        """Join the triangles of all blocks of a group."""
         total = RowTriangle(len(self._triangles[0][group].R))
         for block in self._triangles:
             total.update(block[group].R)
@@ -119,6 +126,7 @@ class GrowingBlocks:
                 triangle.scale(factor)
 
     def _begin_block(self) -> None:
+        """Begin a new block; join neighbours before if there are too many."""
         if len(self._triangles) == 2 * TIME_BLOCKS:
             for first, second in zip(self._triangles[::2], self._triangles[1::2], strict=True):
                 for a, b in zip(first, second, strict=True):

@@ -1,1 +1,1 @@
-"""Estimators whose results are possible bodies."""
+"""The estimator of physically possible robots: cone program, prior, constraints, and checks of other estimates."""

@@ -1,4 +1,8 @@
-"""Convex programs over possible bodies, solved by Clarabel; the answer is checked here, whatever the solver says."""
+"""Convex cone programs, solved by Clarabel; the answer is checked here, whatever status the solver reports.
+
+The unknowns y contain the pseudo-inertia of each body as a vector (`svec`), and a `Constraint` of kind "matrix" keeps
+its eigenvalues from being negative: so only possible bodies are found.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +18,27 @@ from dynid.errors import EstimationError
 from dynid.spatial import EXACT
 
 ACCEPTED = 1e-5
-"""Relative gap between primal and dual objective, and violation of a constraint, that are accepted (convention)."""
+"""Largest relative gap between primal and dual objective, and largest violation of a constraint, that are accepted
+(convention)."""
 
 
 def _places(entries: int) -> tuple[Any, Any, Floats]:
-    """Rows, columns and scales of the entries (k,) of a stacked triangle, see `svec`."""
+    """Compute rows, columns and scales (k,) of the k entries of a stacked triangle, see `svec`."""
     columns, rows = np.tril_indices(int(np.sqrt(2 * entries)))
     return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def svec(matrix: Floats) -> Floats:
-    """(d (d + 1) / 2,) upper triangle of a symmetric (d, d) matrix, column by column, off-diagonals times sqrt(2)."""
+    """Stack the upper triangle of a symmetric (d, d) matrix, column by column, off-diagonal entries times sqrt(2).
+
+    So ``svec(A) @ svec(B)`` is the trace of ``A B``. The result has d (d + 1) / 2 entries.
+    """
     rows, columns, scale = _places(len(matrix) * (len(matrix) + 1) // 2)
     return np.asarray(matrix[rows, columns] * scale)
 
 
 def unsvec(vector: Floats) -> Floats:
-    """(d, d) symmetric matrix from `svec`."""
+    """Make the symmetric (d, d) matrix of an `svec`."""
     rows, columns, scale = _places(vector.size)
     matrix = np.zeros((columns[-1] + 1, columns[-1] + 1))
     matrix[rows, columns] = matrix[columns, rows] = vector / scale
@@ -42,16 +50,17 @@ class Constraint:
     """A condition on ``slack = side - rows @ y``."""
 
     kind: Literal["equal", "at most", "matrix"]
-    """The slack is zero, not negative, or `svec` of a matrix without negative eigenvalues."""
+    """The slack must be zero ("equal"), not negative ("at most"), or `svec` of a matrix without negative eigenvalues
+    ("matrix")."""
     rows: Floats
-    """(k, p)"""
+    """(k, p) matrix."""
     side: Floats
-    """(k,)"""
+    """(k,) right side."""
     name: str = ""
-    """Of a bound that a person gave; empty for what physics asks."""
+    """Name of a bound that a user gave, for error messages; empty for constraints of physics."""
 
     def violation(self, y: Floats) -> float:
-        """How far y (p,) is beyond, relative to the side; negative within."""
+        """Compute how far y (p,) violates the constraint: relative to the side, for matrices absolute; <= 0 if not."""
         slack = self.side - self.rows @ y
         if self.kind == "matrix":
             return -float(eigvalsh(unsvec(slack))[0])
@@ -64,18 +73,19 @@ class ConeProgram:
     """``minimise 1/2 |matrix y - target|^2 + 1/2 sum(pull (y - centre)^2)`` over constrained y (p,)."""
 
     matrix: Floats
-    """(b, p)"""
+    """(b, p) equations."""
     target: Floats
-    """(b,)"""
+    """(b,) right side of the equations."""
     centre: Floats
-    """(p,)"""
+    """(p,) prior value of each unknown."""
     pull: Floats
     """(p,) weight of each unknown's squared distance from the centre; not negative."""
     constraints: Sequence[Constraint] = ()
+    """What y must satisfy."""
 
 
 def solve_cone_program(program: ConeProgram) -> Floats:
-    """The minimiser y (p,).
+    """Find the minimiser y (p,).
 
     Raises:
         EstimationError: Inputs are not finite, the constraints contradict one another, or no answer passes the check.
@@ -97,10 +107,11 @@ def solve_cone_program(program: ConeProgram) -> Floats:
         if solution is None:
             continue
         y = np.asarray(solution.x)[: program.centre.size]
-        value, dual = solution.obj_val / scale, solution.obj_val_dual / scale
-        largest = max(ACCEPTED * max(1.0, abs(value)), EXACT * squares)
-        worst = max((constraint.violation(y) for constraint in program.constraints), default=0.0)
-        if np.isfinite(y).all() and abs(value - dual) <= largest and worst <= ACCEPTED:
+        value = solution.obj_val / scale
+        gap = abs(value - solution.obj_val_dual / scale)
+        largest_gap = max(ACCEPTED * max(1.0, abs(value)), EXACT * squares)  # or too small for any digit that counts
+        violation = max((constraint.violation(y) for constraint in program.constraints), default=0.0)
+        if np.isfinite(y).all() and gap <= largest_gap and violation <= ACCEPTED:
             return y
     raise EstimationError(
         "the cone solver found no answer that passes its check",
@@ -109,6 +120,7 @@ def solve_cone_program(program: ConeProgram) -> Floats:
 
 
 def _call(program: ConeProgram) -> tuple[Any, str]:
+    """Call Clarabel; return its solution and status, None and "failed" if it broke off."""
     import clarabel
     from scipy import sparse
 
@@ -130,13 +142,13 @@ def _call(program: ConeProgram) -> tuple[Any, str]:
     ]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.chordal_decomposition_enable = False  # 4 x 4 blocks have no parts; looking for them takes a sixth of all
+    settings.chordal_decomposition_enable = False  # 4 x 4 matrices need none; looking for it takes a sixth of the time
     try:
         solution = clarabel.DefaultSolver(
             quadratic, linear, sparse.csc_array(rows), side, [clarabel.ZeroConeT(b), *cones], settings
         ).solve()
-    except BaseException as error:
+    except BaseException as error:  # a panic of the solver, which is written in Rust, is no Exception
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
-        return None, "failed"  # a panic of the solver is no Exception
+        return None, "failed"
     return solution, str(solution.status)

@@ -1,8 +1,8 @@
-"""Whether an identified robot is possible: inertia matrix, on the data and at poses far from them, friction and rotors.
+"""Check whether an identified robot is physically possible: positive definite inertia matrix, no negative friction.
 
-Possible bodies and possible rotors make it so. Estimates that know neither need not: then simulations run away, and
-controllers that invert the model push the wrong way, however well the torques fit. Friction brakes and rotors have
-inertia in possible robots; the estimator `feasible` makes them so, others need not.
+The estimator `feasible` finds only possible robots. Other estimators may give an inertia matrix with a negative
+eigenvalue, or friction that accelerates: then simulations run away, and controllers that invert the model push the
+wrong way, however well the torques fit. The inertia matrix is checked at poses of the data and at random ones.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from dynid.spatial import EXACT
 from dynid.terms.base import RecordableTerm
 
 POSES = 1000
-"""Random poses, and most poses of the data, at which the matrix is looked at (convention)."""
+"""Number of random poses, and about that of poses of the data, at which the inertia matrix is checked (convention)."""
 UNLIMITED = np.pi
 """Largest position of a joint without limits at random poses [rad or m] (convention: one turn)."""
 
 
 def check_inertia(equations: Factors, theta: Floats, values: Floats) -> tuple[Finding, ...]:
-    """A finding where the inertia matrix is not positive definite.
+    """Make a finding if the inertia matrix is not positive definite at some pose.
 
     Args:
         equations: The equations, whose motion gives the poses of the data.
         theta: (p,) standard parameters.
         values: (k,) parameters of the terms besides the robot's own.
     """
-    poses, names = _checked_poses(equations), equations.robot.joint_names
+    poses = _checked_poses(equations)
+    names = equations.robot.joint_names
     M: Floats = np.array(kernel(equations.robot, "inertia_matrix", symbolic_parameters=True)(poses, theta))
-    for term, value in zip(equations.terms, values, strict=True):
+    for term, value in zip(equations.terms, values, strict=True):  # further terms have rotors too
         if isinstance(term, RecordableTerm):
             for (j, k), entry in term.inertia(term.acts_on(names)).items():
                 M[:, j, k] += value * entry
-    scale = np.sqrt(np.maximum(np.diagonal(M, axis1=1, axis2=2), 1e-300))
+    diagonal = np.diagonal(M, axis1=1, axis2=2)
+    scale = np.sqrt(np.maximum(diagonal, 1e-300))
     smallest = eigvalsh(M / (scale[:, :, None] * scale[:, None, :]))[:, 0]
-    wrong = (smallest <= EXACT) | (np.diagonal(M, axis1=1, axis2=2) <= 0.0).any(axis=1)
+    wrong = (smallest <= EXACT) | (diagonal <= 0.0).any(axis=1)
     if not wrong.any():
         return ()
     return (
@@ -57,7 +59,7 @@ def check_inertia(equations: Factors, theta: Floats, values: Floats) -> tuple[Fi
 
 
 def _checked_poses(equations: Factors) -> Floats:
-    """(K, n) up to 1000 poses of the data, then 1000 random ones within limits, the same every time [rad or m]."""
+    """Choose poses (K, n): up to 1000 of the data, then 1000 random ones within limits, always the same [rad or m]."""
     robot = equations.robot
     data = [run.q[np.linspace(0, run.samples - 1, POSES).astype(int)] for run in equations.excerpts if run.samples]
     measured = np.concatenate([np.zeros((0, robot.dof)), *data])
@@ -68,20 +70,24 @@ def _checked_poses(equations: Factors) -> Floats:
 
 
 def check_friction(equations: Factors, estimate: Estimate) -> tuple[Finding, ...]:
-    """A finding where friction or a rotor inertia that must not be negative is so beyond its 95 % interval.
+    """Make a finding if friction or rotor inertias are negative and their 95 % intervals too.
 
     Args:
         equations: The equations.
         estimate: The estimate.
     """
-    base, first, size = equations.base, 10 * equations.robot.dof, len(equations.base.layout)
+    base = equations.base
+    first = 10 * equations.robot.dof  # place of the first term's parameter: each link has ten
+    size = len(base.layout)
+    # place of a parameter -> its row in the estimate; parameters that are grouped with others have none
     row_of = base.rows_alone | {size + k: base.rank + k for k in range(len(equations.terms))}
     wrong = []
     for place, term in enumerate(all_terms(equations), start=first):
         row = row_of.get(place)
-        if term.is_non_negative and row is not None and np.isfinite(estimate.stderr[row]):
-            high = estimate.values[row] + TWO_SIDED_95 * estimate.stderr[row]
-            wrong += [f"{estimate.names[row]} {estimate.values[row]:.3g} {estimate.units[row]}"] if high < 0.0 else []
+        if not term.is_non_negative or row is None:
+            continue
+        if estimate.values[row] + TWO_SIDED_95 * estimate.stderr[row] < 0.0:  # never, if it is undetermined
+            wrong.append(f"{estimate.names[row]} {estimate.values[row]:.3g} {estimate.units[row]}")
     if not wrong:
         return ()
     return (

@@ -1,11 +1,13 @@
-"""Physically consistent estimation: every body possible, friction that takes power, the prior where data say nothing.
+"""Physically consistent estimation: least squares over possible robots, with a prior for what the data do not show.
 
     minimise    |R K x - z|^2  +  weight * sum_j |svec(Q_j) - svec(1)|^2
-    subject to  Q_j >= margin * 1,   rotors and friction as in `passivity`,   bounds
+    subject to  Q_j >= margin * 1,   rotors and friction as in `Passivity`,   bounds of the user
 
-over all standard parameters x, with the triangle R of the weighted equations, the grouping matrix K, and each body's
-pseudo-inertia Q_j whitened by the prior's. The weight is fixed: the prior is a measurement of every body with a
-standard deviation of 100 % of itself.
+over all standard parameters x, with the triangle R and right side z of the weighted equations, the grouping matrix K
+(base parameters = K x), and each body's 4 x 4 pseudo-inertia whitened by the prior's, Q_j (see
+`dynid.estimation.physical.prior`); 1 is the identity. A body is possible exactly if Q_j is positive definite. The
+weight does not depend on the data: the prior counts like a measurement of every body with a standard deviation of 100 %
+of its parameters.
 """
 
 from __future__ import annotations
@@ -25,17 +27,18 @@ from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.conic import ACCEPTED, ConeProgram, Constraint, solve_cone_program, svec, unsvec
 from dynid.estimation.physical.passivity import Passivity, all_terms
 from dynid.estimation.physical.prior import PriorCoordinates
-from dynid.estimation.score_covariance import Draw, drawn_estimate
+from dynid.estimation.score_covariance import Prior, posterior_estimate
 from dynid.findings import Finding
 from dynid.information.factor import Factor
 
-HELD = 1e-3
-"""Distance from a constraint, in units of the prior, at which it holds a parameter (convention)."""
+AT_BOUND = 1e-3
+"""Distance of a whitened eigenvalue from its constraint at which the constraint counts as active (convention); its
+square for parameters over their sizes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeasibleWLS(Estimator):
-    """Weighted least squares over physically possible robots, drawn towards the robot's own parameters."""
+    """Weighted least squares over physically possible robots; the prior is the robot with its given parameters."""
 
     name: ClassVar[str] = "feasible"
     title: ClassVar[str] = "physically consistent weighted least squares"
@@ -43,10 +46,12 @@ class FeasibleWLS(Estimator):
     references: ClassVar[tuple[str, ...]] = ("LeeWensingPark2020", "Izaguirre1992")
 
     prior_weight: float = 1.0
-    """How strongly the prior draws: 1 trusts it to 100 % of itself, 100 to 10 %."""
+    """Weight of the prior, an inverse variance: with 1 its standard deviations are 100 % of its parameters, with 100
+    they are 10 %."""
     margin: float = 1e-4
     """Smallest eigenvalue of a body's pseudo-inertia relative to its prior's."""
     bounds: Bounds = field(default_factory=Bounds)
+    """What the user knows of masses, centres of mass and whole bodies."""
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
@@ -61,8 +66,8 @@ class FeasibleWLS(Estimator):
         factor = noise_factor(equations, data)
         solution = feasible_parameters(equations, factor, self)
         return replace(
-            drawn_estimate(equations, data, factor, solution.draw, equations.grouping @ solution.theta),
-            standard=solution.theta[: len(equations.base.layout)],
+            posterior_estimate(equations, data, factor, solution.prior, equations.grouping @ solution.theta),
+            standard=solution.theta[: len(equations.base.layout)],  # the terms besides the robot's own stand behind
             findings=(*data.findings, *solution.findings),
             at_bound=(*solution.at_bound, *solution.given_bounds),
             given_bounds=solution.given_bounds,
@@ -71,23 +76,27 @@ class FeasibleWLS(Estimator):
 
 
 def noise_factor(equations: Factors, data: Estimate) -> Factor:
-    """All equations in units of the noise, such that samples correlated in time do not outweigh the prior."""
+    """Weight all equations by the inverse variance of independent samples.
+
+    The autocorrelation factor is part of it, so that samples correlated in time do not outweigh the prior.
+    """
     return equations.information.weight(1.0 / (data.noise_std**2 * data.inflation))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FeasibleSolution:
-    """Standard parameters of a possible robot."""
+    """Solution of the cone program: the standard parameters of a possible robot."""
 
     theta: Floats
-    """(p + k,) standard parameters, then terms"""
+    """(p + k,) standard parameters, then the k terms besides the robot's own."""
     at_bound: tuple[str, ...]
-    """Bodies whose pseudo-inertia, and parameters whose sign, is held by a constraint."""
+    """Names of bodies and parameters that lie on a physical constraint."""
     given_bounds: tuple[str, ...]
-    """Names of the bounds that hold it."""
+    """Names of the user's bounds that are active."""
     findings: tuple[Finding, ...]
-    draw: Draw
-    """The prior around which it was found."""
+    """What had to be changed to make the prior possible."""
+    prior: Prior
+    """The prior, and the equality constraints."""
 
 
 def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWLS) -> FeasibleSolution:
@@ -101,53 +110,55 @@ def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWL
     Raises:
         EstimationError: No answer passes the check, or bounds contradict one another.
     """
-    robot, terms = equations.robot, all_terms(equations)
+    robot = equations.robot
+    bodies = robot.dof
     coordinates = PriorCoordinates.of(equations, factor.scale[equations.base.rank :])
-    from_scaled, bodies = coordinates.from_scaled, robot.dof
+    from_scaled = coordinates.from_scaled
     names = (*equations.base.layout.names, *(term.name for term in equations.terms))
-    passivity = Passivity.of(robot.joint_names, terms)
-    stated = settings.bounds.constraints(robot)
-    given = [replace(bound, rows=bound.rows @ from_scaled[: bound.rows.shape[1]]) for bound in stated]
-    smallest, minus = settings.margin * svec(np.eye(4)), -np.eye(len(from_scaled))
+    passivity = Passivity.of(robot.joint_names, all_terms(equations))
+    bounds = settings.bounds.constraints(robot)  # on standard parameters, and on the unknowns y:
+    scaled_bounds = [replace(bound, rows=bound.rows @ from_scaled[: bound.rows.shape[1]]) for bound in bounds]
+    least = settings.margin * svec(np.eye(4))
+    minus = -np.eye(len(from_scaled))  # constraints are about side - rows @ y, here y - least
     program = ConeProgram(
         matrix=factor.R @ equations.grouping @ from_scaled,
         target=factor.z,
         centre=coordinates.centre,
         pull=settings.prior_weight * coordinates.pull,
         constraints=(
-            *given,
-            *(Constraint("matrix", minus[10 * j : 10 * j + 10], -smallest) for j in range(bodies)),
+            *scaled_bounds,
+            *(Constraint("matrix", minus[10 * j : 10 * j + 10], -least) for j in range(bodies)),
             *passivity.constraints(np.diagonal(from_scaled)[10 * bodies :], 10 * bodies),
         ),
     )
     y = solve_cone_program(program)
     signs = [10 * bodies + k for k in passivity.nonnegative]
-    held = [
+    at_bound = [
         body.joint.child
         for j, body in enumerate(robot.bodies)
-        if eigvalsh(unsvec(y[10 * j : 10 * j + 10]))[0] < settings.margin + HELD
+        if eigvalsh(unsvec(y[10 * j : 10 * j + 10]))[0] < settings.margin + AT_BOUND
     ]
-    held += [names[k] for k in signs if y[k] < HELD * HELD]
-    y[signs] = np.maximum(y[signs], 0.0)
-    exact = [bound for bound in given if bound.kind == "equal"]
-    draw = Draw(
+    at_bound += [names[k] for k in signs if y[k] < AT_BOUND**2]
+    y[signs] = np.maximum(y[signs], 0.0)  # the solver ends up to its tolerance below zero
+    equalities = [bound for bound in scaled_bounds if bound.kind == "equal"]
+    prior = Prior(
         to_base=equations.grouping @ from_scaled,
         centre=coordinates.centre,
         pull=program.pull,
-        equal=np.vstack([np.zeros((0, y.size)), *(bound.rows for bound in exact)]),
-        value=np.concatenate([np.zeros(0), *(bound.side for bound in exact)]),
+        equal=np.vstack([np.zeros((0, y.size)), *(bound.rows for bound in equalities)]),
+        value=np.concatenate([np.zeros(0), *(bound.side for bound in equalities)]),
     )
     theta = from_scaled @ y
     return FeasibleSolution(
         theta=theta,
-        at_bound=tuple(held),
-        given_bounds=tuple(bound.name for bound in stated if _holds(bound, theta[: len(equations.base.layout)])),
+        at_bound=tuple(at_bound),
+        given_bounds=tuple(bound.name for bound in bounds if _is_active(bound, theta[: len(equations.base.layout)])),
         findings=coordinates.findings,
-        draw=draw,
+        prior=prior,
     )
 
 
-def _holds(bound: Constraint, theta: Floats) -> bool:
+def _is_active(bound: Constraint, theta: Floats) -> bool:
     """Whether standard parameters lie on the edge of an inequality."""
     size = np.abs(bound.rows) @ np.abs(theta) + np.abs(bound.side)
     return bound.kind == "at most" and bool(np.any(bound.side - bound.rows @ theta <= ACCEPTED * size))

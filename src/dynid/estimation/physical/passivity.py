@@ -1,11 +1,12 @@
-"""What a possible robot's rotors and friction obey, whichever terms its model has.
+"""Constraints on the parameters of terms by which rotors have inertia and friction brakes, and the lists of terms.
 
 - No rotor inertia and no friction coefficient is negative, so that friction takes power at every speed.
 - Viscous friction that differs between the directions brakes in both: ``FV >= |FVA|``.
 - A motor that turns several joints gives blocks of the matrices of rotor inertias and of viscous friction between
   joints, which have no negative eigenvalue.
 
-Offsets and torques of the position alone are conservative, and errors of sensors are no friction: nothing holds them.
+Offsets and torques of the position alone are conservative, and errors of sensors are no friction: they have no
+constraints.
 """
 
 from __future__ import annotations
@@ -24,22 +25,24 @@ from dynid.terms.base import JointTerm, RecordableTerm, Term
 from dynid.terms.friction import AsymmetricViscous, Viscous
 
 Entries = Mapping[tuple[int, int], float]
+"""Entries of a symmetric matrix between joints: (row, column) -> value per unit of a term's parameter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passivity:
-    """Constraints on the parameters (k,) of terms."""
+    """Constraints on the parameters (k,) of k terms."""
 
     nonnegative: tuple[int, ...]
     """Places of parameters that must not be negative."""
     rows: Floats
-    """(m, k) ``rows @ parameters >= 0``"""
+    """(m, k) matrix of the m constraints ``rows @ parameters >= 0``."""
     blocks: tuple[Floats, ...]
-    """Each (d (d + 1) / 2, k): `svec` of a positive semidefinite matrix."""
+    """Matrices (d (d + 1) / 2, k): ``block @ parameters`` is `svec` of a (d, d) matrix that must have no negative
+    eigenvalue."""
 
     @classmethod
     def of(cls, joint_names: Sequence[str], terms: Sequence[Term]) -> Passivity:
-        """The constraints on some terms of a robot with these moving joints."""
+        """Collect the constraints on some terms of a robot with these moving joints."""
         inertias: list[Entries] = [{} for _ in terms]
         frictions: list[Entries] = [{} for _ in terms]
         for place, term in enumerate(terms):
@@ -58,14 +61,15 @@ class Passivity:
         )
 
     def constraints(self, sizes: Floats, first: int) -> tuple[Constraint, ...]:
-        """The constraints over scaled unknowns.
+        """Write the constraints over the unknowns of a cone program.
 
         Args:
-            sizes: (m,) parameter of each term, and of those behind them = size * scaled unknown.
+            sizes: (m,) the k parameters, and those of further unknowns behind them, are these sizes times the unknowns.
             first: Place of the first term among the unknowns.
         """
 
         def scaled(kind: Literal["at most", "matrix"], rows: Floats) -> Constraint:
+            """``rows @ parameters >= 0``, or the same of a matrix, with entries of at most one."""
             whole = np.zeros((len(rows), first + sizes.size))
             whole[:, first : first + rows.shape[1]] = -rows * sizes[: rows.shape[1]]
             return Constraint(kind, whole / max(float(np.abs(whole).max(initial=0.0)), 1e-300), np.zeros(len(rows)))
@@ -80,19 +84,20 @@ class Passivity:
 
 
 def _row(size: int, entries: Mapping[int, float]) -> Floats:
+    """Make a row of zeros with some entries."""
     row = np.zeros(size)
     row[list(entries)] = list(entries.values())
     return row
 
 
 def _block(joints: Sequence[int], matrices: Sequence[Entries]) -> Floats:
-    """(d (d + 1) / 2, k) `svec` of the matrix between some joints, per unit of each parameter."""
+    """Stack `svec` of the matrices between d joints, per unit of each of k parameters: (d (d + 1) / 2, k)."""
     tables = [np.array([[entries.get((i, j), 0.0) for j in joints] for i in joints]) for entries in matrices]
     return np.stack([svec(table) for table in tables], axis=1)
 
 
 def _connected(matrices: Iterable[Entries]) -> list[list[int]]:
-    """Groups of two or more joints that some term couples."""
+    """Find the groups of two or more joints that terms couple with one another."""
     groups: list[set[int]] = []
     for entries in matrices:
         for pair in entries:
@@ -103,10 +108,10 @@ def _connected(matrices: Iterable[Entries]) -> list[list[int]]:
 
 
 def own_terms(robot: Robot) -> list[Term]:
-    """The robot's own terms on their joints, in the order of its parameters."""
+    """List the robot's own terms, each placed on its joint, in the order of the robot's parameters."""
     return [p.term.at(p.joints[0]) if isinstance(p.term, JointTerm) else p.term for p in robot.terms]
 
 
 def all_terms(equations: Factors) -> list[Term]:
-    """Every term in the order of its parameter: the robot's own on their joints, then the further ones."""
+    """List all terms in the order of their parameters: the robot's own ones, then the further ones."""
     return [*own_terms(equations.robot), *equations.terms]

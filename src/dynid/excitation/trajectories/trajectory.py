@@ -1,4 +1,4 @@
-"""Trajectories: joint positions as smooth functions of time, with exact derivatives."""
+"""The base class of trajectories (joint positions as smooth functions of time), and samples of them in file formats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dynid.spatial import SAME
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Samples:
-    """A motion at uniform times, from rest to rest where the trajectory is."""
+    """A trajectory sampled at uniform times, for files and robots."""
 
     time: Floats
     """(N,) times [s], starting at zero."""
@@ -34,7 +34,7 @@ class Samples:
     """n names, in the order of the columns."""
 
     def to_csv(self, path: str | os.PathLike[str], *, force: bool = True) -> None:
-        """Write time, positions, velocities and accelerations, one row per sample, with a header of names."""
+        """Write a CSV file with a header: time, positions, velocities and accelerations, one row per sample."""
         from pandas import DataFrame
 
         names = ["time", *(f"{kind}_{name}" for kind in ("q", "dq", "ddq") for name in self.joint_names)]
@@ -42,7 +42,7 @@ class Samples:
         write_atomically(path, table.to_csv(index=False, lineterminator="\n"), force=force)
 
     def ros_yaml(self) -> str:
-        """A ``trajectory_msgs/JointTrajectory`` as ``ros2 topic pub`` takes it: YAML in the notation of JSON."""
+        """Write a ``trajectory_msgs/JointTrajectory`` for ``ros2 topic pub``: JSON, which is valid YAML."""
         nanoseconds = np.rint(self.time * 1e9).astype(np.int64).tolist()
         points = [
             {
@@ -56,7 +56,7 @@ class Samples:
         return json.dumps({"joint_names": list(self.joint_names), "points": points}, indent=1) + "\n"
 
     def urscript(self) -> str:
-        """A URScript program that moves to the first position and then streams the positions by ``servoj``."""
+        """Write a URScript program that moves to the first position and then streams the positions by ``servoj``."""
         if self.q.shape[1] != 6:
             raise ExportError(
                 f"URScript moves six joints, not {self.q.shape[1]}", remedy="Write CSV, JSON or ROS instead."
@@ -72,23 +72,23 @@ class Motion(NamedTuple):
     """Joint positions and their first three derivatives at N times."""
 
     q: Floats
-    """(N, n) [rad or m]"""
+    """(N, n) positions [rad or m]."""
     dq: Floats
-    """(N, n) [rad/s or m/s]"""
+    """(N, n) velocities [rad/s or m/s]."""
     ddq: Floats
-    """(N, n) [rad/s^2 or m/s^2]"""
+    """(N, n) accelerations [rad/s^2 or m/s^2]."""
     jerk: Floats
-    """(N, n) [rad/s^3 or m/s^3]"""
+    """(N, n) jerks [rad/s^3 or m/s^3]."""
 
     @classmethod
     def at(cls, q: Floats, velocity: Floats | float = 0.0) -> Motion:
-        """Positions q (N, n) at rest, or passed with velocities, (N, n) or one for all [rad/s or m/s]."""
+        """Make a motion of single states: positions q (N, n), velocities (N, n) or one for all, no acceleration."""
         zero = np.zeros_like(q)
         return cls(q, zero + velocity, zero, zero)
 
 
 class Trajectory(ABC):
-    """A motion of n joints over the times 0 ... `duration`."""
+    """A motion of n joints over the times from 0 to `duration`."""
 
     @property
     @abstractmethod
@@ -112,18 +112,19 @@ class Trajectory(ABC):
 
     @abstractmethod
     def derivative(self, t: Floats, order: int) -> Floats:
-        """Derivative of order 0 (position) to 3 (jerk) at times t (N,) within the duration: (N, n)."""
+        """Compute the derivative (N, n) of order 0 (position) to 3 (jerk) at times t (N,) within the duration [s]."""
 
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Positions, velocities and accelerations, each (N, n) for times (N,) or (n,) for one time [s]."""
+        """Compute positions, velocities and accelerations, each (N, n) for times (N,), or (n,) for one time [s]."""
         q, dq, ddq = (self._at(t, order) for order in range(3))
         return q, dq, ddq
 
     def motion(self, t: ArrayLike) -> Motion:
-        """Positions to jerks at times (N,)."""
+        """Compute positions, velocities, accelerations and jerks at times (N,) [s]."""
         return Motion(*(self._at(np.atleast_1d(t), order) for order in range(4)))
 
     def _at(self, t: ArrayLike, order: int) -> Floats:
+        """Compute a derivative at times of any shape; refuse times outside the motion."""
         times = np.asarray(t, dtype=float)
         slack = SAME * self.duration
         if not np.all((times >= -slack) & (times <= self.duration + slack)):
@@ -134,14 +135,14 @@ class Trajectory(ABC):
         return self.derivative(flat, order).reshape(*times.shape, self.dof)
 
     def times(self, rate_hz: float) -> Floats:
-        """Uniform times (N,) from zero to the end; the last may lie up to one step beyond it."""
+        """Make uniform times (N,) from zero to the end [s]; the last may lie up to one step beyond it."""
         if not rate_hz > 0.0:
             raise ArgumentError(f"the rate must be positive, not {rate_hz}", remedy="Give samples per second.")
         steps = int(np.ceil(self.duration * rate_hz * (1.0 - SAME)))
         return np.arange(steps + 1) / rate_hz
 
     def sample(self, rate_hz: float, joint_names: Sequence[str] | None = None) -> Samples:
-        """The motion at a uniform rate, its end included.
+        """Sample the motion at a uniform rate, its end included.
 
         Args:
             rate_hz: Samples per second.

@@ -1,1 +1,1 @@
-"""The two models: rich friction and how it is chosen, plain friction, and what both say of each joint."""
+"""Rich friction (its mechanisms and their selection), the rich and the plain model, and the friction of each joint."""

@@ -1,8 +1,11 @@
-"""The two models of an identified robot: one set of links, two frictions.
+"""The rich and the plain model of an identified robot: the same links with two descriptions of friction.
 
-The rich model has the links and the friction that predicts best: with memory, with the load, by another law of viscous
-friction. The plain model has the same links with rotor inertia, Coulomb and viscous friction and an offset, refitted to
-the same samples, and what the user stated: exactly what a simulator's file holds.
+The rich model has the friction that predicts best: with memory, with the load, by another law over speed. The plain
+model is what a simulator's file can hold: rotor inertia, Coulomb and viscous friction and an offset, and the terms that
+the user stated. `refit_friction` fits it to the same samples with the links of the rich model.
+
+Models come in two forms: `Model.torque` computes whole experiments; `Model.start` and `Model.step` are tapes for code
+that runs sample by sample and carries the memory of friction along.
 """
 
 from __future__ import annotations
@@ -36,9 +39,10 @@ from dynid.terms.base import Reference, StateTerm, Term
 
 @dataclass(frozen=True, eq=False)
 class PresentState:
-    """One sample of a robot's motion, as numbers or recorded scalars; see `dynid.terms.base.PresentMotion`."""
+    """One sample of a robot's motion, as numbers or as scalars of a tape; see `dynid.terms.base.PresentMotion`."""
 
     robot: Robot
+    """The robot."""
     q: Any
     """(n,) joint positions [rad or m]."""
     dq: Any
@@ -46,7 +50,7 @@ class PresentState:
     ddq: Any
     """(n,) joint accelerations [rad/s^2 or m/s^2]."""
     period_s: Any
-    """Time since the sample before [s]."""
+    """Time since the previous sample [s]."""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -59,44 +63,47 @@ class PresentState:
         return self.robot.gravity
 
     def torque(self, reference: Reference) -> Any:
-        """(n,) torque of the whole robot with the reference's parameters [N m or N]."""
+        """Compute the torque (n,) of the whole robot with the reference's parameters [N m or N]."""
         return newton_euler(self.robot, reference.theta, self.q, self.dq, self.ddq)
 
     def gravity_torque(self, reference: Reference, gravity: Floats) -> Any:
-        """(n,) torque that holds the links' weights under a gravity (3,) [N m or N]."""
+        """Compute the torque (n,) that holds the links' weights under a gravity (3,) in m/s^2 [N m or N]."""
         return gravity_torque(self.robot.with_gravity(gravity), reference.theta, self.q)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A robot, its parameters, and further terms of its torques with theirs."""
+    """A robot with identified parameters, and further terms with theirs."""
 
     robot: Robot
-    """Geometry, and the kinds of the robot's own terms."""
+    """Geometry, and the kinds of the robot's own terms; its parameter values do not count."""
     theta: Floats
-    """(p,) parameters of the robot, in the order of `Robot.parameter_vector`."""
+    """(p,) parameters of the links and the robot's own terms, in the order of `Robot.parameter_vector`."""
     terms: tuple[Term, ...] = ()
-    """Further terms, each with its identified parameter."""
+    """Terms besides the robot's own, each with its identified parameter."""
     rate_hz: float | None = None
     """Sampling rate of the logs that were identified [Hz]; friction with memory needs a rate."""
 
     def torque(self, experiment: Experiment) -> Floats:
-        """(N, n) torques of an experiment's motion [N m or N], column by column as the experiment's own."""
+        """Compute the torques (N, n) of an experiment's motion, in the order of its joints [N m or N]."""
         run = experiment.matched(self.robot)
         torque = torque_along(self.robot, self.theta, run)
         if self.terms:
             values = np.array([term.value for term in self.terms])
-            torque += torque_of_terms(self.robot, [t.with_value(0.0) for t in self.terms], values, run)
+            torque += torque_of_terms(self.robot, self.terms, values, run)
         return experiment.as_recorded(torque, self.robot)
 
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, rate_hz: float | None = None) -> Floats:
-        """(N, n) torques of samples of one log in time order [N m or N].
+        """Compute the torques (N, n) of samples of one log in time order [N m or N].
 
         Args:
             q: (N, n) positions [rad or m].
             dq: (N, n) velocities [rad/s or m/s].
             ddq: (N, n) accelerations [rad/s^2 or m/s^2].
             rate_hz: Sampling rate, for friction with memory [Hz]; that of the identified logs by default.
+
+        Raises:
+            ArgumentError: The arrays do not fit the robot.
         """
         motion = [np.atleast_2d(np.asarray(channel, dtype=float)) for channel in (q, dq, ddq)]
         rows, width = motion[0].shape
@@ -113,23 +120,26 @@ class Model:
 
     @property
     def identified(self) -> Robot:
-        """The robot with its parameters, as simulators accept it, and those further terms that a robot can carry."""
+        """The robot with its parameters, links made physically possible as simulators demand.
+
+        Of the further terms it carries those that depend on the present motion only, without memory or load.
+        """
         carried = [term for term in self.terms if isinstance(term, StateTerm)]
         return with_possible_links(self.robot, self.theta).with_terms(*carried, keep=True)
 
     @property
     def memory_size(self) -> int:
-        """Count of numbers that are remembered from sample to sample; one that is not used if there are none."""
-        return max(1, self.places[-1])
+        """Count k of numbers that friction remembers from sample to sample; 1, unused, if it remembers none."""
+        return max(1, self.places[-1])  # tapes need an input of at least one number
 
     @cached_property
     def places(self) -> list[int]:
-        """Index of the first number of each term in the memory, and the end."""
+        """Index of each term's first number in the memory, and behind them the length of the memory."""
         return list(accumulate((term.memory_size for term in self.terms), initial=0))
 
     @cached_property
     def start(self) -> Tape:
-        """Where its memory begins: inputs q, dq (n,) of the first sample; output ``memory`` (k,)."""
+        """Tape that makes the memory before the first sample: inputs q, dq (n,) of it; output ``memory`` (k,)."""
         n = self.robot.dof
 
         def begin(q: Any, dq: Any) -> dict[str, Any]:
@@ -141,7 +151,11 @@ class Model:
 
     @cached_property
     def step(self) -> Tape:
-        """Inputs q, dq, ddq (n,), ``period`` (1,) [s], ``memory`` (k,); outputs ``torque`` (n,) and ``next`` (k,)."""
+        """Tape of one sample.
+
+        Inputs q, dq, ddq (n,), ``period`` (1,) since the previous sample [s], ``memory`` (k,); outputs ``torque`` (n,)
+        and ``next`` (k,), the memory for the next sample.
+        """
         n = self.robot.dof
 
         def advance(q: Any, dq: Any, ddq: Any, period: Any, memory: Any) -> dict[str, Any]:
@@ -159,17 +173,21 @@ class Model:
 
 
 def refit_friction(equations: Factors, links: Floats) -> Floats:
-    """(p + k,) parameters of the plain model: the links as they are, the robot's own and the stated terms refitted.
+    """Fit the terms of the plain model to given links, physically consistent and drawn to the prior.
 
     Args:
         equations: The equations of the plain model.
-        links: (p,) standard parameters; those of the links count.
+        links: (p,) standard parameters, of which those of the links are kept.
+
+    Returns:
+        (p + k,) the parameters of the links, of the robot's own terms and of the k stated terms.
     """
-    robot, first = equations.robot, 10 * equations.robot.dof
+    robot = equations.robot
+    first = 10 * robot.dof  # place of the first term's parameter: each link has ten
     data = least_squares_estimate(equations, refined_weights(equations), "")
     factor = noise_factor(equations, data)
     prior = PriorCoordinates.of(equations, factor.scale[equations.base.rank :])
-    sizes = np.diagonal(prior.from_scaled)[first:]
+    sizes = np.diagonal(prior.from_scaled)[first:]  # units of the unknowns y of the program below
     passivity = Passivity.of(robot.joint_names, all_terms(equations))
     program = ConeProgram(
         matrix=factor.R @ equations.grouping[:, first:] * sizes,
@@ -179,10 +197,11 @@ def refit_friction(equations: Factors, links: Floats) -> Floats:
         constraints=passivity.constraints(sizes, 0),
     )
     y = solve_cone_program(program)
+    # the solver ends up to its tolerance below zero
     y[list(passivity.nonnegative)] = np.maximum(y[list(passivity.nonnegative)], 0.0)
     return np.concatenate([links[:first], sizes * y])
 
 
 def valued(terms: Sequence[Term], values: Floats) -> tuple[Term, ...]:
-    """Terms with their parameters."""
+    """Give terms their parameter values (k,)."""
     return tuple(term.with_value(value) for term, value in zip(terms, values.tolist(), strict=True))

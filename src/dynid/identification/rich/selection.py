@@ -1,13 +1,15 @@
-"""Which mechanisms of rich friction a robot has: one cross-validation.
+"""Select the mechanisms of rich friction that a robot has, by cross-validation.
 
-Mechanisms enter one by one, the one that predicts left-out stretches best first, as long as it lowers their error by a
-share worth having and more surely than by chance. A model that predicts no better than the plain one is not used.
+Mechanisms enter one by one. Each round adds to the model the mechanism that predicts left-out stretches best, if it
+lowers their error by at least `LEAST_GAIN` and the decrease is significant (`LARGEST_P_VALUE`); otherwise selection
+ends. So a robot may also keep the plain model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 
 import numpy as np
 from scipy import stats
@@ -19,76 +21,88 @@ from dynid.identification.rich.mechanisms import Mechanism
 from dynid.tables import Table
 from dynid.terms.base import Term
 
-GAIN = 0.005
-"""Smallest relative decrease of the error on left-out stretches that is worth a mechanism (effect)."""
-LEVEL = 0.2
-"""Probability by which a mechanism that does nothing passes, by Wilcoxon's signed ranks over the stretches (level)."""
+LEAST_GAIN = 0.005
+"""Smallest relative decrease of the error on left-out stretches for which a mechanism is accepted (effect)."""
+LARGEST_P_VALUE = 0.2
+"""p-value up to which a mechanism is accepted: Wilcoxon's signed-rank test, over the left-out stretches, of the
+hypothesis that it does not lower their error (level)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One mechanism that was tried."""
+class Round:
+    """Best mechanism of one round of the selection, and the decision on it."""
 
     mechanism: str
+    """Its name."""
     gain: float
-    """Decrease of the error on left-out stretches [%]."""
+    """Decrease of the error on left-out stretches against the round before [%]."""
     kept: bool
+    """Whether it was added; the first one that is not ends the selection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Selection:
-    """The mechanisms that were kept."""
+    """Course and result of a selection."""
 
-    steps: tuple[Step, ...]
+    rounds: tuple[Round, ...]
+    """The rounds in their order, also the last one that added nothing."""
     terms: tuple[Term, ...]
     """The terms of the mechanisms that were kept."""
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Names of the mechanisms."""
-        return tuple(step.mechanism for step in self.steps if step.kept)
+        """Names of the mechanisms that were kept."""
+        return tuple(found.mechanism for found in self.rounds if found.kept)
 
     def table(self) -> Table:
-        """One row per mechanism that was tried."""
-        rows = [(s.mechanism, s.gain, "kept" if s.kept else "left out") for s in self.steps]
-        return Table.of(["mechanism", "gain %", ""], rows)
+        """Show one row per round."""
+        rows = [(found.mechanism, found.gain, "kept" if found.kept else "left out") for found in self.rounds]
+        return Table.of(["mechanism", "gain %", "decision"], rows)
 
     def to_json(self) -> list[dict[str, object]]:
-        """The mechanisms that were tried as values that JSON can hold."""
-        return [{"mechanism": s.mechanism, "gain_percent": s.gain, "kept": s.kept} for s in self.steps]
+        """Return the rounds as values that JSON can hold."""
+        return [{"mechanism": found.mechanism, "gain_percent": found.gain, "kept": found.kept} for found in self.rounds]
 
 
 def select_mechanisms(equations: Samples, menu: Sequence[Mechanism], weights: Floats) -> tuple[Samples, Selection]:
-    """Choose mechanisms by cross-validation.
+    """Select mechanisms by cross-validation.
 
     Args:
         equations: The equations of the plain model.
-        menu: The mechanisms.
-        weights: (n,) inverse variance of each joint's residuals, raised by their correlation in time.
+        menu: The mechanisms to choose from.
+        weights: (n,) inverse variance of each joint's residuals; the variance is that of independent samples, so
+            multiplied by the autocorrelation factor.
 
     Returns:
-        The equations with the terms of the last model, and what was chosen.
+        The equations with the terms of the selected model, and the selection.
     """
-    present = equations.terms
+    plain_terms = equations.terms
     tried = [term for mechanism in menu for term in mechanism.terms]
+    # reduced once with the terms of all mechanisms; the fits take the columns that they need
     wide = build_equations(
-        equations.robot, equations.experiments, base=equations.base, terms=[*present, *tried], band_hz=equations.band_hz
+        equations.robot,
+        equations.experiments,
+        base=equations.base,
+        terms=[*plain_terms, *tried],
+        band_hz=equations.band_hz,
     )
     folds = Folds(wide, weights)
     chosen: tuple[Term, ...] = ()
-    before = folds.errors(present)
-    steps: list[Step] = []
-    left = list(menu)
-    while left:
-        trials = [(mechanism, folds.errors((*present, *chosen, *mechanism.terms))) for mechanism in left]
+    error_before = folds.errors(plain_terms)
+    rounds: list[Round] = []
+    candidates = list(menu)
+    while candidates:
+        trials = [(mechanism, folds.errors((*plain_terms, *chosen, *mechanism.terms))) for mechanism in candidates]
+        # sums and means of logarithms let every stretch count alike, however large its torques are
         mechanism, error = min(trials, key=lambda trial: float(np.log(trial[1]).sum()))
-        ratios = np.log(error / before)  # the mean of logarithms lets every stretch count alike
-        gain = 1.0 - float(np.exp(0.5 * ratios.mean()))
-        chance = stats.wilcoxon(ratios, alternative="less").pvalue
-        kept = gain >= GAIN and chance <= LEVEL
-        steps.append(Step(mechanism.name, 100.0 * gain, bool(kept)))
+        log_ratios = np.log(error / error_before)
+        gain = 1.0 - exp(0.5 * log_ratios.mean())  # half: the errors are squared torques
+        p_value = stats.wilcoxon(log_ratios, alternative="less").pvalue
+        kept = gain >= LEAST_GAIN and p_value <= LARGEST_P_VALUE
+        rounds.append(Round(mechanism.name, 100.0 * gain, bool(kept)))
         if not kept:
             break
-        chosen, before = (*chosen, *mechanism.terms), error
-        left.remove(mechanism)
-    return wide.keep((*present, *chosen)), Selection(steps=tuple(steps), terms=chosen)
+        chosen = (*chosen, *mechanism.terms)
+        error_before = error
+        candidates.remove(mechanism)
+    return wide.keep((*plain_terms, *chosen)), Selection(rounds=tuple(rounds), terms=chosen)
