@@ -72,8 +72,8 @@ class Estimate:
     """(p,) standard parameters; None from estimators of base parameters only."""
     least_norm: Floats | None = None
     """(p,) standard parameters near the smallest norm, or with zeros, from estimators of all of them together
-    ([Atkeson1986]). They predict torques and are seldom those of possible bodies (Table 4 of the paper), therefore not
-    in `standard`. None from other estimators."""
+    (Atkeson et al. 1986). They predict torques and are seldom those of possible bodies (Table 4 of the paper),
+    therefore not in `standard`. None from other estimators."""
     findings: tuple[Finding, ...] = ()
     """What a person should know: undetermined parameters, fallbacks, chosen weights, doubts."""
     at_bound: tuple[str, ...] = ()
