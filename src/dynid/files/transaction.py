@@ -1,9 +1,9 @@
-"""A folder whose files change together, or not at all.
+"""Change several files of a folder together, or not at all: `begin`, `Transaction`, `recover`.
 
-A transaction writes to the hidden folder ``.NAME.dynid`` beside the folder NAME, which stays as it was meanwhile.
-`Transaction.commit` lists the files in ``commit.json``, moves them to their places and removes the hidden folder. A
-process that dies before that list exists has changed nothing; one that dies after it has its moves finished by the next
-call of `recover`. A lock, which ends with its process, tells a dead process from one that still writes.
+A transaction writes to a hidden folder ``.NAME.dynid`` (the stage) next to the folder NAME, which does not change
+meanwhile. `Transaction.commit` lists the files in ``commit.json``, moves them to their places and removes the stage. If
+a process dies before that list exists, nothing has changed; if it dies later, the next call of `recover` finishes its
+moves. A lock, which ends with its process, tells a dead process from one that still writes.
 """
 
 from __future__ import annotations
@@ -28,35 +28,41 @@ from dynid.files.records import Digest, FileName, as_record
 from dynid.files.small_files import read_json
 
 MANIFEST = "run.json"
-"""File of a folder that lists the digests of the others under ``outputs``; it takes its place last."""
+"""File of a folder that lists the digests of the others under ``outputs``; it is moved last."""
 LOCK = "lock"
-"""Locked file of a hidden folder; it also marks the folder as ours."""
+"""Locked file in a stage; it also marks the folder as one that dynid made."""
 COMMIT = "commit.json"
-"""List of the files that take their places: from here on the transaction will be finished by whoever comes."""
+"""List of the files to move: once it exists, the transaction will be finished, if need be by another process."""
 ATTEMPTS = 100
-"""Attempts to make the hidden folder while others make and remove it (convention)."""
+"""Number of attempts to make a stage while other processes make and remove it (convention)."""
 _REMEDY = "Remove the hidden folder."
 _held: set[Path] = set()
-"""Hidden folders that this process writes: locks of files do not part the threads of one process."""
+"""Stages that this process has locked, because locks of files do not keep threads of one process apart."""
 _holding = threading.Lock()
-if hasattr(os, "register_at_fork"):  # the copy of a process must not wait for a thread that it does not have
+if hasattr(os, "register_at_fork"):  # a fork that copies a locked lock would leave it locked in the copy for ever
     os.register_at_fork(before=_holding.acquire, after_in_parent=_holding.release, after_in_child=_holding.release)
 
 
 class _Plan(Struct, forbid_unknown_fields=True):
-    """What the list of the files holds."""
+    """Content of ``commit.json``."""
 
     files: list[FileName]
+    """Files to move, in this order."""
     obsolete: list[FileName]
+    """Files of the folder to remove."""
     lock: Annotated[str, Meta(pattern=r"\A\d+ \d+\Z")] | None = None
+    """`Transaction.identity` of the stage that the plan was written for."""
 
 
 class Manifest(Struct):
-    """What a manifest holds that files are checked against."""
+    """The part of a manifest that files are checked against."""
 
     outputs: dict[FileName, Digest]
+    """Name of a file -> its digest."""
     finished: bool = False
+    """Whether the run has ended with a result."""
     refused: bool = False
+    """Whether the run has ended without a result, because the input was refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,15 +78,15 @@ class Transaction:
 
     @property
     def identity(self) -> str:
-        """What tells this hidden folder from every copy of it."""
+        """A text that no copy of this stage has."""
         return _identity(self.stage)
 
     def clear(self) -> None:
-        """Remove what an earlier process left in the hidden folder."""
+        """Remove what an earlier process left in the stage."""
         _empty(self.stage)
 
     def commit(self, names: Sequence[str], obsolete: Iterable[str] = ()) -> None:
-        """Let the new files take their places.
+        """Move the new files to their places.
 
         Args:
             names: Names of files in the hidden folder, in the order in which they take their places.
@@ -89,7 +95,8 @@ class Transaction:
         Raises:
             ExportError: The system refuses.
         """
-        names, obsolete = list(names), list(obsolete)
+        names = list(names)
+        obsolete = list(obsolete)
         check_targets(self.folder, {*names, *obsolete})
         plan = {"files": names, "obsolete": sorted(set(obsolete) - set(names)), "lock": self.identity}
         sync_folder(self.stage)
@@ -101,7 +108,7 @@ class Transaction:
 
     @property
     def is_committed(self) -> bool:
-        """Whether the files take their places, now or by the next process that looks."""
+        """Whether the files will be moved, by this process or by the next one that calls `recover`."""
         return (self.stage / COMMIT).exists()
 
     def discard(self) -> None:
@@ -111,7 +118,7 @@ class Transaction:
         self.release()
 
     def release(self) -> None:
-        """Leave the hidden folder to a later process; nothing happens if the transaction has ended."""
+        """Unlock the stage and leave it to a later process; nothing happens if the transaction has ended."""
         with _holding:
             if self.stage in _held:
                 _held.discard(self.stage)
@@ -119,7 +126,7 @@ class Transaction:
 
 
 def begin(folder: str | os.PathLike[str]) -> Transaction:
-    """Start to change a folder; what an interrupted process left in the hidden folder is still there.
+    """Start to change a folder. What an interrupted process left in the stage is still there; see `clear`.
 
     Raises:
         ExportError: Another process writes the folder, or the hidden folder is not ours or cannot be made.
@@ -148,7 +155,7 @@ def begin(folder: str | os.PathLike[str]) -> Transaction:
 
 @contextlib.contextmanager
 def changing(folder: str | os.PathLike[str]) -> Iterator[Transaction]:
-    """A transaction with an empty hidden folder, to be committed; nothing changes where that fails."""
+    """A transaction with an empty stage, for a ``with`` block that commits it; an error in the block discards it."""
     transaction = begin(folder)
     try:
         transaction.clear()
@@ -159,7 +166,7 @@ def changing(folder: str | os.PathLike[str]) -> Iterator[Transaction]:
 
 
 def check_targets(folder: Path, names: Iterable[str]) -> None:
-    """Check that files can take their places, before the first one does: afterwards there is no way back.
+    """Check that files can be moved to their places, before the first one is: afterwards there is no way back.
 
     Raises:
         ExportError: The folder cannot be written, or a folder or a device is where a file should be.
@@ -176,7 +183,7 @@ def check_targets(folder: Path, names: Iterable[str]) -> None:
 
 
 def recover(folder: str | os.PathLike[str]) -> None:
-    """Finish the moves of a process that died among them; otherwise nothing happens.
+    """Finish the moves of a process that died while it moved files; otherwise nothing happens.
 
     Raises:
         ExportError: The system refuses, or the hidden folder is not ours.
@@ -196,10 +203,10 @@ def recover(folder: str | os.PathLike[str]) -> None:
 
 
 def check_listed(file: Path) -> None:
-    """Check that a file belongs to the finished run in its folder, and that all files there belong together.
+    """Check that a file belongs to the finished run in its folder, and that all files of the run are unchanged.
 
-    A file without a manifest beside it passes, and so does a missing one, for its reader to say so; other files of the
-    run may have been removed.
+    A file in a folder without manifest passes, and so does a missing file, which its reader will report. Other files of
+    the run may have been removed.
 
     Raises:
         DataError: The manifest does not list the file or cannot be read, or a file was changed or is of another run.
@@ -222,8 +229,8 @@ def check_listed(file: Path) -> None:
 
 def changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
     """Names of the files in a folder whose digests are not the listed ones; missing files are left out."""
-    there = [(folder / name, digest) for name, digest in digests.items() if os.path.lexists(folder / name)]
-    return [path.name for path, digest in there if not path.is_file() or file_digest(path) != digest]
+    present = [(folder / name, digest) for name, digest in digests.items() if os.path.lexists(folder / name)]
+    return [path.name for path, digest in present if not path.is_file() or file_digest(path) != digest]
 
 
 def earlier_files(folder: Path, manifest: str) -> set[str]:
@@ -237,16 +244,16 @@ def earlier_files(folder: Path, manifest: str) -> set[str]:
 
 
 def stage_of(folder: Path) -> Path:
-    """The hidden folder of a folder."""
+    """Path of the stage of a folder."""
     folder = folder.resolve()
     return folder.parent / f".{folder.name}.dynid"
 
 
 def _take(stage: Path) -> int | None:
-    """Lock a hidden folder.
+    """Lock a stage.
 
     Returns:
-        A descriptor; None if another one holds the lock; -1 if the folder has gone meanwhile.
+        A descriptor; None if another process or thread holds the lock; -1 if the stage was removed meanwhile.
 
     Raises:
         ExportError: The folder is not ours.
@@ -261,7 +268,7 @@ def _take(stage: Path) -> int | None:
         except FileNotFoundError:
             if stage.is_dir() and any(stage.iterdir()):
                 handle = -1
-            else:  # its maker is about to mark it, or it has gone
+            else:  # the process that made it has not written the lock yet, or the stage was removed
                 with contextlib.suppress(OSError):
                     stage.rmdir()
                 return -1
@@ -286,7 +293,7 @@ def _take(stage: Path) -> int | None:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file; False if another process holds it. Systems without locks part no processes."""
+    """Lock an open file; False if another process holds the lock. On systems without locks every call succeeds."""
     try:
         import fcntl
     except ImportError:
@@ -299,7 +306,7 @@ def _lock(handle: int) -> bool:
 
 
 def _finish(folder: Path, stage: Path) -> None:
-    """Move the listed files to their places, as far as they are not there yet, and remove the hidden folder."""
+    """Move those of the listed files that are not moved yet to their places, and remove the stage."""
     content = read_json(stage / COMMIT, error=ExportError, remedy=_REMEDY)
     plan = as_record(content, _Plan, path=stage / COMMIT, error=ExportError, remedy=_REMEDY)
     if plan.lock != _identity(stage):
@@ -318,13 +325,13 @@ def _finish(folder: Path, stage: Path) -> None:
 
 
 def _identity(stage: Path) -> str:
-    """What tells the lock of a hidden folder from every copy: nobody can plan it in a folder that he hands over."""
+    """Inode and time of change of the lock: a stage that somebody prepared and copied here cannot have them."""
     facts = (stage / LOCK).stat()
     return f"{facts.st_ino} {facts.st_ctime_ns}"
 
 
 def _sweep(stage: Path) -> None:
-    """Remove the temporary files that a dead process left; ours alone writes here now."""
+    """Remove the temporary files that a dead process left in a locked stage."""
     for entry in stage.rglob(f"*{TEMPORARY}"):
         entry.unlink()
 
@@ -341,7 +348,7 @@ def _empty(stage: Path) -> None:
 
 
 def _remove(stage: Path) -> None:
-    """Remove a hidden folder, its mark last."""
+    """Remove a stage, its lock last, so that it is marked as long as it exists."""
     _empty(stage)
     (stage / LOCK).unlink()
     stage.rmdir()
@@ -360,6 +367,7 @@ def _move(source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def _system_errors(folder: Path) -> Iterator[None]:
+    """Convert errors of the system to an ExportError about a folder."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -1,6 +1,6 @@
-"""A raw log: the measured signals with names, units and the digest of its file; `process` makes an Experiment.
+"""`Recording`: a raw log in SI units, with the names of its joints and the digest of its file.
 
-A log of servos may hold no torque: `Commands` then say what the drives were told.
+`process` makes an Experiment of it. A log of servos may have no torques but `Commands`: what the drives were commanded.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dynid.errors import DataError
 from dynid.findings import Finding
 
 STRETCH = 16
-"""Number of samples that must agree to the last digit to be a copy (convention: enough that coarse quantisation does
-not repeat them by chance, few enough for short parts)."""
+"""Number of consecutive samples that must agree to the last digit to be a copy (convention: so many that coarse
+quantisation does not repeat them by chance, so few that short parts hold them)."""
 KEPT_STRETCHES = 200
-"""Number of stretches of a log by which a result knows it again (convention: a part of 2 % holds four of them)."""
+"""Number of stretches of a log that a result remembers, to recognise the log (convention: a part of 2 % holds four)."""
 
 
 def freeze(values: ArrayLike, kind: type = float) -> NDArray[Any]:
-    """A read-only array of the values; a copy unless the values are read-only already."""
+    """A read-only array of the values; a copy, unless the array and all arrays it is a view of are read-only."""
     array = np.asarray(values)
     owner: object = array
     while isinstance(owner, np.ndarray) and not owner.flags.writeable:
@@ -36,7 +36,7 @@ def freeze(values: ArrayLike, kind: type = float) -> NDArray[Any]:
 
 
 def seal(x: NDArray[Any]) -> NDArray[Any]:
-    """Make a new array read-only for good, so that `Recording` and `Experiment` need not copy it."""
+    """Make an array and all arrays it is a view of read-only, so that `Recording` and `Experiment` need not copy it."""
     owner: object = x
     while isinstance(owner, np.ndarray):
         owner.setflags(write=False)
@@ -45,7 +45,7 @@ def seal(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def all_finite(x: Floats) -> bool:
-    """Whether all numbers are finite; a finite sum of squares shows it in one pass."""
+    """Whether all numbers are finite; tests their sum of squares first, which takes one pass."""
     flat = x.ravel(order="K")
     with np.errstate(all="ignore"):
         return bool(np.isfinite(flat @ flat)) or bool(np.isfinite(flat).all())
@@ -67,13 +67,13 @@ def as_signal(name: str, values: ArrayLike | None, rows: int, width: int | None)
 
 
 def taken(record: object, names: Iterable[str], index: Any) -> dict[str, Any]:
-    """Parts of the named arrays of a record, of those that it has."""
+    """Name -> indexed array, for those of the named arrays that a record has."""
     return {name: array[index] for name in names if (array := getattr(record, name)) is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Commands:
-    """What the drives were told, in SI units on the joint side, on a clock of its own. NaN marks a missing sample."""
+    """Commands to the drives, in SI units on the joint side, on a clock of their own. NaN marks a missing sample."""
 
     time: Floats
     """(M,) time of the commands, on the clock of the recording [s]."""
@@ -169,19 +169,19 @@ class Recording:
     wrench_time: Floats | None = None
     """Clock of the wrench [s], where it differs from `time`."""
     commands: Commands | None = None
-    """What the drives were told, where the log says it; all that a log without torques has beside its positions."""
+    """Commands to the drives, where the log has them; a log without torques has these and the positions only."""
     temperature: Temperatures | None = None
     """Temperatures of the joints, where the log has them."""
     joint_names: tuple[str, ...] = ()
-    """Names of the columns of q; joint1, joint2, ... when nothing better is known."""
+    """Names of the columns of q; joint1, joint2, ... by default."""
     source: str = "arrays"
     """File or files it was read from."""
     sha256: str = ""
     """Digest of the source's bytes."""
     notes: tuple[str, ...] = ()
-    """Remarks of the reader in words: converted units, ignored channels."""
+    """Remarks of the reader: converted units, ignored channels."""
     findings: tuple[Finding, ...] = ()
-    """What the reader found wrong: the parts of a damaged file that were lost."""
+    """What the reader found to be wrong, such as lost parts of a damaged file."""
     gain: Floats | None = None
     """(n,) gains that the torques were computed with, from currents or from the torques of the log; None where no gain
     is stated."""
@@ -189,7 +189,7 @@ class Recording:
     """(n,) relative standard deviation of the gains that the torques were computed with; zero where a gain counts as
     exact, None where no gain is stated."""
     isolated: bool = False
-    """Whether rows are picked samples with unknown gaps: `time` then only counts, and differences mean nothing."""
+    """Whether rows are single samples with unknown gaps between them: `time` is then only a counter."""
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
@@ -265,29 +265,30 @@ class Recording:
         # sums in a fixed order, element by element: equal rows have equal keys wherever they stand
         with np.errstate(over="ignore", invalid="ignore"):  # of absurd values, which other checks name
             row = sum((w * column for w, column in zip(weights, signals.T, strict=False)), np.zeros(len(signals)))
-        fresh = np.ones(row.size, dtype=bool)
+        is_new = np.ones(row.size, dtype=bool)
         for back in range(1, min(STRETCH, row.size)):
-            fresh[back:] &= row[back:] != row[:-back]
-        places = np.flatnonzero(fresh)
-        row, count = row[places], max(places.size - STRETCH + 1, 0)
+            is_new[back:] &= row[back:] != row[:-back]
+        places = np.flatnonzero(is_new)
+        row = row[places]
+        count = max(places.size - STRETCH + 1, 0)
         with np.errstate(over="ignore", invalid="ignore"):
             keys = sum((w * row[k : k + count] for k, w in enumerate(weights[:STRETCH])), np.zeros(count))
         return np.where(np.isfinite(keys), keys, np.nan), places[:count]
 
     def kept_stretch_keys(self) -> Floats:
-        """(k,) keys of at most `KEPT_STRETCHES` stretches, spread over the log: a part of it holds its share."""
+        """Keys (k,) of at most `KEPT_STRETCHES` stretches, spread over the log, so that a part of it has some."""
         keys = self.stretch_keys()[0]
         known = keys[np.isfinite(keys)]
         places = np.linspace(0, max(known.size - 1, 0), min(KEPT_STRETCHES, known.size)).astype(int)
         return np.asarray(known[places])
 
     def rows(self, rows: slice) -> Recording:
-        """Some rows of a recording whose channels share one clock; commands and temperatures, with their own, stay."""
+        """A recording of some rows, where channels share one clock; commands and temperatures stay complete."""
         return replace(self, **taken(self, ("time", "q", "dq", "effort", "current", "wrench"), rows))
 
 
 def torque_remedy(recording: Recording) -> str:
-    """What to do about a recording without torques, where torques are needed."""
+    """Remedy for a recording without torques, where torques are needed."""
     mapped = "Name their columns under [effort] in the channel map, or those of currents under [current]."
     if recording.commands is None:
         return mapped

@@ -1,7 +1,7 @@
-"""Base parameters: the combinations of a robot's parameters that its torques reveal, and why others stay hidden.
+"""`BaseParameters`: the combinations of a robot's parameters that act on its torques, and why others do not.
 
-Three groups ([Atkeson1986] section 4.2.1): parameters that can be identified alone, those that only act in combination
-with others, and those that never act at all.
+Parameters fall into three groups ([Atkeson1986] section 4.2.1): those that can be identified alone, those that act only
+in combination with others, and those that never act.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from dynid.spatial import EXACT
 from dynid.tables import Table, html_card
 
 SAME_SPACE = 1e-8
-"""Part of a set's largest coefficient by which another set may miss it and still span the same combinations
-(convention: far above rounding, far below a coefficient that matters)."""
+"""Largest error of the conversion between two sets, as a share of the largest coefficient, for which they count as
+equivalent (convention: far above rounding, far below a coefficient that matters)."""
 EVERY_MOTION = "every motion"
-"""Word for a motion without restriction, in `BaseParameters.motion`."""
+"""Value of `BaseParameters.motion` without restriction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +50,7 @@ class BaseParameters:
     symbols: Mapping[str, float] = field(default_factory=dict)
     """Values of the geometric symbols in the combinations [m], and cosines and sines of angles."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Parameter that never acts -> the reason."""
+    """Name of a parameter that never acts -> the reason."""
     method: str
     """How the combinations were found."""
     references: tuple[str, ...] = ()
@@ -58,9 +58,9 @@ class BaseParameters:
     motion: str = EVERY_MOTION
     """The motions that the robot may make; a restricted motion reveals less."""
     rank_gap: float = float("inf")
-    """Smallest singular value that counts over the largest that does not; infinite for methods without sampling."""
+    """`RowSpace.gap` of the sampled regressor; infinite for methods without sampling."""
     mixing: Floats | None = None
-    """(b, b) values in the kept columns from those of the members; None where they are the same."""
+    """(b, b) map from the values of the members to those in the kept columns; None where these are the same."""
     member_units: tuple[str, ...] = ()
     """(b,) SI units of the members; empty where they are those of the kept columns."""
     fingerprint: str = ""
@@ -94,18 +94,18 @@ class BaseParameters:
 
     @property
     def rows_alone(self) -> dict[int, int]:
-        """Column of each standard parameter that the torques reveal by itself -> its base parameter."""
-        alone = np.count_nonzero(self.kept_grouping, axis=1) == 1
-        return {column: row for row, column in enumerate(self.columns) if alone[row]}
+        """Column of each standard parameter that can be identified alone -> index of its base parameter."""
+        is_alone = np.count_nonzero(self.kept_grouping, axis=1) == 1
+        return {column: row for row, column in enumerate(self.columns) if is_alone[row]}
 
     @property
     def identifiable(self) -> list[str]:
-        """Standard parameters that the torques reveal one by one."""
+        """Names of the standard parameters that can be identified alone."""
         return [self.layout[column].name for column in self.rows_alone]
 
     @property
     def kept_grouping(self) -> Floats:
-        """(b, p) values in the kept columns from standard parameters: the identity in these columns."""
+        """(b, p) map from standard parameters to values in the kept columns; the identity in these columns."""
         if self.mixing is None:
             return self.grouping
         rows = self.mixing @ self.grouping
@@ -114,19 +114,19 @@ class BaseParameters:
 
     @property
     def combined(self) -> list[str]:
-        """Standard parameters that act only together with others."""
+        """Names of the standard parameters that act only together with others."""
         alone = set(self.identifiable)
         acts = np.any(self.grouping != 0.0, axis=0)
         return [name for name, does in zip(self.layout.names, acts, strict=True) if does and name not in alone]
 
     @property
     def unidentifiable(self) -> list[str]:
-        """Standard parameters that never act."""
+        """Names of the standard parameters that never act."""
         acts = np.any(self.grouping != 0.0, axis=0)
         return [name for name, does in zip(self.layout.names, acts, strict=True) if not does]
 
     def owners(self, index: int) -> tuple[str, ...]:
-        """The links and joints whose properties base parameter ``index`` lumps together."""
+        """Names of the links and joints whose parameters are in base parameter ``index``."""
         touched = (self.layout[int(column)].owner for column in np.flatnonzero(self.grouping[index]))
         return tuple(dict.fromkeys(touched))
 

@@ -1,9 +1,10 @@
 """A term: one contribution to the joint torques that is linear in one parameter.
 
-``torque = value * column``, where the column follows from the motion. A term declares everything that its readers ask
-for, and declares it once: symbol, unit, sign constraint, memory, the column, and whether it can be recorded on the tape
-(the regressor, simulations and generated C then carry it). A term that selection chose and a term that is attached to
-a robot's joint are objects of the same class. docs/extending.md shows how to add one.
+``torque = value * column``, where the column is computed from the motion. A term declares everything about itself in
+one place: symbol, unit, sign constraint, memory, the column, and whether it can be recorded on a tape (then the
+regressor, simulations and generated C have it). The classes below go from the general to the special: `Term`;
+`RecordableTerm` (depends on the present state alone); `JointTerm` (acts on one joint, by that joint's motion);
+`StateTerm` (both: most terms are one); `ScaledTerm` (its shape has a width). docs/extending.md shows how to add a term.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 
 Surface = tuple[tuple[int, float], ...]
-"""What rubs: indices of joints, and speed of the rubbing surface per speed of each; ``((2, 1.0),)`` is joint 3."""
+"""A surface with friction: indices of joints, and speed of the surface per speed of each; ``((2, 1.0),)`` is that of
+joint 3."""
 
 
 class Dependence(Enum):
-    """What a term's column is. Readers that know closed formulas treat the first four exactly."""
+    """What a term's column depends on. The closed forms of base parameters know the first four kinds."""
 
     ACCELERATION = "acceleration"
     """The acceleration itself: the parameter is an inertia."""
@@ -55,32 +57,32 @@ class Motion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SteadyMotion:
-    """States in which one surface rubs at constant speed, long enough that friction with memory has settled."""
+    """States in which one surface has slid at constant speed so long that friction with memory is in steady state."""
 
     q: Floats
     """(N,) positions of the surface [rad or m]."""
     speed: Floats
     """(N,) velocities of the surface, not zero [rad/s or m/s]."""
     load: Floats
-    """(N,) magnitudes of the torque that presses on the surface [N m or N]."""
+    """(N,) magnitudes of the torque that the surface transmits [N m or N]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Parameters of a robot that only need to give about the right torques: the prior's, or those of an earlier fit."""
+    """Parameters of a robot that give approximate torques: those of the prior robot, or of an earlier fit."""
 
     theta: Floats
     """(p,) in the order of `Robot.parameter_vector`."""
 
     def of_links(self, joints: int) -> Reference:
-        """The parameters of the links of that many joints; those of the robot's own terms are zero."""
+        """The same parameters with those of all terms set to zero, for a robot of that many joints."""
         theta = self.theta.copy()
         theta[10 * joints :] = 0.0
         return Reference(theta)
 
 
 class LinkTorques(Protocol):
-    """The robot as terms see it: its joints' names, its gravity and its torques along a motion."""
+    """What terms can ask of a robot: names of its joints, its gravity, and its torques along a motion."""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -144,20 +146,20 @@ class Term(ABC):
     is_non_negative: ClassVar[bool] = False
     """Whether the parameter of a possible robot is never negative."""
     dependence: ClassVar[Dependence] = Dependence.OTHER
-    """What the column is; a subclass that writes its own ``formula`` declares it again, otherwise it is OTHER."""
+    """What the column depends on; a subclass with a `formula` of its own must declare it, otherwise it is OTHER."""
     urdf_attribute: ClassVar[str | None] = None
     """Attribute of URDF's ``<dynamics>`` that holds the parameter, if any."""
     mjcf_attribute: ClassVar[str | None] = None
     """Attribute of MJCF's ``<joint>`` that holds the parameter, if any."""
 
     def __init_subclass__(cls) -> None:
-        """Forget the inherited dependence where a subclass computes another column."""
+        """Set the dependence of a subclass that computes another column and does not declare it to OTHER."""
         super().__init_subclass__()
         if "formula" in vars(cls) and "dependence" not in vars(cls):
             cls.dependence = Dependence.OTHER
 
     def __post_init__(self) -> None:
-        """Refuse a parameter that is not a number."""
+        """Refuse a parameter value that is not a finite number."""
         if isinstance(self.value, str) or not np.isscalar(self.value) or not np.isfinite(self.value):
             raise ArgumentError(f"{type(self).__name__} needs a finite number, not {self.value!r}")
 
@@ -173,12 +175,12 @@ class Term(ABC):
 
     @property
     def kind(self) -> str:
-        """The class in words: ``RotorInertia`` gives ``rotor inertia``."""
+        """Name of the class for messages: ``RotorInertia`` gives ``rotor inertia``."""
         return re.sub(r"(?<!^)(?=[A-Z])", " ", type(self).__name__).lower()
 
     @property
     def has_memory(self) -> bool:
-        """Whether the column depends on the motion before; such a term has no meaning for isolated samples."""
+        """Whether the column depends on past motion; such a term cannot be computed for isolated samples."""
         return self.memory_size > 0
 
     @property
@@ -212,9 +214,9 @@ class Term(ABC):
         """Torque per unit of the parameter along a stretch: joint index -> (N,), for the joints the term acts on."""
 
     def surface(self, joint_names: Sequence[str]) -> Surface | None:
-        """What the term's friction rubs on, in a robot with these moving joints.
+        """The surface whose speed the term's friction depends on, in a robot with these moving joints.
 
-        None where it is no friction: an inertia, an offset, a torque of the position alone, an error of a sensor.
+        None for terms that are no friction, such as inertias, offsets, springs and errors of a sensor.
         """
         return None
 
@@ -224,11 +226,11 @@ class Term(ABC):
 
     @property
     def memory_size(self) -> int:
-        """Count of numbers that the term remembers from sample to sample."""
+        """How many numbers the term remembers from sample to sample."""
         return 0
 
     def begin(self, state: PresentMotion) -> list[Any]:
-        """The remembered numbers at the first sample; arrays of numbers or of recorded scalars alike."""
+        """The remembered numbers at the first sample, as numbers or recorded scalars."""
         return []
 
     @abstractmethod
@@ -271,7 +273,7 @@ class RecordableTerm(Term, ABC):
 
     @abstractmethod
     def pairs(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        """Row and column of a matrix -> torque on one joint per speed or acceleration of the other."""
+        """Indices (j, k) of joints -> torque on joint j per speed or acceleration of joint k."""
 
     def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
         """Entries of the inertia matrix per unit of the parameter: empty unless the column is an acceleration."""
@@ -291,7 +293,7 @@ class JointTerm(Term, ABC):
     """
 
     joint: int | None = field(default=None, kw_only=True)
-    """Index of the joint, from 0; None for a term that is not placed, or that its joint holds."""
+    """Index of the joint, from 0; None for a term without a place, and for a term in `Joint.terms`."""
 
     @property
     def name(self) -> str:
@@ -299,7 +301,7 @@ class JointTerm(Term, ABC):
 
     @property
     def number(self) -> str:
-        """Number of the joint from 1, as text; empty for a term that is not placed."""
+        """Number of the joint from 1, as text; empty where `joint` is None."""
         return "" if self.joint is None else str(self.joint + 1)
 
     def at(self, joint: int | None) -> Self:
@@ -363,9 +365,9 @@ class StateTerm(JointTerm, RecordableTerm, ABC):
         return np.broadcast_to(np.asarray(self.formula(q, dq, ddq), dtype=np.float64), q.shape)
 
     def steady_torque(self, steady: SteadyMotion) -> Floats:
-        """What the speed adds to the torque at rest: nothing, for an inertia, an offset or a spring."""
-        rest = np.zeros_like(steady.speed)
-        return self.along(steady.q, steady.speed, rest, np.inf) - self.along(steady.q, rest, rest, np.inf)
+        """Difference to the torque at zero speed, which is zero for an inertia, an offset or a spring."""
+        zero = np.zeros_like(steady.speed)
+        return self.along(steady.q, steady.speed, zero, np.inf) - self.along(steady.q, zero, zero, np.inf)
 
     def advance_at(self, q: Any, dq: Any, ddq: Any, period_s: Any, memory: Sequence[Any]) -> tuple[Any, list[Any]]:
         return self.formula(q, dq, ddq), []
@@ -389,7 +391,7 @@ class ScaledTerm(JointTerm, ABC):
     """Velocity [rad/s or m/s], travel [rad or m] or time [s]; positive."""
 
     def __post_init__(self) -> None:
-        """Refuse scales that make no shape."""
+        """Refuse scales that are not finite or not positive."""
         super().__post_init__()
         if not (np.isfinite(self.scale) and self.scale > 0.0):
             raise ArgumentError(f"{type(self).__name__} needs a positive scale, not {self.scale}")

@@ -1,7 +1,7 @@
-"""Bodies and joints of MJCF.
+"""Read mass properties and joints of an MJCF body, and connect the body to its parent.
 
 The mass properties of a body are stated in ``<inertial>``, or follow from the primitive shapes of its geoms. Hinge and
-slide joints have an axis, an anchor, a zero position, a range and friction.
+slide joints have an axis, an anchor (a point that the axis goes through), a zero position, a range and friction.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dynid.spatial import ROUNDING, rotation_about, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm
 
-_WATER = 1000.0
-"""MuJoCo's default density [kg/m^3]."""
+_DEFAULT_DENSITY = 1000.0
+"""MuJoCo's default density [kg/m^3], that of water."""
 _SMALLEST_VOLUME = 1e-15
 """Volume [m^3] below which MuJoCo leaves out the mass of a geom (its ``mjMINVAL``)."""
 
@@ -58,7 +58,7 @@ def _capsule(size: Floats) -> Shape:
     return tube + caps, moments / (tube + caps)
 
 
-# type -> how many sizes it has, and its shape
+# type of a geom -> how many numbers of its ``size`` count, and its shape from these
 _SHAPES: dict[str, tuple[int, Callable[[Floats], Shape]]] = {
     "sphere": (1, _sphere),
     "capsule": (2, _capsule),
@@ -67,22 +67,24 @@ _SHAPES: dict[str, tuple[int, Callable[[Floats], Shape]]] = {
     "box": (3, _box),
 }
 _WEIGHTLESS = ("plane", "hfield")
+"""Types of geoms without mass."""
 
 
 def read_inertial(settings: MjcfSettings, inertial: Element) -> Inertia:
     """Mass properties in an ``<inertial>``, in the body frame."""
-    full = "fullinertia" in inertial.attributes
-    if full and not inertial.attributes.keys().isdisjoint((*ORIENTATIONS, "diaginertia")):
+    is_full = "fullinertia" in inertial.attributes
+    if is_full and not inertial.attributes.keys().isdisjoint((*ORIENTATIONS, "diaginertia")):
         raise inertial.error(
             "'fullinertia' cannot stand with an orientation or 'diaginertia'", "Keep one of the forms."
         )
-    if full:
+    if is_full:
         xx, yy, zz, xy, xz, yz = inertial.numbers("fullinertia", 6)
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     else:
         tensor = np.diag(inertial.numbers("diaginertia", 3, np.zeros(3)))
     R = settings.rotation(inertial)
-    mass, com = inertial.number("mass"), inertial.numbers("pos", 3)
+    mass = inertial.number("mass")
+    com = inertial.numbers("pos", 3)
     with inertial.at():
         return inertia_about_com(mass, com, R @ tensor @ R.T)
 
@@ -93,14 +95,14 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
     Args:
         settings: Options of the file.
         geom: The element with its defaults filled in.
-        moving: Whether its body can move. A mesh on a body that cannot is skipped, for its mass plays no role.
+        moving: Whether its body can move. A mesh on a body that cannot move is skipped, as its mass does not matter.
 
     Raises:
         DescriptionError: The mass would depend on a mesh, or a number is wrong.
     """
     kind = geom.attributes.get("type", "mesh" if "mesh" in geom.attributes else "sphere")
     mass = geom.number("mass") if "mass" in geom.attributes else None
-    density = geom.number("density", _WATER)
+    density = geom.number("density", _DEFAULT_DENSITY)
     low, high = settings.inertia_groups
     if kind in _WEIGHTLESS or not low <= geom.number("group", 0.0) <= high:
         return Inertia.zero()
@@ -126,6 +128,7 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
 
 
 def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[Floats, Floats]:
+    """Sizes of a geom of a known shape, and its pose (4, 4); some shapes may be given by their two ends (fromto)."""
     count = _SHAPES[kind][0]
     size = geom.number_list("size")
     if size.size > 3:
@@ -135,7 +138,8 @@ def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[Fl
             raise geom.error(f"a {kind} needs {count} sizes, not {size.size}", "Complete 'size'.")
         return size[:count], settings.pose(geom)
     ends = geom.numbers("fromto", 6)
-    along, middle = ends[3:] - ends[:3], (ends[:3] + ends[3:]) / 2.0
+    along = ends[3:] - ends[:3]
+    middle = (ends[:3] + ends[3:]) / 2.0
     half = np.linalg.norm(along) / 2.0
     if not half > ROUNDING or not size.size:
         raise geom.error("'fromto' has no length or 'size' is empty", "Give two different points and a size.")
@@ -153,19 +157,19 @@ JOINT_TERMS: dict[str, type[StateTerm]] = {
 def read_joint(
     settings: MjcfSettings, element: Element, name: str, kind: str, T_body_frame: Floats, effort: float
 ) -> tuple[Joint, Floats]:
-    """Read a joint that is not connected yet.
+    """Read a joint, without the links that it connects.
 
     Args:
         settings: Options of the file.
         element: The joint with its defaults filled in.
         name: Name of the joint.
         kind: Its type in the file; only hinge and slide are supported.
-        T_body_frame: (4, 4) pose of the frame element it stands in, in the body.
-        effort: What its actuators can give [N m or N].
+        T_body_frame: (4, 4) pose of the ``<frame>`` around it, in the body.
+        effort: Largest effort of its actuators [N m or N].
 
     Returns:
-        The joint, whose placement is only the motion from the pose drawn in the file to its zero (by minus
-        ``ref``), and its anchor (3,) in the body.
+        The joint, whose placement so far is only its motion by minus ``ref``, from the pose in the file to its zero;
+        and its anchor (3,) [m] in the body.
 
     Raises:
         DescriptionError: The joint is wrong or not supported.
@@ -175,11 +179,11 @@ def read_joint(
     anchor = R @ element.numbers("pos", 3, np.zeros(3)) + T_body_frame[:3, 3]
     axis = R @ element.numbers("axis", 3, [0.0, 0.0, 1.0])
     limits = _limits(settings, element, kind, effort)
-    turning: JointKind = "revolute" if np.isfinite([limits.lower, limits.upper]).any() else "continuous"
+    hinge: JointKind = "revolute" if np.isfinite([limits.lower, limits.upper]).any() else "continuous"
     with element.at():
         joint = Joint(
             name=name,
-            kind="prismatic" if kind == "slide" else turning,
+            kind="prismatic" if kind == "slide" else hinge,
             parent="",
             child="",
             axis=axis,
@@ -187,14 +191,18 @@ def read_joint(
             terms=tuple(term(value) for word, term in JOINT_TERMS.items() if (value := element.number(word, 0.0))),
         )
     zero = -element.number("ref", 0.0)
-    if kind == "slide":  # where a slide is anchored makes no difference
+    if kind == "slide":  # the anchor of a slide has no effect
         return replace(joint, T_parent_joint=transform(np.eye(3), zero * joint.axis)), np.zeros(3)
     turned = transform(rotation_about(joint.axis, settings.radians(zero)), np.zeros(3))
     return replace(joint, T_parent_joint=turned), anchor
 
 
 def connect(
-    link: str, parent: str, T_parent_body: Floats, joints: Sequence[tuple[Joint, Floats]], claim: Callable[[str], str]
+    link: str,
+    parent: str,
+    T_parent_body: Floats,
+    joints: Sequence[tuple[Joint, Floats]],
+    unique_name: Callable[[str], str],
 ) -> tuple[list[Joint], list[str]]:
     """Connect a body to its parent through its joints.
 
@@ -203,26 +211,32 @@ def connect(
         parent: Link that it moves on.
         T_parent_body: (4, 4) pose of the body.
         joints: Each with its anchor (3,) in the body frame.
-        claim: Makes a name that nothing else has.
+        unique_name: Makes a name that nothing else has.
 
     Returns:
-        The joints, and the massless links that stand between them.
+        The joints, and the names of the massless links between them. The last joint moves the body's link directly if
+        its anchor is the origin of the body; otherwise a massless link, to which the body's link is fixed.
     """
-    placed, frames, T_next = list[Joint](), list[str](), T_parent_body
+    placed: list[Joint] = []
+    frames: list[str] = []
+    T_parent_next = T_parent_body
     for index, (joint, anchor) in enumerate(joints):
-        last = index == len(joints) - 1 and not anchor.any()
-        child = link if last else claim(f"{joint.name}_frame")
-        T = T_next @ transform(np.eye(3), anchor) @ joint.T_parent_joint
+        moves_link = index == len(joints) - 1 and not anchor.any()
+        child = link if moves_link else unique_name(f"{joint.name}_frame")
+        T = T_parent_next @ transform(np.eye(3), anchor) @ joint.T_parent_joint
         placed.append(replace(joint, parent=parent, child=child, T_parent_joint=T))
-        frames += [] if last else [child]
-        parent, T_next = child, transform(np.eye(3), -anchor)
+        if not moves_link:
+            frames.append(child)
+        parent = child
+        T_parent_next = transform(np.eye(3), -anchor)
     if parent != link:
-        name = claim(f"{link}_fixed")
-        placed.append(Joint(name=name, kind="fixed", parent=parent, child=link, T_parent_joint=T_next))
+        name = unique_name(f"{link}_fixed")
+        placed.append(Joint(name=name, kind="fixed", parent=parent, child=link, T_parent_joint=T_parent_next))
     return placed, frames
 
 
 def _check_supported(element: Element, name: str, kind: str) -> None:
+    """Refuse joints other than hinges and slides, and springs in joints."""
     if kind in ("ball", "free"):
         remedy = f"Hold the joint: --hold {name}, or read_mjcf(path, hold={{{name!r}: 0.0}})."
         raise element.error(f"{kind} joints are not supported", remedy)
@@ -235,6 +249,7 @@ def _check_supported(element: Element, name: str, kind: str) -> None:
 
 
 def _limits(settings: MjcfSettings, element: Element, kind: str, effort: float) -> JointLimits:
+    """Limits of a joint; its own limit of effort takes precedence over that of its actuators."""
     lower, upper = _range(settings, element, "range", "limited") or (-np.inf, np.inf)
     if kind == "hinge":
         lower, upper = settings.radians(lower), settings.radians(upper)
@@ -244,7 +259,7 @@ def _limits(settings: MjcfSettings, element: Element, kind: str, effort: float) 
 
 
 def _range(settings: MjcfSettings, element: Element, attribute: str, switch: str) -> tuple[float, float] | None:
-    """The range, if the file gives one and it is switched on."""
+    """The two numbers of a range; None if the file has none, or it is switched off."""
     if attribute not in element.attributes:
         return None
     lower, upper = element.numbers(attribute, 2)

@@ -1,6 +1,6 @@
-"""What an MJCF file states once for all bodies: compiler options, gravity, default classes, effort limits of actuators.
+"""Read what an MJCF file states once for all bodies: compiler options, gravity, default classes, effort limits.
 
-`check_scope` refuses by name what no tree of links can express.
+`check_scope` refuses elements that no tree of links with terms can express.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ ACTUATORS = (
 """Elements of ``<actuator>``; they share one set of defaults."""
 
 _DEFAULTS_OF = {tag: "actuator" for tag in ACTUATORS} | {"spatial": "tendon", "fixed": "tendon"}
+"""Tag of an element -> tag under which its defaults are stated, where the two differ."""
 
-# compiler attribute -> the values that leave the dynamics as the other elements say
+# attribute of <compiler> -> the values that change nothing in the dynamics; others are refused
 _NEUTRAL = {
     "settotalmass": ("-1", "-1.0"),
     "boundmass": ("0", "0.0"),
@@ -44,19 +45,21 @@ class MjcfSettings:
     """Options and defaults of one file."""
 
     document: XmlDocument
+    """The file."""
     degrees: bool
     """Whether angles are in degrees."""
     euler_sequence: str
-    """Three of ``xyz`` (about the turning axes) and ``XYZ`` (about the fixed ones)."""
+    """Three letters of ``xyz`` (about axes that turn with the body) and ``XYZ`` (about fixed axes)."""
     autolimits: bool
-    """Whether a range alone makes a joint limited."""
+    """Whether a joint with a range is limited without a further attribute."""
     inertia_from_geom: str
-    """``true``, ``false`` or ``auto``: only where ``<inertial>`` is missing."""
+    """Whether inertias follow from geoms: ``true``, ``false``, or ``auto``, where ``<inertial>`` is missing."""
     inertia_groups: tuple[float, float]
     """First and last group of geoms that have mass."""
     gravity: Floats
     """(3,) [m/s^2], world frame."""
     defaults: Defaults
+    """Default attributes of every class."""
 
     def resolve(self, element: Element, childclass: str) -> Element:
         """The element with the attributes it inherits from its class, or from ``childclass``, filled in."""
@@ -88,6 +91,7 @@ class MjcfSettings:
 
 
 def _unit(vector: Floats) -> Floats:
+    """The vector scaled to length one."""
     length = np.linalg.norm(vector)
     if length <= ROUNDING:
         raise DescriptionError("the orientation has no direction", remedy="Give a vector that is not zero.")
@@ -95,6 +99,7 @@ def _unit(vector: Floats) -> Floats:
 
 
 def _from_euler(settings: MjcfSettings, angles: Floats) -> Floats:
+    """Rotation (3, 3) from three angles about the axes of the Euler sequence."""
     R = np.eye(3)
     for letter, angle in zip(settings.euler_sequence, angles, strict=True):
         turn = rotation_about(np.eye(3)["xyz".index(letter.lower())], settings.radians(angle))
@@ -103,14 +108,16 @@ def _from_euler(settings: MjcfSettings, angles: Floats) -> Floats:
 
 
 def _from_xy_axes(_: MjcfSettings, values: Floats) -> Floats:
+    """Rotation (3, 3) from its x axis and a vector in the plane of its x and y axes."""
     x = _unit(values[:3])
     y = _unit(values[3:] - x * (x @ values[3:]))
     return np.column_stack([x, y, np.cross(x, y)])
 
 
 def rotation_to_z_axis(z: Floats) -> Floats:
-    """The smallest turn (3, 3) that brings the z axis to a unit vector (3,); about x when it is half a turn."""
-    axis, sine = np.array([-z[1], z[0], 0.0]), float(np.hypot(z[0], z[1]))
+    """The smallest rotation (3, 3) that takes the z axis to a unit vector (3,); about x when it is half a turn."""
+    axis = np.array([-z[1], z[0], 0.0])
+    sine = float(np.hypot(z[0], z[1]))
     return rotation_about(axis / sine if sine > EXACT else np.array([1.0, 0.0, 0.0]), np.arctan2(sine, z[2]))
 
 
@@ -121,7 +128,7 @@ ORIENTATIONS: dict[str, tuple[int, Callable[[MjcfSettings, Floats], Floats]]] = 
     "xyaxes": (6, _from_xy_axes),
     "zaxis": (3, lambda _, z: rotation_to_z_axis(_unit(z))),
 }
-"""Attribute -> how many numbers it holds and the rotation they make."""
+"""Attribute -> how many numbers it holds, and the function that makes a rotation of them."""
 
 
 def read_settings(document: XmlDocument) -> MjcfSettings:
@@ -157,7 +164,7 @@ def read_settings(document: XmlDocument) -> MjcfSettings:
 
 
 def _merge_sections(root: Element, tag: str) -> Element:
-    """All sections of that tag as one element; the last word counts."""
+    """All sections of a tag as one element; where an attribute is stated several times, the last one counts."""
     sections = root.all(tag)
     attributes = {name: value for section in sections for name, value in section.attributes.items()}
     children = [child for section in sections for child in section.children]
@@ -165,6 +172,7 @@ def _merge_sections(root: Element, tag: str) -> Element:
 
 
 def _choice(element: Element, attribute: str, allowed: tuple[str, ...]) -> str:
+    """Value of an attribute out of some allowed ones, of which the first is the default."""
     value = element.attributes.get(attribute, allowed[0])
     if value not in allowed:
         raise element.error(f"'{attribute}' is '{value[:60]}'", f"Use one of {', '.join(allowed)}.")
@@ -172,6 +180,7 @@ def _choice(element: Element, attribute: str, allowed: tuple[str, ...]) -> str:
 
 
 def _read_defaults(root: Element) -> Defaults:
+    """Read all default classes of a file."""
     defaults: Defaults = {"main": {}}
     for section in root.all("default"):
         name = section.attributes.get("class", "main")
@@ -181,7 +190,7 @@ def _read_defaults(root: Element) -> Defaults:
 
 
 def _add_class(defaults: Defaults, section: Element, name: str, inherited: dict[str, dict[str, str]]) -> None:
-    """Add a default class and those inside it."""
+    """Add a default class, with what it inherits, and the classes inside it."""
     defaults[name] = dict(inherited)
     for child in section.children:
         if child.tag != "default":
@@ -196,6 +205,7 @@ def _add_class(defaults: Defaults, section: Element, name: str, inherited: dict[
 
 _EXPANDED = "Load the model in MuJoCo and save it once: the saved file has every body written out."
 _SOFT = "Soft bodies are outside rigid-body dynamics: remove them."
+# tag of an element that is refused wherever it stands -> the remedy
 _REFUSED = {
     "include": "Put the text of the included file in its place; other files are never opened.",
     "replicate": _EXPANDED,
@@ -208,7 +218,7 @@ _IN_BODY = ("body", "frame", "inertial", "joint", "freejoint", "geom", "site", "
 
 
 def check_scope(root: Element, hold: Mapping[str, float]) -> None:
-    """Refuse what changes the dynamics in a way no tree of links with terms can express.
+    """Refuse elements that change the dynamics in a way that no tree of links with terms can express.
 
     Raises:
         DescriptionError: Naming the element and what to do about it.
@@ -227,6 +237,7 @@ def check_scope(root: Element, hold: Mapping[str, float]) -> None:
 
 
 def _check_equality(constraint: Element, hold: Mapping[str, float]) -> None:
+    """Refuse an active equality constraint, unless it is between two joints of which one is fixed (``hold``)."""
     if constraint.attributes.get("active") == "false":
         return
     first = constraint.attributes.get("joint1", "")
@@ -239,10 +250,10 @@ def _check_equality(constraint: Element, hold: Mapping[str, float]) -> None:
 
 
 def effort_limits(settings: MjcfSettings) -> dict[str, float]:
-    """Joint -> effort its actuators can give [N m or N], where the file bounds it.
+    """Table: name of a joint -> largest effort of its actuators [N m or N], where the file limits it.
 
     Raises:
-        DescriptionError: An actuator adds friction or inertia of its own.
+        DescriptionError: An actuator has damping or armature, which would add to those of the joint.
     """
     efforts: dict[str, float] = {}
     sections = (section.children for section in settings.document.root.all("actuator"))
