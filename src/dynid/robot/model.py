@@ -1,8 +1,8 @@
-"""What a robot is: links joined into a tree, with geometry, mass properties, limits and terms.
+"""`Robot`: links joined into a tree, with geometry, mass properties, limits and terms.
 
-Links that are fixed to one another move as one *body*. Body j (1, 2, ... in the order of the moving joints) is what
-joint j carries directly; its frame is the frame of the joint's child link, and its ten inertial parameters are those of
-all its links together. The links keep their own frames and inertias.
+Links that are fixed to one another move as one *body*. There is one body per moving joint, in the same order: the child
+link of the joint with all links fixed to it. Its frame is the frame of the child link; its ten inertial parameters are
+those of all its links together. The links keep their frames and inertias.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Body:
-    """What one moving joint carries directly: its child link and all links fixed to that."""
+    """The links that one moving joint moves directly: its child link and all links fixed to that."""
 
     joint: Joint
+    """The joint."""
     parent: int
-    """Index of the body it moves on; -1 for the base."""
+    """Index of the body that the joint is placed on; -1 for the base."""
     R_parent_joint: Floats
     """(3, 3) placement of the joint in the parent body's frame at position zero."""
     p_parent_joint: Floats
@@ -64,8 +65,11 @@ class ModelFile:
     """The text a robot was read from, so that it can be written back with nothing else changed."""
 
     path: str
+    """The file, or a name for messages."""
     format: Literal["urdf", "mjcf"]
+    """Format of the text."""
     text: str
+    """The whole text."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,9 +77,11 @@ class Robot(ReadOnly):
     """A tree of links and joints under gravity."""
 
     name: str
+    """Name of the robot."""
     links: tuple[Link, ...]
+    """All links, the base included."""
     joints: tuple[Joint, ...]
-    """The joints; given in any order, kept with parents before children."""
+    """All joints, fixed ones included; given in any order, stored with parents before children."""
     gravity: Floats = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
     """(3,) acceleration of free fall in the root link's frame [m/s^2]."""
     couplings: tuple[Coupling, ...] = ()
@@ -101,7 +107,7 @@ class Robot(ReadOnly):
 
     @cached_property
     def moving_joints(self) -> tuple[Joint, ...]:
-        """The joints that have a coordinate, in the order of q."""
+        """The joints that are not fixed, in the order of q."""
         return tuple(joint for joint in self.joints if joint.moves)
 
     @property
@@ -129,9 +135,11 @@ class Robot(ReadOnly):
 
     @cached_property
     def _link_by_name(self) -> dict[str, Link]:
+        """Name of a link -> the link."""
         return {link.name: link for link in self.links}
 
     def _coordinate(self, joint_name: str) -> int:
+        """Index of a moving joint in q, by its name."""
         if joint_name not in self.joint_names:
             known = ", ".join(self.joint_names)
             raise ArgumentError(
@@ -143,12 +151,16 @@ class Robot(ReadOnly):
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, Floats]]:
-        """Link -> its body (-1 for the base) and its pose in it (4, 4)."""
-        found, count = {self.root: (-1, np.eye(4))}, 0
+        """Name of a link -> index of its body (-1 for the base), and its pose in the body (4, 4)."""
+        found = {self.root: (-1, np.eye(4))}
+        bodies = 0
         for joint in self.joints:
-            body, T_body_parent = found[joint.parent]
-            found[joint.child] = (count, np.eye(4)) if joint.moves else (body, T_body_parent @ joint.T_parent_joint)
-            count += joint.moves
+            if joint.moves:
+                found[joint.child] = (bodies, np.eye(4))
+                bodies += 1
+            else:
+                body, T_body_parent = found[joint.parent]
+                found[joint.child] = (body, T_body_parent @ joint.T_parent_joint)
         return found
 
     @cached_property
@@ -163,7 +175,8 @@ class Robot(ReadOnly):
             parent, T_body_parent = self._places[joint.parent]
             T = T_body_parent @ joint.T_parent_joint
             inertia = sum((self.link(name).inertia.in_frame(T_) for name, T_ in parts), Inertia.zero())
-            R, p = snap(T[:3, :3]), T[:3, 3].copy()
+            R = snap(T[:3, :3])
+            p = T[:3, 3].copy()
             found.append(
                 Body(
                     joint=joint, parent=parent, R_parent_joint=R, p_parent_joint=p, members=tuple(parts),
@@ -173,19 +186,19 @@ class Robot(ReadOnly):
         return tuple(found)
 
     def link_body(self, link: str) -> tuple[int, Floats]:
-        """The body a link belongs to (-1 for the base) and the link's pose in it, ``T_body_link`` (4, 4)."""
+        """Index of the body that a link belongs to (-1 for the base), and its pose there, ``T_body_link`` (4, 4)."""
         return self._places[self.link(link).name]
 
     @cached_property
     def compiled(self) -> dict[Hashable, Callable[..., Floats]]:
-        """Functions that were compiled for this robot: `dynid.kernels` keeps them here, so that they go with it."""
+        """Functions compiled for this robot; `dynid.kernels` stores them here, so that they are freed with it."""
         return {}
 
     # --- parameters ------------------------------------------------------------------------------------------------
 
     @cached_property
     def inertial_vector(self) -> Floats:
-        """(10 n,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` of body 1, then of body 2, ..."""
+        """(10 n,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` of the first body, then of the second, ..."""
         return np.concatenate([body.inertia.vector for body in self.bodies] or [np.zeros(0)])
 
     @cached_property
@@ -205,10 +218,11 @@ class Robot(ReadOnly):
         return (*of_joints, *of_motors)
 
     def with_parameters(self, theta: ArrayLike) -> Self:
-        """The same robot with other parameters (p,), in the order of `parameter_vector`.
+        """A copy of the robot with other parameters (p,), in the order of `parameter_vector`.
 
-        A body's change goes to the child link of its joint; links fixed to that keep their own inertias, unless this
-        leaves the child link an inertia that no link has. Then all links of the body share it by their masses.
+        The change of a body is put into the child link of its joint; links fixed to that keep their inertias. If this
+        would leave the child link with an inertia that no real link has, the body's inertia is divided among all its
+        links in proportion to their masses.
         """
         values = np.asarray(theta, dtype=float)
         if values.shape != self.parameter_vector.shape:
@@ -216,12 +230,15 @@ class Robot(ReadOnly):
             raise ArgumentError(f"the parameters have the shape {values.shape}", remedy=remedy)
         inertias: dict[str, Inertia] = {}
         for j, body in enumerate(self.bodies):
-            inertias |= self._shared(body, Inertia.from_vector(values[10 * j : 10 * j + 10]))
-        rest = iter(values[10 * self.dof :].tolist())
+            inertias |= self._divided(body, Inertia.from_vector(values[10 * j : 10 * j + 10]))
+        term_values = iter(values[10 * self.dof :].tolist())
         joints = {
-            joint.name: tuple(term.with_value(next(rest)) for term in joint.terms) for joint in self.moving_joints
+            joint.name: tuple(term.with_value(next(term_values)) for term in joint.terms)
+            for joint in self.moving_joints
         }
-        couplings = tuple(coupling.with_values([next(rest) for _ in coupling.terms]) for coupling in self.couplings)
+        couplings = tuple(
+            coupling.with_values([next(term_values) for _ in coupling.terms]) for coupling in self.couplings
+        )
         changed = replace(
             self,
             links=tuple(Link(name=x.name, inertia=inertias[x.name]) if x.name in inertias else x for x in self.links),
@@ -231,27 +248,27 @@ class Robot(ReadOnly):
         changed.__dict__["fingerprint"] = self.fingerprint  # it does not depend on the values
         return changed
 
-    def _shared(self, body: Body, whole: Inertia) -> dict[str, Inertia]:
-        """Links of a body -> their new inertias, which make up its inertia."""
+    def _divided(self, body: Body, whole: Inertia) -> dict[str, Inertia]:
+        """Name of a link of a body -> its new inertia, such that all together are ``whole``; see `with_parameters`."""
         (child, _), *others = body.members
-        held = [(name, T, self.link(name).inertia) for name, T in others]
-        rest = whole - sum((inertia.in_frame(T) for _, T, inertia in held), Inertia.zero())
-        masses = [self.link(child).inertia.mass, *(inertia.mass for _, _, inertia in held)]
+        fixed_links = [(name, T, self.link(name).inertia) for name, T in others]
+        rest = whole - sum((inertia.in_frame(T) for _, T, inertia in fixed_links), Inertia.zero())
+        masses = [self.link(child).inertia.mass, *(inertia.mass for _, _, inertia in fixed_links)]
         if not any(masses[1:]) or min(masses) < 0.0 or rest.is_physical_beside(whole) or not whole.is_physical:
             return {child: rest}
         shares = {child: Inertia.from_vector(masses[0] / sum(masses) * whole.vector)}
-        for name, T, inertia in held:
+        for name, T, inertia in fixed_links:
             shares[name] = Inertia.from_vector(inertia.mass / sum(masses) * whole.vector).in_frame(inverse_transform(T))
         return shares
 
     # --- variations ------------------------------------------------------------------------------------------------
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
-        """The same robot under another gravity (3,) [m/s^2], root link's frame."""
+        """A copy of the robot under another gravity (3,) [m/s^2], in the root link's frame."""
         return replace(self, gravity=np.asarray(gravity, dtype=float))
 
     def with_base_orientation(self, R_world_base: ArrayLike) -> Self:
-        """The same robot on a turned base: gravity points along the world's -z with its present strength."""
+        """A copy of the robot on a rotated base: gravity points along the world's -z with its present magnitude."""
         R = np.asarray(R_world_base, dtype=float)
         if R.shape != (3, 3) or not is_rotation(R):
             raise ArgumentError(
@@ -263,10 +280,10 @@ class Robot(ReadOnly):
     def with_terms(
         self, *terms: StateTerm | Coupling, joints: str | Sequence[str] | None = None, keep: bool = False
     ) -> Self:
-        """The same robot with these terms on every moving joint (or on the named ones).
+        """A copy of the robot with these terms on every moving joint (or on the named ones).
 
-        A term that says its joint (``Viscous(0.1, joint=2)``) goes to that joint only. Couplings name their own joints;
-        they replace the robot's couplings when at least one is given, see `with_couplings`.
+        A term with a joint of its own (``Viscous(0.1, joint=2)``) goes to that joint only. Couplings name their joints;
+        if at least one is given, they replace those of the robot, see `with_couplings`.
 
         Args:
             terms: The terms; terms with memory and those that depend on the links' torques cannot be attached.
@@ -305,33 +322,34 @@ class Robot(ReadOnly):
         )
 
     def _refuse_negative(self, terms: Sequence[object]) -> None:
-        """Refuse friction and rotors below zero, unless the robot has them already: from its file, or an estimate."""
-        own = {term for joint in self.joints for term in joint.terms}
+        """Refuse negative friction and rotor inertias, unless the robot has them already (from a file, an estimate)."""
+        present = {term for joint in self.joints for term in joint.terms}
         for term in terms:
-            if isinstance(term, StateTerm) and term.is_non_negative and term.value < 0.0 and term.at(None) not in own:
+            is_negative = isinstance(term, StateTerm) and term.is_non_negative and term.value < 0.0
+            if isinstance(term, StateTerm) and is_negative and term.at(None) not in present:
                 raise ArgumentError(
                     f"{term.value:g} is the value of {type(term).__name__}, and no joint has less than zero of it",
                     remedy=f"Give zero or more: {type(term).__name__}({-term.value:g}) acts against the motion.",
                 )
 
     def with_couplings(self, *couplings: Coupling) -> Self:
-        """The same robot with these couplings and no others."""
+        """A copy of the robot with these couplings and no others."""
         return replace(self, couplings=couplings)
 
     def with_limits(self, limits: Mapping[str, JointLimits]) -> Self:
-        """The same robot with other limits on the named joints."""
+        """A copy of the robot with other limits on the named joints."""
         for name in limits:
             self._coordinate(name)
         return replace(self, joints=tuple(replace(j, limits=limits.get(j.name, j.limits)) for j in self.joints))
 
     def with_body(self, name: str, *, parent: str, inertia: Inertia, T_parent_body: ArrayLike | None = None) -> Self:
-        """The same robot with one more link fixed to link ``parent``: a tool or a load.
+        """A copy of the robot with one more link fixed to link ``parent``: a tool or a load.
 
         Args:
             name: Name of the new link.
-            parent: Link that carries it.
-            inertia: Its mass properties, in its own frame.
-            T_parent_body: (4, 4) its pose in the parent link's frame; the parent's own frame by default.
+            parent: Name of the link that carries it.
+            inertia: Mass properties of the new link, in its frame.
+            T_parent_body: (4, 4) pose of the new link in the parent link's frame; the same frame by default.
         """
         T = np.eye(4) if T_parent_body is None else np.asarray(T_parent_body, dtype=float)
         joint = Joint(name=f"{name}_fixed", kind="fixed", parent=self.link(parent).name, child=name, T_parent_joint=T)
@@ -341,7 +359,7 @@ class Robot(ReadOnly):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of everything that shapes the equations of motion, parameter values left out."""
+        """SHA-256 of everything that determines the equations of motion, apart from the values of parameters."""
         parts: list[object] = [self.gravity.tolist()]
         for body in self.bodies:
             geometry = (body.R_parent_joint, body.p_parent_joint, body.axis)
@@ -363,34 +381,35 @@ def _order_from_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> tupl
     Raises:
         DescriptionError: The links do not form one tree with unique names.
     """
-    for what, names in (("link", [link.name for link in links]), ("joint", [joint.name for joint in joints])):
+    for part, names in (("link", [link.name for link in links]), ("joint", [joint.name for joint in joints])):
         for name, count in Counter(names).items():
             if count > 1:
-                reason, remedy = f"{count} {what}s have the name '{name}'", "Rename all but one."
-                raise DescriptionError(reason, place=f"{what} '{name}'", remedy=remedy)
-    known, held = {link.name for link in links}, set[str]()
+                reason = f"{count} {part}s have the name '{name}'"
+                raise DescriptionError(reason, place=f"{part} '{name}'", remedy="Rename all but one.")
+    known = {link.name for link in links}
+    children: set[str] = set()
     for joint in joints:
         place = f"joint '{joint.name}'"
         for name in {joint.parent, joint.child} - known:
             remedy = "Add the link or mend its name."
             raise DescriptionError(f"link '{name}' does not exist", place=place, remedy=remedy)
-        if joint.child in held or joint.child == joint.parent:
+        if joint.child in children or joint.child == joint.parent:
             raise DescriptionError(
                 f"link '{joint.child}' hangs on two joints or on itself: a kinematic loop",
                 place=place,
                 remedy="Cut the loop: dynid handles serial chains and trees.",
             )
-        held.add(joint.child)
-    roots = [link.name for link in links if link.name not in held]
+        children.add(joint.child)
+    roots = [link.name for link in links if link.name not in children]
     if len(roots) != 1:
         found = "every link has a parent" if not roots else f"{len(roots)} links have no parent: {', '.join(roots[:5])}"
         raise DescriptionError(
             f"the links do not form one tree: {found}", remedy="Exactly one link, the base, may have no parent joint."
         )
-    outgoing: dict[str, list[int]] = defaultdict(list)
+    outgoing: dict[str, list[int]] = defaultdict(list)  # link -> indices of the joints that it carries
     for index, joint in enumerate(joints):
         outgoing[joint.parent].append(index)
-    ready = list(outgoing[roots[0]])
+    ready = list(outgoing[roots[0]])  # of the joints whose parent has its place, that given first comes next
     heapq.heapify(ready)
     ordered: list[Joint] = []
     while ready:
@@ -405,12 +424,13 @@ def _order_from_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> tupl
 
 
 def _distinguish_term(term: StateTerm) -> object:
-    """What distinguishes the equations of a term from those of others, parameter values left out.
+    """A value that differs between terms with different equations, whatever their parameter values are.
 
-    Our own terms differ by their text. A user's class may be written anew under the same name, or inherit the text of
-    another: its torques at some states distinguish it, too.
+    Terms of dynid differ in their ``repr``. A class of a user may be redefined under the same name, or inherit the
+    ``repr`` of another; so its torques at some states are added.
     """
-    blank, kind = term.with_value(0.0), type(term)
+    blank = term.with_value(0.0)
+    kind = type(term)
     if kind.__module__.startswith("dynid."):
         return repr(blank)
     with np.errstate(all="ignore"):
@@ -424,7 +444,7 @@ _PROBES = tuple(sign * size for size in (3e-5, 0.0021, 0.017, 0.13, 0.71, 1.9, 8
 
 
 class RobotKey(Generic[Fields]):
-    """Cache key of something made from a robot's equations: equal for robots with the same equations."""
+    """Cache key for something made from a robot's equations: equal for robots with the same equations."""
 
     __slots__ = ("_all", "fields", "robot")
 
@@ -433,9 +453,10 @@ class RobotKey(Generic[Fields]):
 
         Args:
             robot: The robot; only its fingerprint counts.
-            fields: The other properties that tell one cached value from another; hashable.
+            fields: Further hashable values on which the cached value depends.
         """
-        self.robot, self.fields = robot, fields
+        self.robot = robot
+        self.fields = fields
         self._all = (robot.fingerprint, fields)
 
     def __hash__(self) -> int:
@@ -446,7 +467,7 @@ class RobotKey(Generic[Fields]):
 
 
 def require_robot(value: object) -> None:
-    """Refuse values that are not a robot, above all names of robots, which only the command line takes."""
+    """Refuse values that are not a robot, such as names of robots, which only the command line accepts."""
     if not isinstance(value, Robot):
         raise ArgumentError(
             f"expected a Robot, not {type(value).__name__} {value!r:.60}",
