@@ -7,7 +7,9 @@ import contextlib
 import gc
 import os
 import shutil
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -78,6 +80,8 @@ class ErrorGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # scripts start what they put aside without one
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # letters that the locale cannot show become escapes
