@@ -57,15 +57,6 @@ class KindError(NamedTuple):
     """(n,) these joints; None for all."""
 
 
-class RobotError(NamedTuple):
-    """The error of a robot as it is, such as one read from a file."""
-
-    whole: float
-    """Relative error over all joints together [%]; NaN where no torque was measured."""
-    by_kind: dict[str, float]
-    """Name of a `KindError` -> relative error of these joints together [%]; empty where all are of one kind."""
-
-
 class Fitted(Protocol):
     """Anything that was fitted to experiments and predicts torques: an `Identification`, a `Significance`."""
 
@@ -422,8 +413,11 @@ def robot_error(
     *,
     band_hz: float | None = None,
     trim_s: float | None = None,
-) -> RobotError:
-    """Relative torque error of a robot, such as one read from a file, over all experiments together.
+) -> tuple[float, dict[str, float]]:
+    """Relative torque error of a robot, such as one read from a file, over all experiments and joints [%].
+
+    It is NaN where no torque was measured. With it the errors of turning joints and of slides by the name of a
+    `KindError`; none where all are of one kind.
 
     Args:
         robot: The robot with its terms.
@@ -441,7 +435,7 @@ def robot_error(
 
     found = Comparison(band_hz, trim_s).error(matched_runs(robot, experiments), predict)
     kinds = _errors_by_kind(robot, found.squares, found.squares, found.total)
-    return RobotError(found.error() if found.total.any() else np.nan, {kind.name: kind.error for kind in kinds})
+    return found.error() if found.total.any() else np.nan, {kind.name: kind.error for kind in kinds}
 
 
 def _processed(fit: Fitted, data: Data | Sequence[Data], channel_map: ChannelMapSource | None) -> list[Experiment]:

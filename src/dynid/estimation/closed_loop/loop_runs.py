@@ -197,7 +197,7 @@ class LoopRuns:
         for beta in (
             weighted_values(equations),
             equations.base.project(equations.robot.parameter_vector),
-            FeasibleWLS(prior_weight=1.0).solve(equations).values,
+            FeasibleWLS().solve(equations).values,
         ):
             motions = self.attempt(beta)
             found += [] if motions is None else [(beta, motions)]
