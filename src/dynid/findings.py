@@ -8,7 +8,7 @@ Every part of dynid that has something to say about a robot, a log, a control la
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
@@ -172,6 +172,15 @@ class Finding:
         return f"{self.severity} [{self.code}]: {where}: {shown}. {self.remedy}".rstrip()
 
 
+def join_joints(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings that differ in the joint alone as one, with the names of all joints and the numbers of the first."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault((one.severity, one.code, one.where, one.message, one.remedy), []).append(one)
+    return [replace(one, joint=", ".join(str(f.joint) for f in (one, *more))) if more else one
+            for one, *more in groups.values()]  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class QualityReport:
     """All findings about one recording or one robot model, the gravest first."""
@@ -206,4 +215,4 @@ class QualityReport:
     def __str__(self) -> str:
         """Verdict, then one line per finding."""
         verdict = "no objections" if self.clean else ("usable with care" if self.ok else "not usable as it is")
-        return "\n".join([f"{self.source}: {verdict}", *(f"  {finding}" for finding in self.findings)])
+        return "\n".join([f"{self.source}: {verdict}", *(f"  {finding}" for finding in join_joints(self.findings))])
