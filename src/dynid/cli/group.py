@@ -1,4 +1,4 @@
-"""The group of all commands: every failure becomes one message and an exit code, without a traceback."""
+"""The group of all commands: options that may stand anywhere, and one message and an exit code for every failure."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.IdentifiabilityError, 4),
     (errors.DynidError, 5),
 ]
+"""Type of error -> exit code; the first type that fits counts."""
 
 
 class ErrorGroup(click.Group):
@@ -63,7 +64,7 @@ class ErrorGroup(click.Group):
         raise AssertionError("a message ends the program")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Accept options of the whole program anywhere: they belong to all commands that read a robot."""
+        """Move options of the whole program to the front, unless they stand behind ``--``."""
         place = args.index("--") if "--" in args else len(args)
         flags = [word for word in ANYWHERE if word in args[:place]]
         return super().parse_args(ctx, [*flags, *(w for k, w in enumerate(args) if w not in ANYWHERE or k > place)])
@@ -99,6 +100,7 @@ atexit.register(gc.freeze)  # the process gives up all objects as a whole: none 
 
 @contextlib.contextmanager
 def _one_message() -> Iterator[None]:
+    """End the program with one message and an exit code for any error inside a ``with`` block."""
     try:
         yield
     except errors.DynidError as error:
@@ -141,6 +143,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _fail(message: str, code: int) -> NoReturn:
+    """Print a message and end the program."""
     with contextlib.suppress(OSError):
         echo(f"dynid: {message}", err=True)
     if code == 5:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 Advance = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""
-LINE = 80
+LINE_WIDTH = 80
 """Widest line that is printed, in characters (convention: the usual width of a terminal)."""
 MOST_FINDINGS = 5
 """Most findings on a screen; --verbose shows all (convention)."""
 MOST_ROWS = 12
 """Most rows of a table on a screen; --verbose shows all (convention)."""
-WIDTH = 44
+LABEL_WIDTH = 44
 """Largest width of the text beside a progress bar, in characters (convention)."""
 
 
@@ -54,7 +54,7 @@ def progress(task: str) -> Iterator[Advance]:
     with click.progressbar(length=100, label=task, file=sys.stderr) as bar:
 
         def advance(share: float, note: str) -> None:
-            bar.label = visible_text(f"{task}: {note}")[:WIDTH]
+            bar.label = visible_text(f"{task}: {note}")[:LABEL_WIDTH]
             bar.update(round(100.0 * share) - bar.pos)
 
         yield advance
@@ -72,7 +72,7 @@ def show_finding(finding: Finding, *, brief: bool = False) -> None:
 
 
 _TIE = "\ue000"
-"""Stands for a space at which no line is broken."""
+"""Stands for a space at which no line is broken (a character of Unicode's private use area)."""
 _AFTER_NUMBER = re.compile(r"(?<=\d) (?=(?:%|ms|Hz|deg|mm|kg|N|s)(?:\W|$))")
 """The space between a number and its unit."""
 
@@ -84,7 +84,7 @@ def wrap_lines(text: str, *, tables: bool = True) -> str:
         text: The lines.
         tables: Whether lines with two spaces inside are rows of tables.
     """
-    width = min(LINE, shutil.get_terminal_size().columns)
+    width = min(LINE_WIDTH, shutil.get_terminal_size().columns)
     lines = []
     for line in _AFTER_NUMBER.sub(_TIE, text).splitlines():
         is_table = (tables and "  " in line.strip()) or set(line.strip()) <= {"-", " "}
@@ -106,7 +106,10 @@ def print_json(value: object, *, indent: int | None = 2) -> None:
 
 
 def write_no_more() -> None:
-    """Give up the output, whose reader has ended or whose disk is full: Python would try again when it ends."""
+    """Discard further output, where its reader has ended or the disk is full.
+
+    Python would write what is buffered when the program ends, and fail again.
+    """
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -120,7 +123,7 @@ def print_verdict(text: str, *, good: bool | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """What a command shows of its result, in this order; every verb has the same."""
+    """The parts of a result that a command shows, in this order; every verb has the same."""
 
     verdict: str
     """One or two sentences with the errors."""
@@ -128,17 +131,24 @@ class Screen:
     """Whether the verdict is good; None where nothing was judged."""
     tables: Sequence[Table | str] = ()
     findings: Sequence[Finding] = ()
-    """Beside those that were told while the command ran."""
+    """Findings of the result, in addition to those that were reported while the command ran."""
     files: Sequence[str] = ()
     """One line per file that matters, with its error."""
     commands: Sequence[str] = ()
-    """What to do next."""
+    """Commands to run next."""
     details: str = ""
     """Everything else, for --verbose."""
 
 
-def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, verbose: bool) -> None:
-    """Print verdict, tables, findings, files and next commands; with ``verbose`` all findings and the details, too."""
+def print_screen(screen: Screen, reported: Sequence[Finding], out: Path | None, *, verbose: bool) -> None:
+    """Print verdict, tables, findings, files and next commands.
+
+    Args:
+        screen: The parts of the result.
+        reported: Findings of the run.
+        out: The run folder; None without one.
+        verbose: Whether all rows, findings and details are printed.
+    """
     print_verdict(screen.verdict, good=screen.good)
     rest = "--verbose or report.html" if out else "--verbose"
     for table in screen.tables:
@@ -148,8 +158,8 @@ def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, v
             echo(f"\n{type(table)(table.header, table.rows[:MOST_ROWS], digits=table.digits)}")
             echo(f"{MOST_ROWS} of {len(table.rows)}; the rest: {rest}.")
     order = ("error", "warning", "note")
-    known = [*told, *(finding for finding in screen.findings if finding not in told)]
-    findings = sorted(known, key=lambda finding: order.index(finding.severity))
+    every = [*reported, *(finding for finding in screen.findings if finding not in reported)]
+    findings = sorted(every, key=lambda finding: order.index(finding.severity))
     shown = findings if verbose else findings[:MOST_FINDINGS]
     if shown:
         echo("")

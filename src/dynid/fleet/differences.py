@@ -1,11 +1,12 @@
 """Arms that differ from their fleet: in a load, the gain of a torque or their links, or in their own parameters.
 
-Loads, gains and links are suspects of the one test (`dynid.diagnosis.verdicts`), tried in every arm and in
-every log by itself: what a suspect explains there is compared with what it explains in other logs, so that errors of
-the model count. Friction and offsets are free in every log, and what they can explain is never put down to a load.
+Loads, gains and links are suspects of the test of `dynid.diagnosis.verdicts`, tried in every arm and in groups of its
+logs: the part of the residual that a suspect explains there is compared with the part that it explains in other logs,
+so that errors of the model do not count as differences. Friction and offsets are free in every log (nuisance
+parameters), so that a torque that they can explain is never put down to a load.
 
-Own parameters differ from arm to arm by nature. The scatter of all other arms and the arm's own uncertainty say how
-unusual a value is; so a small fleet can only tell of large differences.
+Own parameters (friction and offsets) differ from arm to arm by nature. The scatter of all other arms and the
+uncertainty of the arm say how unusual a value is; so a small fleet shows large differences only.
 """
 
 from __future__ import annotations
@@ -24,48 +25,52 @@ from dynid.diagnosis.verdicts import LEVEL, RESOLUTION, Fit, Tried, Verdict, jud
 from dynid.fleet.pooling import ArmEquations, Elimination, Pool
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
+from dynid.spatial import TINY
 
 FEWEST_ARMS, FEWEST_SHARED = 5, 3
-"""Smallest fleets in which own parameters and shared ones are compared (convention)."""
+"""Smallest number of arms with which own parameters and shared ones are compared (convention)."""
 CLEAR = 3.0
-"""Scatter of the arms that a mean must exceed to be a measure of changes in per cent (convention)."""
+"""Standard deviations of the arms by which a mean must differ from zero to be a measure of changes in per cent
+(convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing in which an arm differs from its fleet."""
+    """One difference of an arm from its fleet, or one change over time."""
 
     arm: str
+    """Name of the arm."""
     what: str
     """Parameter, such as FC3, the link that carries a load, or the joint whose torque is measured wrongly."""
     kind: str
     """``load``, ``gain``, ``links``, ``own`` or ``change``."""
     chance: float
-    """Probability of such a difference without a cause."""
+    """p-value: probability of such a difference without a cause."""
     told: str
-    """What differs, with values and units."""
+    """Description of the difference, with values and units."""
 
     @property
     def sentence(self) -> str:
-        """What a person should know."""
+        """The description with the p-value."""
         p = "p < 1e-9" if self.chance < 1e-9 else f"p = {self.chance:.0e}".replace("e-0", "e-")
         return f"{self.told}, beyond chance ({p})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repair:
-    """How the torques of a log are made those of a usual arm, so that its friction can be compared."""
+    """A correction of the torques of a log for a difference, so that friction can be compared with other arms."""
 
     shift: Floats
-    """(s,) what the log adds to the shared parameters, such as a load."""
+    """(s,) change of the shared parameters in the log, such as a load."""
     gains: Floats
     """(n,) factors by which its torques are measured too large."""
 
 
 class _Suspect(NamedTuple):
-    """What may be different."""
+    """A possible difference."""
 
     kind: str
+    """``load``, ``gain`` or ``links``."""
     name: str
     """Link that would carry a load, or joint whose torque is measured wrongly."""
     directions: Floats
@@ -83,11 +88,13 @@ def find_differences(
         arms: Their equations.
         pool: All arms together.
     """
-    suspects, blocks = _list_suspects(robot, base, pool), list(_list_blocks(arms, pool))
+    suspects = _list_suspects(robot, base, pool)
+    blocks = list(_list_blocks(arms, pool))
     while len({block.arm for block in blocks}) >= FEWEST_SHARED:
         owner = np.array([block.arm for block in blocks])
         ends = np.searchsorted(owner, owner, "right").tolist()
-        spans = [(a, b) for a, end in enumerate(ends) for b in range(a + 1, end + 1)]
+        # all runs of neighbouring blocks of one arm
+        spans = [(first, last) for first, end in enumerate(ends) for last in range(first + 1, end + 1)]
         groups = np.array([np.isin(np.arange(len(owner)), np.arange(*span)) for span in spans])
         fit = _fit_shared(blocks, len(pool.shared_places))
         tried = [Tried(fit.evidence.columns @ one.directions, groups, general=one.kind == "links") for one in suspects]
@@ -103,13 +110,15 @@ def find_differences(
             arm,
             dict.fromkeys(logs, Repair(change[: -robot.dof], 1.0 + change[-robot.dof :])),
         )  # fmt: skip
-        del blocks[span]  # they say no more
+        del blocks[span]  # their cause is found
 
 
 def _list_suspects(robot: Robot, base: BaseParameters, pool: Pool) -> list[_Suspect]:
-    """Loads on the last bodies, gains of the torques, and last any change of the links."""
-    parents, dof = {body.parent for body in robot.bodies}, robot.dof
-    grouping, none = base.grouping[list(pool.shared_places)], np.zeros((dof, 10))
+    """List the suspects: loads on the last bodies, gains of the torques, and last any change of the links."""
+    parents = {body.parent for body in robot.bodies}
+    dof = robot.dof
+    grouping = base.grouping[list(pool.shared_places)]
+    none = np.zeros((dof, 10))  # a load changes no gain
     size = len(grouping)
     loads = [
         _Suspect("load", body.joint.child, np.vstack([grouping[:, 10 * j : 10 * j + 10], none]))
@@ -124,24 +133,28 @@ class _Block(NamedTuple):
     """Some neighbouring logs of an arm."""
 
     arm: int
+    """Number of the arm."""
     logs: list[int]
+    """Numbers of the logs."""
     rows: Floats
-    """(r, s + n + 1) shared parameters, gains and torque, own parameters eliminated."""
+    """(r, s + n + 1) equations: columns of shared parameters and gains, torque; own parameters are eliminated."""
 
 
 def _list_blocks(arms: Sequence[ArmEquations], pool: Pool) -> Iterator[_Block]:
-    own, shared = list(pool.own_places), list(pool.shared_places)
+    """Divide the logs of every arm into blocks, and eliminate its own parameters from each."""
+    own = list(pool.own_places)
+    shared = list(pool.shared_places)
     size = len(own) + len(shared)
     kept = [*shared, *range(size, size + arms[0].logs[0].dof)]
     for number, arm in enumerate(arms):
         for part in np.array_split(np.arange(len(arm.logs)), min(len(arm.logs), BLOCKS // 2)):
             rows = arm.rows(part.tolist(), pool.base_values(number))
             triangle = Elimination.of(rows, own, kept).triangle
-            yield _Block(number, part.tolist(), triangle[:-1])  # the last row holds what nothing explains
+            yield _Block(number, part.tolist(), triangle[:-1])  # the last row is the norm of the residual
 
 
 def _fit_shared(blocks: Sequence[_Block], shared: int) -> Fit:
-    """The fit of the shared parameters; rows have unit variance, of whichever joint they are."""
+    """Fit the shared parameters to all blocks; their rows are weighted to unit variance."""
     rows = np.concatenate([block.rows for block in blocks])
     number = np.repeat(np.arange(len(blocks)), [len(block.rows) for block in blocks])
     runs = np.array([block.arm for block in blocks])
@@ -149,13 +162,13 @@ def _fit_shared(blocks: Sequence[_Block], shared: int) -> Fit:
         rows[:, :-1], rows[:, -1], np.zeros_like(number), number, np.array([len(rows)]), shared, runs
     )  # fmt: skip
     X = evidence.columns[:, :shared]
-    basis = orth(X / np.maximum(np.linalg.norm(X, axis=0), 1e-300), rcond=RESOLUTION)
+    basis = orth(X / np.maximum(np.linalg.norm(X, axis=0), TINY), rcond=RESOLUTION)
     along = basis.T @ evidence.torque
     return Fit(evidence, np.ones(1), basis, np.zeros(shared), evidence.torque - basis @ along)
 
 
 def _describe(suspect: _Suspect, found: Verdict) -> str:
-    """A suspect with its size and 95 % interval, where that is known."""
+    """Describe a suspect with its size and 95 % interval, where that is known."""
     if suspect.kind == "links":
         return "its links differ from those of the fleet"
     value, half = float(found.value[-1]), float(found.half_width[-1])
@@ -167,7 +180,7 @@ def _describe(suspect: _Suspect, found: Verdict) -> str:
 
 
 def _where(arm: ArmEquations, logs: Sequence[int]) -> str:
-    """Which of an arm's logs, where these are not all."""
+    """Name the logs of an arm in which a difference shows; empty where these are all."""
     if len(logs) == len(arm.logs):
         return ""
     first, last = arm.log_names[logs[0]], arm.log_names[logs[-1]]
@@ -177,11 +190,11 @@ def _where(arm: ArmEquations, logs: Sequence[int]) -> str:
 def unusual_values(
     names: Sequence[str], units: Sequence[str], kinds: Sequence[str], arms: Sequence[str], pool: Pool
 ) -> list[Difference]:
-    """Own parameters that are far from those of the fleet.
+    """Find the own parameters that are far from those of the fleet.
 
-    Arms scatter by nature, and few arms tell little of it. Parameters of one kind, such as the dry friction of all
-    joints, scatter by about the same share of their means: their scatter is that of the kind, or that of the joint
-    itself where that is larger. The farthest value is taken out, and the rest compared again.
+    Arms scatter by nature, and few arms do not show how much. Parameters of one kind, such as the dry friction of all
+    joints, scatter by about the same share of their means: the scatter of a parameter is that of its kind, or its own
+    one where that is larger. The most unusual value is removed, and the rest compared again.
 
     Args:
         names: (k,) names of the own parameters.
@@ -191,7 +204,8 @@ def unusual_values(
         pool: The fleet.
     """
     values, std = (np.array([getattr(own, part) for own in pool.own]) for part in ("values", "std"))
-    found, known = [], np.isfinite(std)
+    found = []
+    known = np.isfinite(std)
     clear = np.array([is_clear_of_zero(values[known[:, k], k]) for k in range(values.shape[1])])
     mates = [[m for m, kind in enumerate(kinds) if m == k or (kind == kinds[k] and clear[m] and clear[k])]
              for k in range(len(names))]  # fmt: skip
@@ -214,7 +228,19 @@ def unusual_values(
 def _judge_value(
     values: Floats, std: Floats, known: Bools, arm: int, k: int, mates: Sequence[int]
 ) -> tuple[float, float]:
-    """Chance of a value beside those of the other arms, by their scatter and its own uncertainty; their mean."""
+    """Judge the value of parameter k of an arm by the mean of the other arms, by Student's test.
+
+    Args:
+        values: (arms, k) estimates.
+        std: (arms, k) standard deviations.
+        known: (arms, k) whether values count.
+        arm: Number of the arm.
+        k: Number of the parameter.
+        mates: Numbers of the parameters of the same kind, k included.
+
+    Returns:
+        The p-value, and the mean of the other arms.
+    """
     others = known.copy()
     others[arm] = False
     shares, freedom = {}, 0
@@ -234,12 +260,12 @@ def _judge_value(
 
 
 def is_clear_of_zero(values: Floats) -> bool:
-    """Whether the values of a fleet lie so far from zero that changes in per cent mean something; offsets seldom do."""
+    """Whether values (arms,) lie so far from zero that changes in per cent mean something; offsets seldom do."""
     middle = float(np.median(values)) if values.size else 0.0
     scatter = 1.4826 * float(np.median(np.abs(values - middle))) if values.size else 0.0  # of a normal distribution
     return abs(middle) > CLEAR * scatter
 
 
 def percent(change: float, before: float) -> str:
-    """A change in per cent, with a comma before it; empty where the sign changes or the value grows tenfold."""
+    """Write a change in per cent, after a comma; nothing where the sign changes or the value grows tenfold."""
     return f", {100.0 * change / before:+.0f} %" if before and -1.0 <= change / before < 10.0 else ""

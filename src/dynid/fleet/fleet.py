@@ -1,4 +1,7 @@
-"""From the logs of many arms of one type to the fleet: one typical robot, every arm's own parameters, and outliers."""
+"""Identify a fleet from the logs of many arms of one type: a typical robot, own parameters of every arm, and outliers.
+
+Each log is reduced to a `Leaf`, small triangular factors of its equations; pools of leaves give all estimates.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +61,17 @@ class Arm:
     """One arm of the fleet."""
 
     name: str
+    """Name of the arm."""
     logs: int
+    """Number of its logs."""
     samples: int
+    """Number of samples in them."""
     own: OwnPart
-    """Its own parameters; `Fleet.own_names` says which."""
+    """Its own parameters, which `Fleet.own_names` names."""
     history: History
+    """Its own parameters over time."""
     differences: tuple[Difference, ...]
-    """In what it differs from the fleet, and what changed, the largest first."""
+    """Differences from the fleet and changes over time, the most significant first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,7 +81,9 @@ class Fleet:
     typical: Identification
     """The robot with the shared parameters and the mean of the arms' own ones: physically possible, ready for files."""
     pool: Pool
+    """Shared and own parameters of all arms."""
     arms: tuple[Arm, ...]
+    """All arms with a usable log."""
     own_names: tuple[str, ...]
     """(k,) names of the parameters that every arm has for itself."""
     own_units: tuple[str, ...]
@@ -86,11 +95,11 @@ class Fleet:
     failed: tuple[FleetLog, ...]
     """Logs that could not be used, with their problems."""
     read: int
-    """Number of logs that were read now, refused ones included; of the others the store knows what they say."""
+    """Number of logs that were read now, refused ones included; the others were in the store."""
     cutoff_hz: float | None
     """Cutoff with which all logs were processed [Hz]; None where there was none, or every log chose its own."""
     cutoff_origin: str
-    """Where the cutoff comes from, in words."""
+    """Origin of the cutoff, as text for people."""
     findings: tuple[Finding, ...]
     """Arms that differ, changes, logs left out."""
 
@@ -107,8 +116,8 @@ class Fleet:
     @property
     def outliers(self) -> tuple[Arm, ...]:
         """Arms that differ from the others or changed, the most conspicuous first."""
-        odd = [arm for arm in self.arms if arm.differences]
-        return tuple(sorted(odd, key=lambda arm: arm.differences[0].chance))
+        outliers = [arm for arm in self.arms if arm.differences]
+        return tuple(sorted(outliers, key=lambda arm: arm.differences[0].chance))
 
     @property
     def arms_without_logs(self) -> tuple[str, ...]:
@@ -118,7 +127,7 @@ class Fleet:
 
     @property
     def gaps(self) -> str:
-        """Which arms nothing is known of, as one sentence; empty where there are none."""
+        """The arms without a usable log, as one sentence; empty where there are none."""
         missing = self.arms_without_logs
         if not missing:
             return ""
@@ -138,11 +147,12 @@ class Fleet:
 
     @property
     def verdict(self) -> str:
-        """Whether arms are conspicuous, as one sentence; small fleets cannot tell."""
-        arms, odd = len(self.arms), self.outliers
-        if odd:
-            names = ", ".join(arm.name for arm in odd)
-            return f"{len(odd)} of {count_words(arms, 'arm')} {'is' if len(odd) == 1 else 'are'} conspicuous: {names}."
+        """Whether arms are conspicuous, as one sentence; small fleets cannot show it."""
+        arms = len(self.arms)
+        if self.outliers:
+            names = ", ".join(arm.name for arm in self.outliers)
+            verb = "is" if len(self.outliers) == 1 else "are"
+            return f"{len(self.outliers)} of {count_words(arms, 'arm')} {verb} conspicuous: {names}."
         if arms >= FEWEST_ARMS:
             return "No arm differs from the others."
         rest = "" if arms < FEWEST_SHARED else f" The links of the {arms} arms do not differ."
@@ -161,7 +171,7 @@ class Fleet:
         return int(bool(self.outliers or self.failed))
 
     def robot(self, name: str) -> Robot:
-        """The robot of one arm: the typical one with the arm's own friction and offsets.
+        """Make the robot of one arm: the typical one with the friction and offsets of the arm, as far as determined.
 
         Raises:
             KeyError: There is no such arm.
@@ -176,7 +186,8 @@ class Fleet:
 
     def summary(self) -> str:
         """A few lines for a terminal."""
-        used, lost = sum(arm.logs for arm in self.arms), len(self.failed)
+        used = sum(arm.logs for arm in self.arms)
+        lost = len(self.failed)
         logs = f"{count_words(used + lost, 'log')}, {lost} of them left out" if lost else count_words(used, "log")
         lines = [
             f"{self.title}: {logs}, {sum(arm.samples for arm in self.arms)} samples, "
@@ -300,12 +311,25 @@ def identify_fleet(
 def _reduce_logs(
     task: LeafTask, logs: Sequence[FleetLog], store: LeafStore | None, engine: Engine, progress: Progress | None
 ) -> tuple[dict[str, list[Leaf]], list[FleetLog], int, list[Finding]]:
-    """The leaves of every arm in the order of its logs, the logs that failed, how many were read, and warnings.
+    """Read the leaves of all logs from the store, or make them.
 
-    A store that cannot be written, as on a full disk, costs the next run only time.
+    A store that cannot be written, as on a full disk, raises no error: the next run only takes longer.
+
+    Args:
+        task: How a log is reduced.
+        logs: All logs.
+        store: The store; None without one.
+        engine: Where logs are reduced.
+        progress: Called with the finished share and a text.
+
+    Returns:
+        The leaves of every arm in the order of its logs, the logs that failed, the number of logs that were read, and
+        warnings about the store.
     """
-    bad = {number: log.problem for number, log in enumerate(logs) if log.problem}
-    settings, notes, found = settings_digest(task), list[Finding](), dict[int, Leaf]()
+    bad = {number: log.problem for number, log in enumerate(logs) if log.problem}  # number of a log -> its problem
+    settings = settings_digest(task)
+    notes: list[Finding] = []
+    found: dict[int, Leaf] = {}
     kept = {number: log for number, log in enumerate(logs) if store is not None and log.identity}
     for number, log in kept.items():
         if store is not None and number not in bad and (leaf := store.get(log, settings)) is not None:
@@ -340,15 +364,21 @@ def _reduce_logs(
 
 
 def _choose_cutoff(task: LeafTask, logs: Sequence[Log], store: LeafStore | None) -> tuple[float | None, str]:
-    """The cutoff of all logs [Hz] and where it comes from; None where those that were looked at do not tell."""
-    hz, settings = task.recipe.cutoff_hz, settings_digest(task)
+    """Choose the cutoff of all logs [Hz], and say where it comes from.
+
+    The cutoff is None where nothing is filtered, or where every log chooses its own, because none of those that were
+    read could be used.
+    """
+    hz = task.recipe.cutoff_hz
+    settings = settings_digest(task)
     if hz != "auto":
         return hz, "none" if hz is None else "as set"
     if store is not None and (kept := store.cutoff_hz(settings)) is not None:
         return kept, "chosen by the first run with this store"
-    reader, good = LogReader(robot=task.robot, recipe=task.recipe, channel_map=task.channel_map), list[Log]()
+    reader = LogReader(robot=task.robot, recipe=task.recipe, channel_map=task.channel_map)
+    good: list[Log] = []
     for place in np.unique(np.linspace(0, len(logs) - 1, 3 * CUTOFF_LOGS).round().astype(int)):
-        with suppress(DynidError):  # those that cannot be used say so later, by their leaves
+        with suppress(DynidError):  # logs that cannot be used are reported later, when they are reduced
             if len(good) < CUTOFF_LOGS and fix_cutoff(reader, [logs[place]]):
                 good.append(logs[place])
     if not good:
@@ -363,8 +393,20 @@ def _choose_cutoff(task: LeafTask, logs: Sequence[Log], store: LeafStore | None)
 def _assemble(
     robot: Robot, base: BaseParameters, leaves: Mapping[str, Sequence[Leaf]], window_s: float, recipe: Recipe
 ) -> Fleet:
-    """Pool the arms, compare them, and identify the typical one."""
-    names, logs = tuple(leaves), list(leaves.values())
+    """Pool the arms, compare them, and identify the typical robot.
+
+    Logs with another load or gain are corrected before friction is compared, and their arms do not enter the shared
+    parameters.
+
+    Args:
+        robot: The type of all arms.
+        base: Its base parameters.
+        leaves: Name of each arm -> its reduced logs.
+        window_s: Length of the windows of time [s].
+        recipe: Settings of the estimator.
+    """
+    names = tuple(leaves)
+    logs = list(leaves.values())
     arms = [_arm(robot, base, *pair, window_s) for pair in leaves.items()]
     own_places = _own_places(robot, base)
     pool = pool_arms(arms, own_places)
@@ -381,12 +423,13 @@ def _assemble(
         pool = pool_arms(arms, own_places, [k for k in range(len(arms)) if k not in repairs])
     own_names, own_units = (tuple(of[place] for place in own_places) for of in (base.names, base.units))
     terms = [robot.terms[base.columns[place] - 10 * robot.dof] for place in own_places]
-    joints, kinds = tuple(term.joints[-1] for term in terms), [type(term.term).__name__ for term in terms]
+    joints = tuple(term.joints[-1] for term in terms)
+    kinds = [type(term.term).__name__ for term in terms]
     histories = [arm_history(pool, *pair) for pair in zip(arms, logs, strict=True)]
-    others = {difference.arm for difference in differences if difference.kind == "links"}
+    with_other_links = {difference.arm for difference in differences if difference.kind == "links"}
     further = [*unusual_values(own_names, own_units, kinds, names, pool),
                *changed_values(own_names, own_units, joints, histories)]  # fmt: skip
-    differences += [difference for difference in further if difference.arm not in others]
+    differences += [difference for difference in further if difference.arm not in with_other_links]
     members = tuple(
         Arm(name=name, logs=len(logs[k]), samples=sum(leaf.samples for leaf in logs[k]), own=pool.own[k],
             history=histories[k],
@@ -406,7 +449,7 @@ def _assemble(
 
 
 def _own_places(robot: Robot, base: BaseParameters) -> list[int]:
-    """Places of the base parameters that every arm has for itself: terms other than inertias of motors."""
+    """Indices of the base parameters that every arm has for itself: terms other than inertias of motors."""
     first = 10 * robot.dof
     return [
         place
@@ -416,12 +459,13 @@ def _own_places(robot: Robot, base: BaseParameters) -> list[int]:
 
 
 def _arm(robot: Robot, base: BaseParameters, name: str, leaves: Sequence[Leaf], window_s: float) -> ArmEquations:
+    """Weigh the equations of an arm's logs, and group the logs into windows of time."""
     equations = [leaf_equations(robot, base, [leaf], excerpts=False) for leaf in leaves]
     return ArmEquations.of(name, equations, [Path(leaf.log).name for leaf in leaves], window_logs(leaves, window_s))
 
 
 def _repaired(leaf: Leaf, repairs: Sequence[Repair], pool: Pool) -> Leaf:
-    """A log as if it had no other load and gain than the fleet."""
+    """Correct a log for its other load or gain, as if it had those of the fleet."""
     information = leaf.information
     for repair in repairs:
         moved = np.zeros(len(pool.own_places) + len(pool.shared_places))
@@ -431,8 +475,9 @@ def _repaired(leaf: Leaf, repairs: Sequence[Repair], pool: Pool) -> Leaf:
 
 
 def _typical(base: BaseParameters, equations: Sequence[Factors], pool: Pool, estimator: Estimator) -> Identification:
-    """Identify the typical robot from all arms, as if each had the fleet's mean of own parameters."""
-    own, known = np.array([part.values for part in pool.own]), np.isfinite([part.std for part in pool.own])
+    """Identify the typical robot from all arms, after their own parameters are moved to the mean of the fleet."""
+    own = np.array([part.values for part in pool.own])
+    known = np.isfinite([part.std for part in pool.own])
     mean = np.where(known, own, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     parts: list[Information] = []
     for k, mine in enumerate(equations):
@@ -450,6 +495,7 @@ def _warning(code: str, where: str, message: str, remedy: str = "") -> Finding:
 
 
 def _entries(names: Sequence[str], units: Sequence[str], values: Floats, std: Floats) -> list[dict[str, Any]]:
+    """List parameters as JSON holds them; null for a standard deviation that is not known."""
     return [
         {"name": name, "unit": unit, "value": value, "std": json_values(deviation)}
         for name, unit, value, deviation in zip(names, units, values, std, strict=True)

@@ -1,8 +1,8 @@
-"""Where and what: the link that was touched, and the force and moment of the contact, from torques from outside.
+"""The link that was touched, and the force and moment of the contact, from torques from outside.
 
-A push on a link reaches only the joints between the base and this link. The wrench follows from ``tau = J^T F`` by a
-damped inverse: a prior says how large a contact can be, so that directions which the posture does not show stay near
-zero with the prior's uncertainty, and are named.
+A push on a link reaches only the joints between the base and this link. The wrench F follows from ``tau = J^T F`` as a
+posterior mean: the prior says how large a contact can be, so that directions which the posture does not show stay near
+zero with the uncertainty of the prior, and are named.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ FORCE_N = 300.0
 MOMENT_NM = 30.0
 """Standard deviation of the moments of contacts [N m] (convention: the force at a tenth of a metre)."""
 FAINT_N, FAINT_NM = 10.0, 1.0
-"""Force [N] and moment [N m] that hardly matter (convention: a light touch): an interval that holds zero and reaches
-beyond them tells nothing."""
-HELPER = 0.05
-"""Share of a body's mass below which a link is a helper without a body of its own (convention)."""
-SURE = 3.0
-"""Size of a torque in standard deviations from which on a joint is surely reached (convention: three sigma)."""
+"""Force [N] and moment [N m] of a light touch (convention): a component is undetermined where its interval holds zero
+and reaches beyond them."""
+HELPER_MASS_SHARE = 0.05
+"""Share of a body's mass below which a link is an auxiliary frame without a mass of its own (convention)."""
+SURE_DEVIATIONS = 3.0
+"""Size of a torque in standard deviations above which a joint is surely reached (convention: three sigma)."""
 AXES = ("fx", "fy", "fz", "mx", "my", "mz")
 UNITS = ("N", "N", "N", "N m", "N m", "N m")
 
@@ -44,9 +44,9 @@ class ContactWrench:
     wrench: Floats
     """(6,) force [N], then moment about the point [N m]; (3,) force alone if the contact exerts no moment."""
     covariance: Floats
-    """(6, 6) or (3, 3)"""
+    """(6, 6) or (3, 3) covariance of the wrench."""
     determined: NDArray[np.bool_]
-    """Whether the 95 % interval of each component tells something: it leaves out zero, or holds faint values only."""
+    """(6,) or (3,) whether the 95 % interval of each component excludes zero, or holds values of a light touch only."""
 
     @property
     def force(self) -> Floats:
@@ -60,17 +60,19 @@ class ContactWrench:
 
     @property
     def sentence(self) -> str:
-        """What is told of the force and the moment, with units and 95 % intervals, and what is left open."""
-        shown = zip(AXES, UNITS, self.wrench, TWO_SIDED_95 * self.stderr, self.determined, strict=False)
-        told, left = [], []
-        for name, unit, value, half, is_told in shown:
+        """The determined components with units and 95 % intervals, then the undetermined ones."""
+        components = zip(AXES, UNITS, self.wrench, TWO_SIDED_95 * self.stderr, self.determined, strict=False)
+        determined = []
+        undetermined = []
+        for name, unit, value, half, is_determined in components:
             interval = f"± {float(f'{half:.2g}'):g} {unit}"  # 590, not 5.9e+02
-            if is_told:
-                told.append(f"{name} {value:.3g} {interval}")
+            if is_determined:
+                determined.append(f"{name} {value:.3g} {interval}")
             else:
-                left.append(f"{name} ({interval})")
-        known = f"{', '.join(told)} (95 % intervals)" if told else "no component is told"
-        return f"{self.link}: {known}" + (f"; posture and noise do not tell {', '.join(left)}" if left else "")
+                undetermined.append(f"{name} ({interval})")
+        known = f"{', '.join(determined)} (95 % intervals)" if determined else "no component is told"
+        unknown = f"; posture and noise do not tell {', '.join(undetermined)}" if undetermined else ""
+        return f"{self.link}: {known}{unknown}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def contact_wrench(
     point: ArrayLike = (0.0, 0.0, 0.0),
     with_moment: bool = True,
 ) -> ContactWrench:
-    """The wrench of a contact on a link, with its covariance.
+    """Estimate the wrench of a contact on a link, with its covariance.
 
     Args:
         robot: Geometry.
@@ -128,13 +130,14 @@ def contact_wrench(
     weighted = J / spread
     covariance = np.asarray(np.linalg.inv(weighted @ weighted.T + np.diag(prior**-2)), dtype=np.float64)
     wrench = np.asarray(covariance @ (weighted @ (torque / spread)), dtype=np.float64)
-    half, faint = TWO_SIDED_95 * np.sqrt(np.diag(covariance)), np.array([FAINT_N] * 3 + [FAINT_NM] * 3)[: len(prior)]
+    half = TWO_SIDED_95 * np.sqrt(np.diag(covariance))
+    faint = np.array([FAINT_N] * 3 + [FAINT_NM] * 3)[: len(prior)]
     determined = (np.abs(wrench) > half) | (np.abs(wrench) + half < faint)
     return ContactWrench(link, as_row("point", point, 3), wrench, covariance, determined)
 
 
 def _jacobian_at(robot: Robot, link: str, q: Floats, point: Floats) -> Floats:
-    """(6, n) Jacobian of a point of a link, axes of the base."""
+    """Compute the Jacobian (6, n) of a point (3,) of a link, in the axes of the base."""
     J = np.array(link_jacobian(robot, link, q))
     x, y, z = link_pose(robot, link, q)[:3, :3] @ point
     cross = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])  # minus the matrix of (x, y, z) x
@@ -160,7 +163,7 @@ def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike) -> Touc
     if robot.dof == 0:
         raise ArgumentError("the robot has no moving joint", remedy="Give it a joint that is not fixed.")
     size = np.abs(as_row("external", external, robot.dof) / as_row("std", std, robot.dof, same=True, above=0.0))
-    reached = np.flatnonzero(size > SURE)
+    reached = np.flatnonzero(size > SURE_DEVIATIONS)
     if not reached.size:
         return TouchedLink(None, -1, float(size.max()))
     depth = [len(_ancestors(robot, int(j))) for j in reached]
@@ -170,13 +173,15 @@ def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike) -> Touc
 
 
 def _main_link(robot: Robot, body: int) -> str:
-    """The link that a joint carries; where that is a helper almost without mass, the heaviest one fixed to it."""
+    """Name the link that a joint carries; where that is almost without mass, the heaviest link fixed to it."""
     masses = {name: robot.link(name).inertia.mass for name, _ in robot.bodies[body].members}
     child = robot.bodies[body].joint.child
-    return child if masses[child] >= HELPER * sum(masses.values()) else max(masses, key=lambda name: masses[name])
+    has_mass = masses[child] >= HELPER_MASS_SHARE * sum(masses.values())
+    return child if has_mass else max(masses, key=lambda name: masses[name])
 
 
 def _ancestors(robot: Robot, body: int) -> list[int]:
+    """List the bodies from one back to the base."""
     chain = []
     while body >= 0:
         chain.append(body)

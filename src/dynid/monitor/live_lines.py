@@ -1,4 +1,4 @@
-"""Samples as lines of text, one a sample: CSV with a header, or JSON objects, as a robot's own program can write them.
+"""Samples of a stream as lines of text: CSV with a header, or JSON objects, as the program of a robot can write them.
 
 The columns are ``time`` [s], then ``q1 ... qn`` [rad or m], ``dq1 ... dqn`` and ``tau1 ... taun`` [N m or N]; JSON has
 lists under ``q``, ``dq`` and ``tau``, in the order of the robot.
@@ -17,8 +17,8 @@ from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError
 
 SET_CLOCK_S = 1.0
-"""Step of the time, ahead or back, beyond which the clock was set, or a stamp was wrong [s] (convention: samples come
-less late)."""
+"""Step of the time, ahead or back, beyond which the clock was set, or a stamp was wrong [s] (convention: no sample
+comes so late)."""
 _Number = Annotated[float, msgspec.Meta(ge=-LARGEST_SIGNAL, le=LARGEST_SIGNAL)]
 
 
@@ -26,6 +26,7 @@ class Sample(NamedTuple):
     """One sample."""
 
     time_s: float
+    """Time [s]."""
     q: Floats
     """(n,) joint positions [rad or m]."""
     dq: Floats
@@ -50,7 +51,7 @@ class _Line(msgspec.Struct):
 
 
 def is_clock_set(before_s: float, now_s: float) -> bool:
-    """Whether the clock was set between two samples, ahead or back; late samples and short gaps do not look so."""
+    """Whether the clock was set between two samples, ahead or back; late samples and short gaps are smaller steps."""
     return bool(np.isfinite(now_s) and abs(now_s - before_s) > SET_CLOCK_S)
 
 
@@ -67,7 +68,8 @@ def read_samples(
     Raises:
         DataError: The header lacks columns, so that no line after it can be read.
     """
-    n, header = len(joint_names), list[str]()
+    n = len(joint_names)
+    header: list[str] = []
     for number, line in enumerate(lines, start=1):
         words = line.strip().removeprefix("\ufeff")
         cells = [cell.strip() for cell in words.split(",")]
@@ -78,25 +80,27 @@ def read_samples(
         elif words:
             try:
                 yield _read_line(words, cells, header, n).sample(joint_names)
-            except ValueError as error:  # msgspec's own are such
+            except ValueError as error:  # those of msgspec are ValueErrors, too
                 refused(DataError(f"line {number} is no sample: {error}", remedy=ask_for_lines(n)))
 
 
 def _read_line(words: str, cells: list[str], header: list[str], n: int) -> _Line:
+    """Read a line of JSON, or of CSV from its cells under a header; ValueError where it is neither."""
     if words.startswith("{"):
         return msgspec.json.decode(words, type=_Line)
     if len(cells) != len(header):
         raise ValueError(f"{len(cells)} cells, and the header has {len(header)}" if header else "there is no header")
-    own = dict(zip(header, cells, strict=True))
-    time, *values = (own[name] for name in _columns(n))
+    cell_of = dict(zip(header, cells, strict=True))
+    time, *values = (cell_of[name] for name in _columns(n))
     content = {"time": time, "q": values[:n], "dq": values[n : 2 * n], "tau": values[2 * n :]}
     return msgspec.convert(content, _Line, strict=False)
 
 
 def _columns(n: int) -> list[str]:
+    """Names of the columns for n joints."""
     return ["time", *(f"{name}{j + 1}" for name in ("q", "dq", "tau") for j in range(n))]
 
 
 def ask_for_lines(n: int) -> str:
-    """What to write, as a sentence with the header of CSV."""
+    """Write the remedy for wrong lines: the header of CSV, or the keys of JSON."""
     return f"Begin CSV with this header: {','.join(_columns(n))}; or write JSON objects with time, q, dq, tau."

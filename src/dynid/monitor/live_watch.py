@@ -21,9 +21,9 @@ from dynid.monitor.live_lines import is_clock_set
 from dynid.monitor.observer import GAIN, MomentumObserver, as_model
 from dynid.monitor.watched_signals import WatchedStretch, find_stale
 
-WHOLE, GAP = 0.75, 4.0
-"""Periods of a watch after which its samples are judged together (convention: between a half and one), and without a
-sample after which it begins anew (convention)."""
+LEAST_PERIOD, GAP_PERIODS = 0.75, 4.0
+"""Time after which the samples so far make up one period of the watch (convention: between a half and one), and time
+without a sample after which the watch begins anew (convention), both over the period of the calibration [-]."""
 
 
 class LiveWatch:
@@ -41,22 +41,24 @@ class LiveWatch:
 
         Args:
             fit: The identified model.
-            calibration: What a clean robot does; samples must come at its rate.
+            calibration: Calibration of the watch; samples must come at its rate.
             per_hour: Rate of false alarms of the whole arm [1/h].
         """
-        self.calibration, self.levels = calibration, calibration.levels(per_hour)
+        self.calibration = calibration
+        self.levels = calibration.levels(per_hour)
         self.sight = calibration.sight(per_hour)
         self._observer = MomentumObserver(as_model(fit))
         self._rate = calibration.rate_hz
-        self._every = max(1, round(0.5 * WINDOW_S * self._rate))
-        self._most = 2 * calibration.whitening.settling + self._every  # averages have forgotten what is older
+        self._every = max(1, round(0.5 * WINDOW_S * self._rate))  # rows that are judged together
+        # rows that are kept: averages hardly depend on older ones
+        self._most = 2 * calibration.whitening.settling + self._every
         self.judged_s = 0.0
         """Time for which alarms were possible [s]; restarts do not change it."""
         self.restart()
 
     @property
     def sentence(self) -> str:
-        """What is watched, as one sentence."""
+        """Joints, rate and smallest pushes of the watch, as one sentence."""
         names = self.calibration.joint_names
         return (
             f"watching {len(names)} joints ({', '.join(names)}) at up to {self._rate:.4g} Hz; "
@@ -65,20 +67,24 @@ class LiveWatch:
 
     @property
     def is_judging(self) -> bool:
-        """Whether alarms are possible: the first samples after a gap tell nothing yet."""
+        """Whether alarms are possible: the first samples after a gap only settle the averages."""
         return self._age > self.calibration.whitening.settling
 
     def restart(self) -> None:
         """Forget the samples so far, as after a gap."""
         n = len(self.calibration.joint_names)
         self._observer.restart()
-        self._time: float | None = None
-        self._external, self._torque_sum, self._elapsed = np.zeros(n), np.zeros(n), 0.0
-        self._rows: list[tuple[float, Floats, Floats, Floats, Floats]] = []
+        self._time: float | None = None  # of the last sample
+        self._external = np.zeros(n)  # torque from outside by the observer at the last sample
+        self._torque_sum = np.zeros(n)  # integral of the raw torque from outside since the last row
+        self._elapsed = 0.0  # time since the last row
+        self._rows: list[tuple[float, Floats, Floats, Floats, Floats]] = []  # time, raw torque, dq, torque, expected
         self._learnt = Learnt(np.zeros((0, n)), np.zeros((0, n)))
-        self._age, self._new = 0, 0
-        self._cleared: dict[tuple[int, Kind], float] = {}
-        self._began, self._touched = -np.inf, np.full(n, -np.inf)
+        self._age = 0  # rows since the restart
+        self._new = 0  # rows that are not judged yet
+        self._cleared: dict[tuple[int, Kind], float] = {}  # last time of excess of each joint and statistic
+        self._began = -np.inf  # time of the last alarm
+        self._touched = np.full(n, -np.inf)  # time of the last contact of each joint
         self.found: Statistics | None = None
         """The statistics over the last samples."""
 
@@ -99,33 +105,38 @@ class LiveWatch:
         q, dq, torque = (as_sample(name, values, len(self._external)) for name, values in given)
         if not isinstance(time_s, int | float | np.number):
             raise ArgumentError(f"time_s is {time_s!r}", remedy="Give the time of the sample in seconds.")
-        if self._time is not None and (is_clock_set(self._time, time_s) or time_s - self._time > GAP / self._rate):
+        longest = GAP_PERIODS / self._rate
+        if self._time is not None and (is_clock_set(self._time, time_s) or time_s - self._time > longest):
             self.restart()
         if not np.isfinite(time_s) or (self._time is not None and not time_s > self._time):
             remedy = "Leave the sample out, or call restart where the clock was set back."
             raise DataError(f"the time {time_s} s does not follow {self._time} s", remedy=remedy)
         period = 1.0 / self._rate if self._time is None else time_s - self._time
-        before, begins = self._external, self._time is None
+        before = self._external
+        is_first = self._time is None
         after = self._observer.step(q, dq, torque, period)
-        self._time, self._external = float(time_s), after
-        if begins:
+        self._time = float(time_s)
+        self._external = after
+        if is_first:
             return []
-        keep = float(np.exp(-GAIN * period))
+        keep = float(np.exp(-GAIN * period))  # the raw torque follows from the filtered one of the observer
         self._torque_sum = self._torque_sum + period * (after - keep * before) / (1.0 - keep)
         self._elapsed += period
-        if self._elapsed < WHOLE / self._rate:  # the robot is quicker than the watch
+        if self._elapsed < LEAST_PERIOD / self._rate:  # the robot is quicker than the watch
             return []
         self._age += 1
         self._new += 1
         self.judged_s += self._elapsed if self.is_judging else 0.0
-        n, mean = after.size, self._torque_sum / self._elapsed
-        expected = torque - self._observer.state[n : 2 * n]
-        self._rows.append((self._time, mean, np.array(dq, float), np.array(torque, float), expected))
-        self._torque_sum, self._elapsed = np.zeros(n), 0.0
+        n = after.size
+        raw = self._torque_sum / self._elapsed
+        expected = torque - self._observer.state[n : 2 * n]  # torque less balance
+        self._rows.append((self._time, raw, np.array(dq, float), np.array(torque, float), expected))
+        self._torque_sum = np.zeros(n)
+        self._elapsed = 0.0
         return self._judge() if self.is_judging and self._new >= self._every else []
 
     def _judge(self) -> list[Alarm]:
-        """The alarms that begin in the new rows."""
+        """Compute the statistics over the last rows, and return the alarms that begin in the new ones."""
         gone = max(0, len(self._rows) - self._most)
         self._rows = self._rows[gone:]
         self._learnt = Learnt(*(part[gone:] for part in self._learnt))
@@ -136,27 +147,29 @@ class LiveWatch:
                            find_stale(torque, dq)), self._learnt,
         )  # fmt: skip
         self._learnt = self.found.learnt
-        first, self._new = max(len(time) - self._new, self.calibration.whitening.settling), 0
+        first = max(len(time) - self._new, self.calibration.whitening.settling)
+        self._new = 0
         excess = self.found.excess(self.levels)
         return [alarm for k in range(first, len(time)) for alarm in self._alarms(self.found, k, excess)]
 
     def _alarms(self, found: Statistics, row: int, excess: dict[Kind, Floats]) -> list[Alarm]:
-        """The alarm that begins in a row, if there is one: what begins on several joints within `CLEAR_S` is one."""
-        now, onsets = float(found.stretch.time[row]), []
-        for name, over in excess.items():
+        """List the alarm that begins in a row, if there is one; onsets on several joints within `CLEAR_S` are one."""
+        now = float(found.stretch.time[row])
+        onsets = []  # contacts before disturbances, the largest excess first
+        for kind, over in excess.items():
             for j in np.flatnonzero(over[row] > 1.0).tolist():
-                is_new = now - self._cleared.get((j, name), -np.inf) > CLEAR_S
-                is_same = name == "disturbance" and 0.0 < now - self._touched[j] <= SAME_S
-                if is_new and name == "contact":
+                is_new = now - self._cleared.get((j, kind), -np.inf) > CLEAR_S
+                is_same_push = kind == "disturbance" and 0.0 < now - self._touched[j] <= SAME_S
+                if is_new and kind == "contact":
                     self._touched[j] = now
-                if is_new and not is_same:
-                    onsets.append((name != "contact", -float(over[row, j]), j))
-                self._cleared[j, name] = now
+                if is_new and not is_same_push:
+                    onsets.append((kind != "contact", -float(over[row, j]), j))
+                self._cleared[j, kind] = now
         if not onsets or now - self._began <= CLEAR_S:
             return []
         self._began = now
-        is_slow, size, j = min(onsets)
+        is_slow, minus_excess, j = min(onsets)
         names = self.calibration.joint_names
-        reached = tuple(names[i] for i in sorted({one[2] for one in onsets}))
+        reached = tuple(names[i] for i in sorted({joint for _, _, joint in onsets}))
         torque = float((found.external if is_slow else found.step)[row, j])
-        return [Alarm(now, names[j], "disturbance" if is_slow else "contact", torque, -size, reached)]
+        return [Alarm(now, names[j], "disturbance" if is_slow else "contact", torque, -minus_excess, reached)]

@@ -1,8 +1,9 @@
 """A load and changes of friction, tracked while the robot runs, from the joint torques.
 
-What the identified model does not explain, ``y = tau - model``, is linear in the ten parameters of a load on the last
-link and in changes of viscous and dry friction. A triangle R with ``|R x - z|^2`` the weighted sum of all squared
-residuals takes up each sample by Householder reflections; no inverse is propagated, and memory does not grow.
+The residual of the identified model, ``y = tau - model``, is linear in the ten parameters of a load on the last link
+and in changes of viscous and dry friction. They are estimated by recursive least squares with a prior: a triangle R with
+``|R x - z|^2`` the weighted sum of all squared errors takes up each sample by Householder reflections; no inverse is
+propagated, and the triangle does not grow.
 
 Each group of parameters forgets by itself: before a sample, the standard deviations of a group grow by a factor, and
 the estimate stays. In the triangle this scales the group's columns. Without forgetting the result is that of all
@@ -31,7 +32,7 @@ LOAD = 10
 PRIOR = (0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 1.0, 1.0, 1.0, 10.0)
 """Standard deviations of the load before any sample [kg m^2, kg m, kg] (convention: loads up to some kilograms)."""
 FRICTION = 0.5
-"""Standard deviation of changes of friction before any sample, over the model's friction (convention)."""
+"""Standard deviation of changes of viscous [N m s or N s] and dry [N m or N] friction at first (convention)."""
 WINDOW_S = 0.2
 """Time over which improbable torques are summed [s] (convention: longer than a reversal, shorter than a motion)."""
 MOST_WINDOW = 2000
@@ -43,16 +44,16 @@ noise that lasts a fifth of a second reaches it never)."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackedLoad:
-    """What is known at one instant."""
+    """The estimates at one instant."""
 
     parameters: Floats
-    """(10,) of the load, in the frame of the last link."""
+    """(10,) parameters of the load, in the frame of the last link."""
     stderr: Floats
-    """(10,)"""
+    """(10,) their standard deviations."""
     friction: Floats
     """(n, 2) changes of viscous and dry friction."""
     friction_stderr: Floats
-    """(n, 2)"""
+    """(n, 2) their standard deviations."""
 
     @property
     def mass(self) -> float:
@@ -92,10 +93,11 @@ class LoadTracker:
             noise_std: Standard deviations (n,) of the torques about the model, or one [N m or N].
             rate_hz: Samples per second.
             load_memory_s: Time after which the variance of the load has grown by e; infinite for no forgetting.
-            friction_memory_s: The same of the friction.
+            friction_memory_s: The same for the friction.
         """
         n = model.dof
-        self.model, self.rate_hz = model, as_number("rate_hz", rate_hz, above=0.0)
+        self.model = model
+        self.rate_hz = as_number("rate_hz", rate_hz, above=0.0)
         self._scale = 1.0 / as_row("noise_std", noise_std, n, same=True, above=0.0)[:, None]
         decay = _decay("load_memory_s", load_memory_s, rate_hz), _decay("friction_memory_s", friction_memory_s, rate_hz)
         self._shrink = np.repeat(decay, (LOAD, 2 * n))
@@ -103,7 +105,9 @@ class LoadTracker:
         self._load_rows = kernel(model, "regressor", columns=range(LOAD * (n - 1), LOAD * n)).single
         self._torque = kernel(model, "inverse_dynamics").single
         self._errors: deque[float] = deque(maxlen=min(max(1, int(WINDOW_S * rate_hz + 0.5)), MOST_WINDOW))
-        self.samples, self.jumps = 0, 0
+        self.samples = 0
+        self.jumps = 0
+        """How often the load was found to have changed."""
         self._triangle = RowTriangle(LOAD + 2 * n + 1)
         self._triangle.update(np.diag(np.append(1.0 / self._prior, 0.0)))
 
@@ -113,7 +117,7 @@ class LoadTracker:
         return self._triangle.R
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, torque: ArrayLike) -> None:
-        """Take one sample, in place; `jumps` counts how often the load was found to have changed.
+        """Take one sample.
 
         Args:
             q: (n,) joint positions [rad or m].
@@ -141,13 +145,13 @@ class LoadTracker:
         self.samples += 1
 
     def _watch(self, rows: Floats) -> None:
-        """Compare a sample (n, k + 1) with its prediction; forget the load where a fifth of a second is improbable."""
+        """Compare a weighted sample (n, k + 1) with its prediction; forget the load if a whole window is improbable."""
         values, inverse = self._solve()
         spread = 1.0 + np.square(rows[:, :-1] @ inverse).sum(axis=1)
         self._errors.append(float(np.mean(np.square(rows[:, -1] - rows[:, :-1] @ values) / spread)))
         if len(self._errors) < (self._errors.maxlen or 1) or sum(self._errors) < JUMP * len(self._errors):
             return
-        sizes = np.linalg.norm(self.triangle[:, :-1], axis=0)  # one over the standard deviations at best
+        sizes = np.linalg.norm(self.triangle[:, :-1], axis=0)  # at least one over the standard deviations
         shrink = np.minimum(1.0, 1.0 / (self._prior * sizes))
         shrink[LOAD:] = 1.0
         self._triangle.forget(shrink)
@@ -161,12 +165,12 @@ class LoadTracker:
         return inverse @ R[:-1, -1], inverse
 
     def now(self) -> TrackedLoad:
-        """What is known now, with standard deviations; those of what no motion shows stay the prior's."""
+        """Return the estimates with standard deviations; directions that no motion shows keep those of the prior."""
         values, inverse = self._solve()
         stderr = np.linalg.norm(inverse, axis=1)
         return TrackedLoad(values[:LOAD], stderr[:LOAD], values[LOAD:].reshape(-1, 2), stderr[LOAD:].reshape(-1, 2))
 
 
 def _decay(name: str, memory_s: float, rate_hz: float) -> float:
-    """Factor of one over a standard deviation from sample to sample; one for no forgetting."""
+    """Compute the factor by which a column of the triangle shrinks from sample to sample; one for no forgetting."""
     return 1.0 if memory_s == np.inf else float(np.exp(-0.5 / (as_number(name, memory_s, above=0.0) * rate_hz)))

@@ -22,9 +22,8 @@ from dynid.report.series import FEWEST, JointTorque, autocorrelate, bin_residual
 from dynid.tables import Cell, Table, plain_number
 
 GOOD_CONDITION, POOR_CONDITION = 100.0, 1000.0
-"""Condition numbers of the scaled regressor: excitation is called good below the first and poor beyond the second.
-
-Both are conventions: one hundred is the usual rule of thumb."""
+"""Condition numbers of the scaled regressor: excitation is called good below the first and poor beyond the second
+(convention: one hundred is the usual rule of thumb)."""
 INTRODUCTION = (
     "This report shows the masses, inertias and friction of a robot, identified from logs of its motion. The test is "
     "prediction: the identified model predicts the joint torques of a motion that was not used to identify it, and its "
@@ -45,15 +44,15 @@ def verdict_chapter(
     files: Sequence[RobotFile] = (),
     commands: NextCommands | None = None,
 ) -> Chapter:
-    """The judgement, what was found with the commands to run next, and the figures behind it.
+    """Make the chapter with the verdict, the findings with the commands to run next, and key figures.
 
     Args:
         fit: The identification.
-        check: Its validation.
+        check: Its validation; None where nothing was held out.
         held_out: The runs of the validation.
-        findings: What the gate and the recipe reported before the identification.
+        findings: Findings of the diagnosis before the fit and about the recipe.
         files: The written robot files.
-        commands: The commands to run next.
+        commands: Composes the commands to run next; None where the command of the page is not known.
     """
     if check is None:
         verdict = Text("not validated: no held-out data was given", "verdict open")
@@ -102,7 +101,8 @@ def _judgements(
                       remedy="Hold out a part of the logs, or validate on another log.")  # fmt: skip
         return
     yield from check.causes or explain_failure(fit, check, held_out)
-    is_noise, where = noise >= NOISE_SHARE, "held-out residuals"
+    is_noise = noise >= NOISE_SHARE  # (n,) whether the residual of a joint is mostly noise
+    where = "held-out residuals"
     for mask, reason, remedy in (
         (is_noise, "noise of the measured torques",
          "Compare in the band of the motion (--set band_hz=...), or move the joint with larger torques."),
@@ -117,8 +117,10 @@ def _judgements(
     slow = [f"{name} ({share:.0f} %)" for name, share in zip(check.joint_names, noise, strict=True)
             if share < NOISE_SHARE]  # fmt: skip
     if slow and held_out:
-        message = "residuals are correlated with the motion, so that the model and not noise limits the accuracy of "
-        message += f"these joints (share of noise in the residual): {', '.join(slow)}"
+        message = (
+            "residuals are correlated with the motion, so that the model and not noise limits the accuracy of "
+            f"these joints (share of noise in the residual): {', '.join(slow)}"
+        )
         yield Finding(code="correlated-residuals", severity="note", where=where, message=message)
     for file in files:
         if not file.is_near:
@@ -146,7 +148,7 @@ def _figures(fit: Identification, check: Validation | None) -> list[tuple[str, s
 
 
 def _joint_errors(check: Validation, held_out: Sequence[Experiment], noise: Floats) -> list[Block]:
-    """Held-out errors joint by joint beside those of the prior model, and log by log where there are several."""
+    """Blocks with held-out errors of each joint, beside those of the prior model, and of each log if there are several."""
     columns = (check.per_joint.tolist(), check.prior_per_joint.tolist(), check.rms.tolist())
     rows: list[tuple[Cell, ...]] = [*zip(check.joint_names, *columns, strict=True)]
     header: tuple[str, ...] = ("joint", "held-out error %", "prior model error %", "rms residual [N m or N]")
@@ -169,7 +171,7 @@ def _joint_errors(check: Validation, held_out: Sequence[Experiment], noise: Floa
 
 
 def refusal_chapter(error: DynidError, findings: Sequence[Finding], commands: NextCommands) -> Chapter:
-    """Why nothing was identified, with everything that was found in the logs."""
+    """Make the chapter that says why nothing was identified, with all findings about the logs."""
     verdict = Text(f"nothing was identified: {error.reason}", "verdict bad")
     heading = Heading("What was found, and what to do next")
     return Chapter("Verdict", (verdict, heading, *list_findings(findings, commands)))
@@ -183,13 +185,13 @@ def list_findings(findings: Sequence[Finding], commands: NextCommands) -> list[B
 
 
 def _located(finding: Finding) -> str:
-    """The sentence of a finding, with the log or file that it is about."""
+    """Write the sentence of a finding, with the log or file that it is about."""
     is_file = ":" in finding.where or "." in finding.where
     return f"{finding.where}: {finding.sentence}" if is_file else finding.sentence
 
 
 def files_chapter(files: Sequence[RobotFile]) -> Chapter:
-    """The robot files beside the report: their errors on the held-out data beside that of the whole model."""
+    """Make the chapter about the robot files: their held-out errors beside that of the whole model."""
     hint = "The files hold the plain model. Each was read back from disk and judged on the held-out data."
     rows = tuple((f.format, f.path.name, f.error, f.judged, "; ".join(f.lacks) or "nothing") for f in files)
     header = ("format", "file", "held-out error %", "whole model %", "what the format has no place for")
@@ -200,11 +202,11 @@ def files_chapter(files: Sequence[RobotFile]) -> Chapter:
 
 
 def torques_chapter(joints: Sequence[JointTorque], drawings: Sequence[Block], *, seen: bool) -> Chapter:
-    """The picture that opens a page: drawings; measured, predicted and residual torque of every joint.
+    """Make the chapter that opens a page: drawings; measured, predicted and residual torque of every joint.
 
     Args:
         joints: The torques.
-        drawings: What stands above them.
+        drawings: Blocks above them.
         seen: Whether the run was used for the identification.
     """
     hint = (
@@ -225,7 +227,7 @@ def torques_chapter(joints: Sequence[JointTorque], drawings: Sequence[Block], *,
 
 
 def residuals_chapter(joints: Sequence[JointTorque], rate_hz: float) -> Chapter:
-    """Distribution, autocorrelation and dependence on speed of what the model does not explain."""
+    """Make the chapter with distribution, autocorrelation and dependence on speed of the residuals."""
     text = (
         "Each joint has three plots. The first shows the distribution of the residuals. The second shows their "
         "autocorrelation: that of white noise falls to zero at once, and a slow decay means model error. The third "
@@ -236,8 +238,9 @@ def residuals_chapter(joints: Sequence[JointTorque], rate_hz: float) -> Chapter:
 
 
 def residual_plots(joint: JointTorque, rate_hz: float) -> list[Plot]:
-    """The three plots of one joint; none where it has too few samples."""
-    e, speed = joint.residual[joint.counted], joint.speed[joint.counted]
+    """Make the three plots of the residuals of one joint; none where it has too few samples."""
+    e = joint.residual[joint.counted]
+    speed = joint.speed[joint.counted]
     if e.size < FEWEST:
         return []
     return [
@@ -254,7 +257,7 @@ def residual_plots(joint: JointTorque, rate_hz: float) -> list[Plot]:
 
 
 def friction_chapter(joints: Sequence[JointFriction]) -> Chapter:
-    """The friction of every joint as a whole: a table, and a curve with its 95 % band for each."""
+    """Make the chapter about the friction of every joint as a whole: a table, and curves with their 95 % bands."""
     text = (
         "Coulomb and viscous friction are those of the plain model, which files hold. The curves show what the rich "
         "model does at constant speed under the mean load of the data. Intervals and bands are 95 %."
@@ -270,7 +273,7 @@ def friction_chapter(joints: Sequence[JointFriction]) -> Chapter:
 
 
 def excitation_chapter(fit: Identification, runs: Sequence[Experiment]) -> Chapter:
-    """Ranges and speeds of every joint; condition number."""
+    """Make the chapter about ranges and speeds of every joint and the condition number; empty without samples."""
     runs = [run for run in runs if run.samples]
     if not runs:
         return Chapter("Excitation", ())
@@ -295,8 +298,9 @@ def excitation_chapter(fit: Identification, runs: Sequence[Experiment]) -> Chapt
 
 
 def _covered(fit: Identification, j: int, runs: Sequence[Experiment]) -> tuple[Cell, ...]:
-    """How far the data cover what joint j can do."""
-    body, limits = fit.robot.bodies[j], fit.robot.moving_joints[j].limits
+    """Write a row of the table: ranges and speeds of joint j in the data, and as shares of its limits."""
+    body = fit.robot.bodies[j]
+    limits = fit.robot.moving_joints[j].limits
     q = np.concatenate([run.q[:, j] for run in runs])
     dq = np.concatenate([run.dq[:, j] for run in runs])
     scale, unit = (1.0, "m") if body.is_prismatic else (float(np.rad2deg(1.0)), "deg")

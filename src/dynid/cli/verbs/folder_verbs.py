@@ -1,4 +1,4 @@
-"""The commands on what a run left: report, export, rerun."""
+"""The commands on run folders: report, export, rerun."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from dynid.files.small_files import read_json
 
 TOLERANCE = 1e-6
 """Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
-INCIDENTAL = ("sha256", "source", "seconds", "extras")
-"""Keys of results that differ between equal runs: paths, times, and residuals of solvers."""
+NOT_COMPARED = ("sha256", "source", "seconds", "extras")
+"""Keys of results that may differ between equal runs: digests and paths of logs, times, residuals of solvers."""
 
 
 @command(argument("folder", type=EXISTING), output_options("the report; the run's own by default"),
@@ -38,7 +38,8 @@ def report(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     from dynid.report.page import Page
     from dynid.runs.run_folder import REPORTS, read_run, rewrite_page
 
-    file, target = Path(folder) / "report.json", out or Path(folder)
+    file = Path(folder) / "report.json"
+    target = out or Path(folder)
     read_run(Path(folder))
     try:
         check_listed(file)
@@ -114,31 +115,34 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
         echo(f"reads: {entry['path']}", err=True)
     changed = [entry["path"] for entry in facts["inputs"] if _digest(entry["path"]) != entry["sha256"]]
     now = versions()
-    moved = [f"{name} {old} -> {now.get(name)}" for name, old in facts["versions"].items() if now.get(name) != old]
+    other_versions = [
+        f"{name} {old} -> {now.get(name)}" for name, old in facts["versions"].items() if now.get(name) != old
+    ]
     with tempfile.TemporaryDirectory() as temporary:
         target = out or Path(temporary) / "run"
         code = _invoke([*words, "--out", str(target), *(["--force"] if force else [])])
-        if code > 1:
+        if code > 1:  # an error, which was printed; 1 is a verdict that failed
             sys.exit(code)
         old, new = (read_json(one / facts["result"], odd_names=True) for one in (place, target))
     differing = [{"place": where, "before": a, "now": b} for where, a, b in _differences(old, new)]
     same = not differing and code == facts["exit_code"]
     if as_json:
-        print_json({"same": same, "inputs_changed": changed, "versions_changed": moved, "differing": differing[:50],
-                    "differing_count": len(differing), "exit_code_before": facts["exit_code"],
-                    "exit_code_now": code})  # fmt: skip
+        print_json({"same": same, "inputs_changed": changed, "versions_changed": other_versions,
+                    "differing": differing[:50], "differing_count": len(differing),
+                    "exit_code_before": facts["exit_code"], "exit_code_now": code})  # fmt: skip
     else:
         print_verdict("result: the same" if same else f"result: differs in {len(differing)} places", good=same)
         for entry in differing[:5]:
             echo(f"  {entry['place']}: {entry['before']} -> {entry['now']}")
         echo(f"inputs: {'changed since: ' + ', '.join(changed) if changed else 'unchanged'}")
-        echo(f"versions: {', '.join(moved) if moved else 'unchanged'}")
+        echo(f"versions: {', '.join(other_versions) if other_versions else 'unchanged'}")
         if out is not None:
             echo(f"written: {out}")
     sys.exit(0 if same else 1)
 
 
 def _digest(path: str) -> str:
+    """Digest an input file of the run; an error says that it is missing."""
     if not Path(path).exists():
         raise errors.LogReadError("an input file of the run is missing", path=path, remedy="Restore it at this place.")
     return file_digest(path)
@@ -147,14 +151,14 @@ def _digest(path: str) -> str:
 REPEATABLE = ("identify", "load", "validate", "excite", "actuate")
 """Commands whose runs can be repeated."""
 REFUSED = ("out", "force", "help")
-"""Parameters that a record must not give: where results go is decided by the one who repeats the run."""
+"""Parameters that a record must not give: whoever repeats the run decides where results go."""
 
 
 def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
-    """The words that repeat a run, verb first, after a check: a stranger may have written its record.
+    """Check the words that repeat a run, because a stranger may have written its record; returns them, verb first.
 
-    The words are read by the parser of the command, and judged by what they came to: a record may give the parameters
-    of its command but `REFUSED` ones, and the settings of its recipe but those that name a cluster.
+    The words are read by the parser of the command, and the parameters are judged: a record may give all parameters of
+    its command but `REFUSED` ones, and all settings of its recipe, but no address of a cluster.
 
     Raises:
         DataError: The record names another command, an option or a setting that no record may give.
@@ -166,7 +170,8 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
         return errors.DataError(reason, path=folder, place=where, remedy=remedy)
 
     root = click.get_current_context().find_root().command
-    verb, words = facts["verb"], list(facts["arguments"])
+    verb = facts["verb"]
+    words = list(facts["arguments"])
     known = root.get_command(click.get_current_context(), verb) if isinstance(root, click.Group) else None
     if verb not in REPEATABLE or not isinstance(known, RecipeCommand):
         raise refusal(f"a run of '{verb}' is not repeated", "verb")
@@ -199,7 +204,7 @@ def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any
     """Find the places where two results differ by more than rounding."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
-            if key not in INCIDENTAL:
+            if key not in NOT_COMPARED:
                 yield from _differences(old.get(key), new.get(key), f"{place}/{key}")
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for k, (a, b) in enumerate(zip(old, new, strict=True)):

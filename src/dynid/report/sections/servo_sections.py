@@ -1,4 +1,4 @@
-"""Sections of the report on servos: what was found, what stays open, simulated against measured."""
+"""Page of identified servos: parameters, the ones that stay open, and simulated beside measured motions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from dynid.servos.servo_identification import ActuatorEstimate
 from dynid.tables import Table
 
 MOST_JOINTS = 12
-"""Joints of which curves are drawn. Convention: a page of a few hundred kilobytes."""
+"""Most joints of which curves are drawn (convention: a page of a few hundred kilobytes)."""
 
 
 def servo_table(found: ActuatorEstimate) -> Table:
-    """One row per entry: value, standard deviation, interval, and what is to be said about it; shared ones first."""
+    """Make a table with one row per parameter: value, standard deviation, interval, remark; shared ones first."""
     rows = []
     opened = {name: direction.at_least for direction in found.open_directions for name in direction.names}
     remarks = dict.fromkeys(found.at_bound, "at its bound: no estimate")
     remarks |= {name: "open" if least is None else f"open: at least {least:.3g}" for name, least in opened.items()}
     for k, entry in sorted(enumerate(found.model.entries), key=lambda item: -len(item[1].joints)):
-        std, known = float(found.std[k]), bool(np.isfinite(found.std[k]))
+        std = float(found.std[k])
+        known = bool(np.isfinite(std))
         low, high = (float(x) if known else None for x in found.interval[k])
         remark = remarks.get(entry.name, "") if found.converged else "not converged"
         shown = float(f"{std:.2g}") if known else None  # a standard deviation is hardly known to more digits
@@ -34,7 +35,7 @@ def servo_table(found: ActuatorEstimate) -> Table:
 
 
 def _values(found: ActuatorEstimate, findings: Sequence[Finding]) -> Chapter:
-    """The parameters with their intervals, and what the motions leave open: at the first guess, and now."""
+    """Chapter with key figures, remarks and the table of parameters."""
     where = "the motions of the fit" if found.error.trained else "motions that were not fitted"
     unit = milli(found.model.unit)
     cards = (
@@ -52,12 +53,12 @@ def _values(found: ActuatorEstimate, findings: Sequence[Finding]) -> Chapter:
 
 
 def list_remarks(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
-    """Findings as items of a list."""
+    """Write findings as items of a list: severity and sentence."""
     return tuple((finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in findings)
 
 
 def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion], joints: Table) -> Chapter:
-    """Errors of the simulated motions and of the joints, then curves of those motions that are shown."""
+    """Chapter with the errors of all simulated motions and of the joints, and with the curves of some motions."""
     rows = tuple(
         (e.name, "fitted" if e.trained else "not fitted", 1e3 * e.mean_absolute, 1e3 * e.rms, 1e3 * e.command_rms)
         for e in found.errors
@@ -92,6 +93,14 @@ def servo_page(
     findings: Sequence[Finding],
     joints: Table,
 ) -> Page:
-    """The page of identified servos."""
+    """Make the page of identified servos.
+
+    Args:
+        found: The servos.
+        shown: Motions whose curves are drawn.
+        extra: Further chapters.
+        findings: All findings of the run.
+        joints: Table of the errors of each joint.
+    """
     chapters = [_values(found, findings), _motions(found, shown, joints), *extra]
     return Page.of(f"{found.model.robot.name}: identified servos", chapters)
