@@ -1,9 +1,9 @@
 """A load and changes of friction, tracked while the robot runs, from the joint torques.
 
 The residual of the identified model, ``y = tau - model``, is linear in the ten parameters of a load on the last link
-and in changes of viscous and dry friction. They are estimated by recursive least squares with a prior: a triangle R with
-``|R x - z|^2`` the weighted sum of all squared errors takes up each sample by Householder reflections; no inverse is
-propagated, and the triangle does not grow.
+and in changes of viscous and dry friction. They are estimated by recursive least squares with a prior: a triangle R
+with ``|R x - z|^2`` the weighted sum of all squared errors takes up each sample by Householder reflections; no inverse
+is propagated, and the triangle does not grow.
 
 Each group of parameters forgets by itself: before a sample, the standard deviations of a group grow by a factor, and
 the estimate stays. In the triangle this scales the group's columns. Without forgetting the result is that of all

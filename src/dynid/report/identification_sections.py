@@ -148,7 +148,7 @@ def _figures(fit: Identification, check: Validation | None) -> list[tuple[str, s
 
 
 def _joint_errors(check: Validation, held_out: Sequence[Experiment], noise: Floats) -> list[Block]:
-    """Blocks with held-out errors of each joint, beside those of the prior model, and of each log if there are several."""
+    """Blocks with held-out errors of each joint beside those of the prior model, and of each of several logs."""
     columns = (check.per_joint.tolist(), check.prior_per_joint.tolist(), check.rms.tolist())
     rows: list[tuple[Cell, ...]] = [*zip(check.joint_names, *columns, strict=True)]
     header: tuple[str, ...] = ("joint", "held-out error %", "prior model error %", "rms residual [N m or N]")
