@@ -19,8 +19,8 @@ from dynid import DynidError
 from dynid.arrays import Bools, Floats
 from dynid.control_loop import PD, Loop, ReferenceMotion, assumed_law, simulate_loop
 from dynid.control_loop.simulator import LoopSimulation
-from dynid.estimation import build_equations
-from dynid.estimation.registry import estimator_class
+from dynid.estimators import build_equations
+from dynid.estimators.registry import estimator_class
 from dynid.processing.simulation import sum_of_sines
 from dynid.tables import Table
 

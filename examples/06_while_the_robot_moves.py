@@ -3,7 +3,7 @@
 import numpy as np
 
 import dynid
-from dynid.estimation import OnlineEnergy, OnlineLinkByLink, estimate_bounds, excitation_table
+from dynid.estimators import OnlineEnergy, OnlineLinkByLink, estimate_bounds, excitation_table
 from dynid.processing.simulation import sum_of_sines
 
 arm = dynid.robots.gautier_khalil_3r().with_terms(dynid.Viscous(0.4), dynid.Coulomb(0.6))

@@ -24,7 +24,7 @@ import numpy as np
 import dynid
 from dynid.export import signal_tables, write_table
 from dynid.files import make_folder, write_atomically
-from dynid.runs.live_calibration import calibrate_live
+from dynid.workflows.live_calibration import calibrate_live
 
 SLOWEST = 0.1
 """Age of a joint state beyond which a wrench is not paired with it [s]; convention."""
@@ -158,7 +158,7 @@ class LoadTracker:
             return
         (before, _, slower, _), (_, q, dq, middle), (after, _, faster, _) = self.last
         ddq = (faster - slower) / (after - before)
-        matrix = dynid.kernels.wrench_regressor(self.robot, self.link, q, dq, ddq)
+        matrix = dynid.compiled.wrench_regressor(self.robot, self.link, q, dq, ddq)
         now = np.column_stack([matrix, middle])
         share = 1.0 - np.exp(-0.5 * (after - before) / self.time_constant_s)
         smooth = self.smooth = now if self.smooth is None else self.smooth + share * (now - self.smooth)

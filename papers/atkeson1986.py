@@ -15,8 +15,8 @@ from scipy.spatial.transform import Rotation
 
 from dynid import Inertia, Load, Robot, regressor, robots
 from dynid.arrays import Floats
+from dynid.compiled import wrench_regressor
 from dynid.excitation import minimum_jerk
-from dynid.kernels import wrench_regressor
 from dynid.logs import ThreePhase
 from papers import atkeson1986_links, atkeson1986_load, atkeson1986_signals
 from papers.control import computed_torque, track, with_wrong_parameters

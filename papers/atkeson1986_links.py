@@ -9,7 +9,7 @@ import numpy as np
 from dynid import Experiment, base_parameters, inverse_dynamics, parameter_layout, regressor, robots
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.estimation import ReducedSet, Ridge, Samples, TruncatedSVD, build_equations
+from dynid.estimators import ReducedSet, Ridge, Samples, TruncatedSVD, build_equations
 from dynid.excitation import minimum_jerk
 from dynid.robot import modified_dh
 from dynid.tables import Table

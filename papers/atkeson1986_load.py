@@ -8,8 +8,8 @@ import numpy as np
 
 from dynid import Experiment, Inertia, Robot, identify_load, robots
 from dynid.arrays import Floats
+from dynid.compiled import wrench_regressor
 from dynid.excitation import QuinticTrajectory, minimum_jerk
-from dynid.kernels import wrench_regressor
 from dynid.payload import Sensing
 from dynid.spatial import skew
 from dynid.tables import Table

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.estimation.perturbation import PerturbationBounds, perturbation_bounds
+from dynid.estimators.perturbation import PerturbationBounds, perturbation_bounds
 from dynid.excitation import EnergyPoints, PointSequence, optimise_points
 from dynid.tables import Table
 from papers.gautier1992_points import LIMITS, narrow, optimum, wide

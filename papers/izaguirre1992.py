@@ -23,7 +23,7 @@ from dynid import (
     robots,
 )
 from dynid.arrays import Floats
-from dynid.estimation import Samples, build_equations
+from dynid.estimators import Samples, build_equations
 from dynid.excitation import QuinticTrajectory, minimum_jerk
 from dynid.identification import significant_parameters
 from dynid.identification.significance import Significance, restrict_equations

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynid import DH, BaseParameters, Experiment, Robot, base_parameters, from_dh, inverse_dynamics, robots
 from dynid.arrays import Floats
-from dynid.estimation import LinkByLink, Samples, build_equations
+from dynid.estimators import LinkByLink, Samples, build_equations
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.parameters.row_space import row_space
 from dynid.processing.simulation import sum_of_sines

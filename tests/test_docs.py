@@ -109,7 +109,7 @@ def test_commands_run_in_order(page: Path, folder: Path, tmp_path: Path, monkeyp
     (tmp_path / "map.toml").write_text(MAP)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "dynid.runs.plan_run.design_energy_points", functools.partial(design_energy_points, iterations=20)
+        "dynid.workflows.plan_run.design_energy_points", functools.partial(design_energy_points, iterations=20)
     )
     for command in commands(page):
         if not any(name in command for name in CAMPAIGNS.get(page.name, ("",))):
@@ -209,7 +209,7 @@ def test_the_estimators_of_the_command_line_are_those_of_the_registry() -> None:
     page = " ".join((ROOT / "docs" / "choosing-an-estimator.md").read_text(encoding="utf-8").split())
     sentence = re.search(r"`dynid identify --estimator` offers all \(([^)]*)\)", page)
     assert sentence is not None
-    table = dynid.estimation.estimators()
+    table = dynid.estimators.estimators()
     assert sentence[1].split(", ") == [entry.name for entry in table]
     shown = " ".join(CliRunner().invoke(main, ["identify", "--help"]).output.split())
     text = shown[shown.index("--estimator NAME") + 2 :].partition(" --")[0]

@@ -31,7 +31,7 @@ USES = {
         assert dynid.read_recording("run.bin", channel_map=columns).q.ravel().tolist() == [0.25, 0.5]
     """,
     "estimator": """
-        from dynid.estimation import estimators
+        from dynid.estimators import estimators
         assert {entry.name: entry.__name__ for entry in estimators()}["every-second"] == "EverySecond"
     """,
     "suspect": """

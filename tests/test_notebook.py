@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimators.linear.least_squares import WLS
 from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.search import SearchSettings

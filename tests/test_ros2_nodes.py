@@ -167,7 +167,7 @@ def test_the_load_node_publishes(nodes: ModuleType, tmp_path: Path, monkeypatch:
     dynid.write_urdf(robot, tmp_path / "arm.urdf")
     link = robot.bodies[-1].joint.child
     time, q, dq, ddq = motion(2.0)
-    wrench = dynid.kernels.wrench_regressor(robot, link, q, dq, ddq) @ BODY.vector
+    wrench = dynid.compiled.wrench_regressor(robot, link, q, dq, ddq) @ BODY.vector
     messages: list[tuple[str, Any]] = []
     for k in range(time.size):
         messages.append(("/joint_states", joint_state(time[k], list(robot.joint_names), q[k], dq[k])))

@@ -25,7 +25,7 @@ from dynid.payload.load import Load
 from dynid.payload.recognition import read_library
 from dynid.report.page import Page
 from dynid.robot.formats import read_robot
-from dynid.runs.run_folder import read_run
+from dynid.workflows.run_folder import read_run
 
 READERS = [
     read_channel_map, read_law, Recipe.read, Load.read, read_library, Page.read, Information.load, file_digest,

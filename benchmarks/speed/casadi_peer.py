@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.speed.case import BOUND, Case, Workload, batch_workloads, function_workload, load
+from dynid.compiled import kernel
 from dynid.export.casadi_tape import casadi_from_tape
-from dynid.kernels import kernel
 from dynid.tape.tape import Tape
 
 

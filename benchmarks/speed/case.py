@@ -13,7 +13,7 @@ import numpy as np
 
 from dynid import Coulomb, Offset, Robot, Viscous, base_parameters
 from dynid.arrays import Floats
-from dynid.kernels import kernel
+from dynid.compiled import kernel
 from dynid.lazy import cached_property
 from dynid.tape import Tape
 

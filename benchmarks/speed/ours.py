@@ -18,8 +18,8 @@ from benchmarks.speed.public_functions import (
     measure_public_functions,
 )
 from dynid.arrays import Floats
+from dynid.compiled import kernel
 from dynid.information import reduce_samples
-from dynid.kernels import kernel
 from dynid.tape import Tape
 from dynid.tape.adjoint import vjp
 from dynid.tape.llvm.backend import STORE_BLOCK, BlockKernel
@@ -27,7 +27,7 @@ from dynid.tape.llvm.backend import STORE_BLOCK, BlockKernel
 _FIRST_USE = """
 import time
 import numpy as np
-from dynid.kernels import regressor
+from dynid.compiled import regressor
 from dynid import robots
 robot, other = robots.{robot}(), robots.gautier_khalil_3r()
 one = np.ones((100, robot.dof))

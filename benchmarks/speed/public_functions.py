@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from benchmarks.speed.case import BOUND, SIZES, Case, Workload, function_workload, repeat
-from dynid import kernels
+from dynid import compiled
 from dynid.arrays import Floats
 
 STATES: dict[str, tuple[str, ...]] = {
@@ -53,7 +53,7 @@ def states_of(case: Case, function: str, samples: int) -> list[Floats]:
 
 
 def _call(case: Case, function: str, states: Sequence[Floats]) -> Callable[[], object]:
-    compute, robot = getattr(kernels, function), case.robot
+    compute, robot = getattr(compiled, function), case.robot
     if function in OF_A_LINK:
         link = robot.links[-1].name
         return lambda: compute(robot, link, *states)
@@ -84,11 +84,11 @@ def measure_public_functions(case: Case) -> dict[Workload, float]:
 
 
 def measure_bound_forms(case: Case) -> dict[Workload, float]:
-    """Measure seconds per call of `dynid.kernels.function` with an array for the result."""
+    """Measure seconds per call of `dynid.compiled.function` with an array for the result."""
     measured: dict[Workload, float] = {}
     for function in BOUND:
         states = [state[0].copy() for state in states_of(case, function, 1)]
-        compute = kernels.function(case.robot, function)
+        compute = compiled.function(case.robot, function)
         out = np.array(compute(*states))
         calls = range(FEW_CALLS)
         if len(states) == 1:

@@ -1,15 +1,15 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
+from dynid import compiled as compiled
 from dynid import control_loop as control_loop
 from dynid import diagnosis as diagnosis
 from dynid import errors as errors
-from dynid import estimation as estimation
+from dynid import estimators as estimators
 from dynid import excitation as excitation
 from dynid import export as export
 from dynid import findings as findings
 from dynid import fleet as fleet
 from dynid import identification as identification
-from dynid import kernels as kernels
 from dynid import logs as logs
 from dynid import monitor as monitor
 from dynid import parameters as parameters
@@ -17,16 +17,24 @@ from dynid import payload as payload
 from dynid import processing as processing
 from dynid import report as report
 from dynid import robot as robot
-from dynid import runs as runs
 from dynid import servos as servos
 from dynid import terms as terms
+from dynid import workflows as workflows
+from dynid.compiled import energy_regressor as energy_regressor
+from dynid.compiled import forward_dynamics as forward_dynamics
+from dynid.compiled import gravity_torque as gravity_torque
+from dynid.compiled import inertia_matrix as inertia_matrix
+from dynid.compiled import inverse_dynamics as inverse_dynamics
+from dynid.compiled import momentum_regressor as momentum_regressor
+from dynid.compiled import regressor as regressor
+from dynid.compiled import velocity_torque as velocity_torque
 from dynid.diagnosis.log_check import check_recording as check_recording
 from dynid.errors import DynidError as DynidError
-from dynid.estimation.estimate import Estimate as Estimate
-from dynid.estimation.linear.least_squares import OLS as OLS
-from dynid.estimation.linear.least_squares import WLS as WLS
-from dynid.estimation.linear.robust import Huber as Huber
-from dynid.estimation.physical.feasible import FeasibleWLS as FeasibleWLS
+from dynid.estimators.estimate import Estimate as Estimate
+from dynid.estimators.linear.least_squares import OLS as OLS
+from dynid.estimators.linear.least_squares import WLS as WLS
+from dynid.estimators.linear.robust import Huber as Huber
+from dynid.estimators.physical.feasible import FeasibleWLS as FeasibleWLS
 from dynid.excitation.design import design_excitation as design_excitation
 from dynid.excitation.excitation import Excitation as Excitation
 from dynid.excitation.limits import MotionLimits as MotionLimits
@@ -39,14 +47,6 @@ from dynid.identification.identify import identify as identify
 from dynid.identification.recipe import Recipe as Recipe
 from dynid.identification.validation import Validation as Validation
 from dynid.identification.validation import validate as validate
-from dynid.kernels import energy_regressor as energy_regressor
-from dynid.kernels import forward_dynamics as forward_dynamics
-from dynid.kernels import gravity_torque as gravity_torque
-from dynid.kernels import inertia_matrix as inertia_matrix
-from dynid.kernels import inverse_dynamics as inverse_dynamics
-from dynid.kernels import momentum_regressor as momentum_regressor
-from dynid.kernels import regressor as regressor
-from dynid.kernels import velocity_torque as velocity_torque
 from dynid.logs.channel_map import ChannelMap as ChannelMap
 from dynid.logs.inspect import inspect_log as inspect_log
 from dynid.logs.reading import read_recording as read_recording
@@ -76,13 +76,13 @@ from dynid.robot.inertia import Inertia as Inertia
 from dynid.robot.model import Robot as Robot
 from dynid.robot.parts import Joint as Joint
 from dynid.robot.parts import Link as Link
-from dynid.runs.watch_run import watch as watch
 from dynid.servos.servo_identification import identify_actuators as identify_actuators
 from dynid.terms.base import Term as Term
 from dynid.terms.friction import Coulomb as Coulomb
 from dynid.terms.friction import Viscous as Viscous
 from dynid.terms.motors import Offset as Offset
 from dynid.terms.motors import RotorInertia as RotorInertia
+from dynid.workflows.watch_run import watch as watch
 from dynid.robot import zoo as robots
 
 __all__ = ['BaseParameters', 'ChannelMap', 'Coulomb', 'DH', 'DynidError', 'Estimate', 'Excitation', 'Experiment', 'FeasibleWLS', 'Finding', 'Huber', 'Identification', 'Inertia', 'Joint', 'Link', 'Load', 'MotionLimits', 'Noise', 'OLS', 'Offset', 'Processing', 'Recipe', 'Recording', 'Robot', 'RotorInertia', 'Term', 'Validation', 'Viscous', 'WLS', '__version__', 'base_parameters', 'check_recording', 'check_robot', 'design_excitation', 'energy_regressor', 'forward_dynamics', 'from_dh', 'from_mujoco', 'from_pinocchio', 'generate_c', 'gravity_torque', 'identify', 'identify_actuators', 'identify_load', 'identify_payload', 'inertia_matrix', 'inspect_log', 'inverse_dynamics', 'momentum_regressor', 'parameter_layout', 'process', 'read_mjcf', 'read_recording', 'read_result', 'read_urdf', 'regressor', 'robots', 'simulate_experiment', 'validate', 'velocity_torque', 'watch', 'write_mjcf', 'write_report', 'write_result', 'write_urdf']

@@ -76,14 +76,14 @@ CODES: Mapping[str, str] = MappingProxyType(
         "absurd-deviation": "A predicted standard deviation is so large that the motion does not show the parameter.",
         "slow-joint": "A joint stays far below its speed limit, so its friction and inertia will be uncertain.",
         "unbounded-acceleration": "Neither an acceleration nor a torque limit bounds the acceleration of a joint.",
-        # recipes and run folders, from identification/ and runs/
+        # recipes and run folders, from identification/ and workflows/
         "assumed-robot": "The robot file lacks limits or collision geometry, and usual ones are assumed.",
         "estimated-delay": "A delay was estimated; it is taken into account where it is sure.",
         "large-logs": "Long logs are read piece by piece with plain friction alone, or as a whole where it is needed.",
-        # control laws, from estimation/closed_loop/
+        # control laws, from estimators/closed_loop/
         "assumed-loop": "The control law, its rate or the commanded motion is unknown, and was assumed.",
         "controller": "The stated control law does not make the measured torques.",
-        # held-out data, files and run folders, from report/, export/ and runs/
+        # held-out data, files and run folders, from report/, export/ and workflows/
         "correlated-residuals": "Residuals are correlated in time: the model, not noise, limits the accuracy.",
         "file-error": "A written robot file predicts worse than the whole model, because it cannot hold all terms.",
         "joint-error": "The held-out error of a joint exceeds the limit.",
@@ -91,7 +91,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "not-in-format": "A file format has no place for a part of the result.",
         "not-validated": "No data were held out, so nothing shows how well the model predicts.",
         "refused": "A log was refused; the report in the run folder lists all findings.",
-        # estimates, from estimation/
+        # estimates, from estimators/
         "selected-friction": "The data chose the mechanisms of friction; intervals hold as if they had been known.",
         "freed-geometry": "Geometry was estimated together with the parameters.",
         "impossible-estimate": "No possible robot or load has the estimated parameters.",
@@ -107,7 +107,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "load-uncertain": "The data leave some of the ten parameters of the load open or uncertain.",
         "sensor-yields": "The wrench sensor yields, and the load swings on it.",
         "wrench-frame": "The wrench was recorded in other axes or with another sign than stated.",
-        # watches, from monitor/ and runs/
+        # watches, from monitor/ and workflows/
         "watch-calibration": "The logs that calibrate a watch hold pushes or smoothed motion, so that it misses more.",
         "watch-offsets": "Offsets differ between runs, so that a watch sees small slow pushes only after some motion.",
         "watch-seen": "A log that is watched, or calibrates a watch, is one that the result was identified from.",

@@ -34,10 +34,10 @@ from dynid.report.page import Page
 from dynid.robot.formats import read_robot
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ddarm
-from dynid.runs import Identify
-from dynid.runs import run as run_task
-from dynid.runs.load_run import LoadRecipe
-from dynid.runs.run_folder import read_run
+from dynid.workflows import Identify
+from dynid.workflows import run as run_task
+from dynid.workflows.load_run import LoadRecipe
+from dynid.workflows.run_folder import read_run
 
 from .mutants import mutate, try_mutants
 

@@ -22,7 +22,7 @@ from dynid.files import file_digest
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
-from dynid.runs.run_folder import read_run
+from dynid.workflows.run_folder import read_run
 
 MAP = """[time]
 column = "t"

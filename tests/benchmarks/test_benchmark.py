@@ -14,7 +14,7 @@ from benchmarks.speed.mujoco_peer import Mujoco, free_model
 from benchmarks.speed.ours import Ours
 from benchmarks.speed.pinocchio_cpp import _format_input
 from benchmarks.speed.pinocchio_model import pinocchio_model
-from dynid.kernels import inverse_dynamics, regressor
+from dynid.compiled import inverse_dynamics, regressor
 from dynid.robot import zoo
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.estimators import FRICTION_SPEED, Condition, Question, compare, make_trial, run_method
-from dynid.kernels import inverse_dynamics
+from dynid.compiled import inverse_dynamics
 
 
 def test_without_noise_a_trial_obeys_the_model_and_the_same_rows_count() -> None:

@@ -18,18 +18,18 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: mo
 import numpy as np
 
 import dynid
-from dynid.estimation.closed_loop.added_loops import SplinedMotion
+from dynid.estimators.closed_loop.added_loops import SplinedMotion
 from support.closed_loops import EVERY, Scene, scene
 
 NOISES = (1e-5, 1e-4, 1e-3)
 
 
-def methods(chosen: Scene, law: dynid.control_loop.laws.ControlLaw) -> dict[str, dynid.estimation.Estimator]:
+def methods(chosen: Scene, law: dynid.control_loop.laws.ControlLaw) -> dict[str, dynid.estimators.Estimator]:
     """Least squares, and both closed-loop estimators with the law and the commanded motion told, and without."""
     reference = chosen.loop.reference
     motion = SplinedMotion([(np.arange(len(reference.q)) / reference.rate_hz, reference.q)])
-    found: dict[str, dynid.estimation.Estimator] = {"WLS": dynid.WLS()}
-    for make in (dynid.estimation.InstrumentalVariables, dynid.estimation.DIDIM):
+    found: dict[str, dynid.estimators.Estimator] = {"WLS": dynid.WLS()}
+    for make in (dynid.estimators.InstrumentalVariables, dynid.estimators.DIDIM):
         told = {"law": law, "rate_hz": reference.rate_hz, "motions": (motion,)}
         found[f"{make.name} told"] = make(**told)
         found[f"{make.name} assumed"] = make()
@@ -70,8 +70,8 @@ def measure(name: str, runs: int) -> None:
 
 def outcome(
     chosen: Scene,
-    problems: list[dynid.estimation.Samples],
-    estimator: dynid.estimation.Estimator,
+    problems: list[dynid.estimators.Samples],
+    estimator: dynid.estimators.Estimator,
     clean: dynid.Experiment,
 ) -> str:
     """One cell of the table."""

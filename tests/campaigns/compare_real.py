@@ -25,9 +25,9 @@ from real_logs import DATA, ROOT, SETS, DataSet, held_out_error, split
 from scipy.io import loadmat
 
 import dynid
-from dynid.estimation.closed_loop.added_loops import SplinedMotion
-from dynid.estimation.equations import build_equations
-from dynid.estimation.estimate import Estimator
+from dynid.estimators.closed_loop.added_loops import SplinedMotion
+from dynid.estimators.equations import build_equations
+from dynid.estimators.estimate import Estimator
 from dynid.files import write_atomically
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -66,9 +66,9 @@ def methods() -> list[tuple[str, str, Estimator]]:
         ("WLS, positions not low-passed", "raw", dynid.WLS()),
         ("WLS, positions low-passed", "smooth", dynid.WLS()),
         ("WLS, both sides low-passed", "band", dynid.WLS()),
-        ("IV, assumed loop", "loop", dynid.estimation.InstrumentalVariables()),
-        ("DIDIM, assumed loop", "loop", dynid.estimation.DIDIM()),
-        ("IV, commanded motion", "commanded", dynid.estimation.InstrumentalVariables()),
+        ("IV, assumed loop", "loop", dynid.estimators.InstrumentalVariables()),
+        ("DIDIM, assumed loop", "loop", dynid.estimators.DIDIM()),
+        ("IV, commanded motion", "commanded", dynid.estimators.InstrumentalVariables()),
     ]
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 import dynid
 from dynid.control_loop.laws import ControlLaw
 from dynid.errors import DynidError
-from dynid.estimation.registry import estimators
+from dynid.estimators.registry import estimators
 from dynid.files import write_atomically
 from dynid.tables import Table
 
@@ -106,7 +106,7 @@ def distance_um(values: dict[str, float], run: Slide, law: dynid.control_loop.Ca
     return float(1e6 * np.sqrt(np.mean((moved.q - run.recording.q) ** 2)))
 
 
-def estimate(name: str, law: ControlLaw, fitted: Slide) -> tuple[dynid.estimation.Estimate, str]:
+def estimate(name: str, law: ControlLaw, fitted: Slide) -> tuple[dynid.estimators.Estimate, str]:
     """The estimate of one method, and what became of the law."""
     settings = {"law": str(ROOT / "robots" / "emps_law.toml")} if name in IN_LOOP else {}
     recipe = dynid.Recipe(estimator=name, friction="plain", **settings)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import dynid
-from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.identification.identify import identify_experiments, prepare_robot
 from dynid.identification.log_reader import LogReader
 from dynid.identification.rich import selection

@@ -13,7 +13,7 @@ import numpy as np
 
 import dynid
 from dynid.arrays import Bools
-from dynid.kernels import wrench_regressor
+from dynid.compiled import wrench_regressor
 from dynid.logs.recording import Recording
 from dynid.payload.wrist import identify_load
 from dynid.processing.process import process

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.signal import butter, sosfiltfilt
 
 import dynid
-from dynid.kernels import inverse_dynamics, regressor
+from dynid.compiled import inverse_dynamics, regressor
 from dynid.payload.drive_gains import identify_drive_gains
 from dynid.payload.load import Load
 from dynid.payload.payload import arm_directions, identify_payload

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("estimation", "processing", "diagnosis", "payload", "export")
+FOLDERS = ("estimators", "processing", "diagnosis", "payload", "export")
 """Folders of numeric code that places are drawn from."""
 WORKERS = 2
 """Processes of tests at a time."""

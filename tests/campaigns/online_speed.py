@@ -19,13 +19,13 @@ def main() -> None:
     robot = dynid.robots.puma560().with_terms(dynid.RotorInertia(0.3), dynid.Viscous(1.0), dynid.Coulomb(1.0))
     q, dq, ddq, tau = np.random.default_rng(0).normal(size=(4, SAMPLES, robot.dof))
     trackers = {
-        "OnlineLeastSquares": (dynid.estimation.OnlineLeastSquares(robot), (q, dq, ddq, tau)),
+        "OnlineLeastSquares": (dynid.estimators.OnlineLeastSquares(robot), (q, dq, ddq, tau)),
         "OnlineLeastSquares, forgetting": (
-            dynid.estimation.OnlineLeastSquares(robot, forgetting=0.999),
+            dynid.estimators.OnlineLeastSquares(robot, forgetting=0.999),
             (q, dq, ddq, tau),
         ),
-        "OnlineLinkByLink": (dynid.estimation.OnlineLinkByLink(robot), (q, dq, ddq, tau)),
-        "OnlineEnergy, 1 kHz": (dynid.estimation.OnlineEnergy(robot, rate_hz=1000.0), (q, dq, tau)),
+        "OnlineLinkByLink": (dynid.estimators.OnlineLinkByLink(robot), (q, dq, ddq, tau)),
+        "OnlineEnergy, 1 kHz": (dynid.estimators.OnlineEnergy(robot, rate_hz=1000.0), (q, dq, tau)),
     }
     for name, (tracker, channels) in trackers.items():
         times = []

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.robot.parts import JointLimits
-from dynid.runs.actuator_run import IdentifyServos
-from dynid.runs.run_folder import read_run
 from dynid.servos import PositionLaw, ServoModel, ServoParameter
+from dynid.workflows.actuator_run import IdentifyServos
+from dynid.workflows.run_folder import read_run
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum
 
@@ -87,7 +87,7 @@ def test_a_law_without_a_limit_that_asks_for_more_than_the_drives_have_is_told(f
         law = tmp_path / "law.toml"
         task = IdentifyServos(dynid.read_urdf(tmp_path / "weak.urdf"), [folder / "log1.csv"], law,
                                          (), folder / "map.toml")  # fmt: skip
-        found = [one for one in dynid.runs.run(task).findings if one.where == "law"]
+        found = [one for one in dynid.workflows.run(task).findings if one.where == "law"]
         assert bool(found) == told
         assert not told or ("first" in found[0].message and "second" not in found[0].message)
 

@@ -69,7 +69,9 @@ def beams(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends by itself soon."""
-    monkeypatch.setattr("dynid.runs.plan_run.SearchSettings", functools.partial(SearchSettings, iterations=4, outer=2))
+    monkeypatch.setattr(
+        "dynid.workflows.plan_run.SearchSettings", functools.partial(SearchSettings, iterations=4, outer=2)
+    )
 
 
 def motion(folder: Path) -> np.ndarray:
@@ -224,7 +226,7 @@ def energy_matrix(robot: Robot, points: dict[str, list[list[float]]], folder: Pa
 
 def test_points_of_the_paper_s_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = functools.partial(design_energy_points, iterations=50)
-    monkeypatch.setattr("dynid.runs.plan_run.design_energy_points", short)
+    monkeypatch.setattr("dynid.workflows.plan_run.design_energy_points", short)
     words = ["gautier_khalil_3r", "--method", "energy-points", "--set", "points=15", "--acceleration", 10]
     words += ["--set", "velocity=2", "--set", "rate_hz=200", "--verbose", "--out"]
     text = good(*words, tmp_path / "plan")

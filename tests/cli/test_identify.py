@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from estimation.planted import arm, planted_run
 
 import dynid
 from dynid.cli import main
-from dynid.estimation.rows import torque_of_terms
+from dynid.estimators.rows import torque_of_terms
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf
@@ -20,7 +21,6 @@ from dynid.robot.zoo import scara
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 from dynid.terms.springs import AngleHarmonic
-from estimation.planted import arm, planted_run
 
 ROBOT = scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
 SPRING = ("--set", "friction=plain", "--set", f"springs={ROBOT.joint_names[0]}")

@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 
 import dynid
 from dynid.cli import main
-from dynid.kernels import inverse_dynamics, wrench_regressor
+from dynid.compiled import inverse_dynamics, wrench_regressor
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.inertia import Inertia

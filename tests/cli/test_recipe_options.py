@@ -11,8 +11,8 @@ import pytest
 import dynid
 from dynid.cli import main
 from dynid.errors import ArgumentError
-from dynid.runs.load_run import LoadRecipe
-from dynid.runs.plan_run import PlanRecipe
+from dynid.workflows.load_run import LoadRecipe
+from dynid.workflows.plan_run import PlanRecipe
 
 MOST_OPTIONS = 13
 MOST_OPTIONS_OF_IDENTIFY = 19  # what belongs to one run (rows, time, trim, gravity, base) is no setting

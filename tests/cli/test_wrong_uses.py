@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from dynid.cli import main
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
-from dynid.runs.run_folder import read_run
+from dynid.workflows.run_folder import read_run
 
 from .conftest import COMMANDS, Desk
 

@@ -13,7 +13,7 @@ import dynid
 from campaigns import diagnosis as campaign
 from dynid.diagnosis.evidence import take_excerpt
 from dynid.diagnosis.runs import diagnose_runs, explain_residuals
-from dynid.estimation import build_equations
+from dynid.estimators import build_equations
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from support.exact_runs import exact_run

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid import kernels
+from dynid import compiled
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.model import Robot
@@ -85,12 +85,12 @@ def test_torque_with_friction_and_armature(
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONTACT
     q, dq, ddq = random_states(robot, 50)
     dq = np.where(np.abs(dq) < 0.05, 0.5, dq)  # MuJoCo's dry friction is a soft constraint: leave the stick region
-    ours = kernels.inverse_dynamics(robot, q, dq, ddq)
+    ours = compiled.inverse_dynamics(robot, q, dq, ddq)
     without_friction = without_dry_friction(robot)
     model.dof_frictionloss[:] = 0.0
     theirs = inverse_by_mujoco(model, robot, (q, dq, ddq))
-    np.testing.assert_allclose(kernels.inverse_dynamics(without_friction, q, dq, ddq), theirs, rtol=1e-9, atol=1e-9)
-    friction = ours - kernels.inverse_dynamics(without_friction, q, dq, ddq)
+    np.testing.assert_allclose(compiled.inverse_dynamics(without_friction, q, dq, ddq), theirs, rtol=1e-9, atol=1e-9)
+    friction = ours - compiled.inverse_dynamics(without_friction, q, dq, ddq)
     levels = mujoco.MjModel.from_xml_path(str(path)).dof_frictionloss
     columns = [model.joint(name).dofadr[0] for name in robot.joint_names]
     np.testing.assert_allclose(friction, np.sign(dq) * levels[columns], atol=1e-12)
@@ -115,4 +115,4 @@ def test_inertia_matrix_has_the_armature(tmp_path: Path, monkeypatch: pytest.Mon
     mujoco.mj_forward(model, data)
     M = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, M)
-    np.testing.assert_allclose(kernels.inertia_matrix(robot, q), M[np.ix_(columns, columns)], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(compiled.inertia_matrix(robot, q), M[np.ix_(columns, columns)], rtol=1e-9, atol=1e-10)

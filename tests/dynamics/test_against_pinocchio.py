@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid import kernels
+from dynid import compiled
 from dynid.dynamics import energy
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.formats.urdf import read_urdf
@@ -40,25 +40,25 @@ def compare(robot: Robot, model: object, order: np.ndarray | None = None) -> dic
     potential = np.array([pin.computePotentialEnergy(model, data, s[0]) for s in states])
     ddq_back = np.array([pin.aba(model, data, *s[:2], pin.rnea(model, data, *s)) for s in states])[:, columns]
     theta = robot.inertial_vector
-    total = kernels.energy_regressor(robot, q, dq) @ theta
+    total = compiled.energy_regressor(robot, q, dq) @ theta
     return {
-        "torque": relative_error(kernels.inverse_dynamics(robot, q, dq, ddq), tau),
-        "regressor": relative_error(kernels.regressor(robot, q, dq, ddq) @ theta, tau),
-        "inertia": relative_error(kernels.inertia_matrix(robot, q), M),
-        "gravity": relative_error(kernels.gravity_torque(robot, q), g) if np.abs(g).max() > 1e-6 else 0.0,
+        "torque": relative_error(compiled.inverse_dynamics(robot, q, dq, ddq), tau),
+        "regressor": relative_error(compiled.regressor(robot, q, dq, ddq) @ theta, tau),
+        "inertia": relative_error(compiled.inertia_matrix(robot, q), M),
+        "gravity": relative_error(compiled.gravity_torque(robot, q), g) if np.abs(g).max() > 1e-6 else 0.0,
         "energy": relative_error(total, kinetic + potential),
         "kinetic": relative_error(
             np.array([energy.kinetic_energy_row(robot, *s) @ theta for s in zip(q, dq)]), kinetic
         ),
-        "velocity": relative_error(kernels.velocity_torque(robot, q, dq) + g + np.einsum("kij,kj->ki", M, ddq), tau),
+        "velocity": relative_error(compiled.velocity_torque(robot, q, dq) + g + np.einsum("kij,kj->ki", M, ddq), tau),
         "forward": forward_error(robot, q, dq, tau, ddq_back),
-        "momentum": relative_error(kernels.momentum_regressor(robot, q, dq) @ theta, np.einsum("kij,kj->ki", M, dq)),
+        "momentum": relative_error(compiled.momentum_regressor(robot, q, dq) @ theta, np.einsum("kij,kj->ki", M, dq)),
     }
 
 
 def forward_error(robot: Robot, q: np.ndarray, dq: np.ndarray, tau: np.ndarray, ddq: np.ndarray) -> float:
     try:
-        return relative_error(kernels.forward_dynamics(robot, q, dq, tau), ddq)
+        return relative_error(compiled.forward_dynamics(robot, q, dq, tau), ddq)
     except ArgumentError:  # singular: the caller knows whether it may be
         return np.inf
 
@@ -89,6 +89,6 @@ def test_robots_of_example_robot_data(path: Path) -> None:
     else:
         order = np.array([model.joints[model.getJointId(name)].idx_q for name in robot.joint_names])
     worst = compare(robot, model, order)
-    if min(np.linalg.eigvalsh(kernels.inertia_matrix(robot, np.zeros(robot.dof)))) < 1e-9:
+    if min(np.linalg.eigvalsh(compiled.inertia_matrix(robot, np.zeros(robot.dof)))) < 1e-9:
         del worst["forward"]  # a moving link without mass: accelerations are not determined
     assert max(worst.values()) < TOLERANCE, worst

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynid.errors import ArgumentError
-from dynid.export import coefficient_expressions
-from dynid.export.c.c_check import find_compiler
-from dynid.export.c.c_package import generate_c
-from dynid.kernels import (
+from dynid.compiled import (
     christoffel_coefficients,
     gravity_torque,
     inertia_matrix,
     kernel,
     velocity_torque,
 )
+from dynid.errors import ArgumentError
+from dynid.export import coefficient_expressions
+from dynid.export.c.c_check import find_compiler
+from dynid.export.c.c_package import generate_c
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynid import kernels
+from dynid import compiled
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.regressor import torque_regressor
 from dynid.robot import zoo
@@ -31,9 +31,9 @@ def robot_and_state(seed: int, **options: bool) -> tuple[Robot, np.ndarray, np.n
 @given(seeds)
 def test_torque_is_regressor_times_parameters(seed: int) -> None:
     robot, q, dq, ddq = robot_and_state(seed, terms=True)
-    tau = kernels.inverse_dynamics(robot, q, dq, ddq)
+    tau = compiled.inverse_dynamics(robot, q, dq, ddq)
     np.testing.assert_allclose(
-        kernels.regressor(robot, q, dq, ddq) @ robot.parameter_vector, tau, rtol=1e-10, atol=1e-9
+        compiled.regressor(robot, q, dq, ddq) @ robot.parameter_vector, tau, rtol=1e-10, atol=1e-9
     )
 
 
@@ -42,18 +42,18 @@ def test_torque_is_regressor_times_parameters(seed: int) -> None:
 def test_compiled_kernels_equal_the_plain_equations(seed: int) -> None:
     robot, q, dq, ddq = robot_and_state(seed, terms=True)
     plain = [newton_euler(robot, robot.parameter_vector, *state) for state in zip(q, dq, ddq, strict=True)]
-    np.testing.assert_allclose(kernels.inverse_dynamics(robot, q, dq, ddq), plain, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(compiled.inverse_dynamics(robot, q, dq, ddq), plain, rtol=1e-10, atol=1e-9)
     plain_Y = [torque_regressor(robot, *state) for state in zip(q, dq, ddq, strict=True)]
-    np.testing.assert_allclose(kernels.regressor(robot, q, dq, ddq), plain_Y, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(compiled.regressor(robot, q, dq, ddq), plain_Y, rtol=1e-10, atol=1e-9)
 
 
 @examples
 @given(seeds)
 def test_torque_is_inertia_velocity_gravity_and_joint_terms(seed: int) -> None:
     robot, q, dq, ddq = robot_and_state(seed)
-    M = kernels.inertia_matrix(robot, q)
-    parts = kernels.velocity_torque(robot, q, dq) + kernels.gravity_torque(robot, q) + np.einsum("kij,kj->ki", M, ddq)
-    np.testing.assert_allclose(kernels.inverse_dynamics(robot, q, dq, ddq), parts, rtol=1e-10, atol=1e-9)
+    M = compiled.inertia_matrix(robot, q)
+    parts = compiled.velocity_torque(robot, q, dq) + compiled.gravity_torque(robot, q) + np.einsum("kij,kj->ki", M, ddq)
+    np.testing.assert_allclose(compiled.inverse_dynamics(robot, q, dq, ddq), parts, rtol=1e-10, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["scara", "puma560", "ur10"])
@@ -61,8 +61,8 @@ def test_parallel_axes_turn_as_one(name: str) -> None:
     """The recursion of the velocities adds up the angles of parallel axes; that of the torques does not."""
     robot = zoo.get(name).with_terms()
     q, dq, _ = random_states(robot, 5)
-    moving, still = (kernels.inverse_dynamics(robot, q, rate, 0.0 * q) for rate in (dq, 0.0 * q))
-    np.testing.assert_allclose(kernels.velocity_torque(robot, q, dq), moving - still, rtol=1e-10, atol=1e-9)
+    moving, still = (compiled.inverse_dynamics(robot, q, rate, 0.0 * q) for rate in (dq, 0.0 * q))
+    np.testing.assert_allclose(compiled.velocity_torque(robot, q, dq), moving - still, rtol=1e-10, atol=1e-9)
 
 
 @examples
@@ -71,10 +71,10 @@ def test_power_balance(seed: int) -> None:
     """dH/dt = tau . dq without friction: the energy regressor's time derivative is dq^T Y, column by column."""
     robot, q, dq, ddq = robot_and_state(seed)
     step = 1e-5
-    ahead = kernels.energy_regressor(robot, q + step * dq + 0.5 * step**2 * ddq, dq + step * ddq)
-    behind = kernels.energy_regressor(robot, q - step * dq + 0.5 * step**2 * ddq, dq - step * ddq)
+    ahead = compiled.energy_regressor(robot, q + step * dq + 0.5 * step**2 * ddq, dq + step * ddq)
+    behind = compiled.energy_regressor(robot, q - step * dq + 0.5 * step**2 * ddq, dq - step * ddq)
     rate = (ahead - behind) / (2 * step)
-    power = np.einsum("kj,kjp->kp", dq, kernels.regressor(robot, q, dq, ddq))
+    power = np.einsum("kj,kjp->kp", dq, compiled.regressor(robot, q, dq, ddq))
     np.testing.assert_allclose(rate, power, atol=2e-6 * max(1.0, np.abs(power).max()))
 
 
@@ -82,9 +82,9 @@ def test_power_balance(seed: int) -> None:
 @given(seeds)
 def test_momentum_is_inertia_times_velocity(seed: int) -> None:
     robot, q, dq, _ = robot_and_state(seed)
-    momentum = kernels.momentum_regressor(robot, q, dq) @ robot.inertial_vector
+    momentum = compiled.momentum_regressor(robot, q, dq) @ robot.inertial_vector
     np.testing.assert_allclose(
-        momentum, np.einsum("kij,kj->ki", kernels.inertia_matrix(robot, q), dq), rtol=1e-10, atol=1e-9
+        momentum, np.einsum("kij,kj->ki", compiled.inertia_matrix(robot, q), dq), rtol=1e-10, atol=1e-9
     )
 
 
@@ -92,5 +92,5 @@ def test_momentum_is_inertia_times_velocity(seed: int) -> None:
 @given(seeds)
 def test_forward_dynamics_inverts_inverse_dynamics(seed: int) -> None:
     robot, q, dq, ddq = robot_and_state(seed, terms=True)
-    tau = kernels.inverse_dynamics(robot, q, dq, ddq)
-    np.testing.assert_allclose(kernels.forward_dynamics(robot, q, dq, tau), ddq, rtol=1e-7, atol=1e-7)
+    tau = compiled.inverse_dynamics(robot, q, dq, ddq)
+    np.testing.assert_allclose(compiled.forward_dynamics(robot, q, dq, tau), ddq, rtol=1e-7, atol=1e-7)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.kernels import link_jacobian, link_pose
+from dynid.compiled import link_jacobian, link_pose
 from dynid.robot.model import Robot
 from support.pinocchio_oracle import pinocchio_model
 from support.random_robots import random_robot, random_states

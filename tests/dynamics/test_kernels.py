@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynid import kernels
+from dynid import compiled
 from dynid.dynamics.kinematics import body_velocities
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
@@ -23,27 +23,27 @@ Q, DQ, DDQ = random_states(ROBOT, 7)
 
 
 def test_equal_robots_share_a_kernel() -> None:
-    assert kernels.kernel(puma560(), "regressor") is kernels.kernel(puma560(), "regressor")
-    assert kernels.kernel(puma560().with_gravity((0, 0, -1)), "regressor") is not kernels.kernel(ROBOT, "regressor")
+    assert compiled.kernel(puma560(), "regressor") is compiled.kernel(puma560(), "regressor")
+    assert compiled.kernel(puma560().with_gravity((0, 0, -1)), "regressor") is not compiled.kernel(ROBOT, "regressor")
 
 
 def test_folded_values_belong_to_the_kernel() -> None:
     heavy = ROBOT.with_parameters(2.0 * ROBOT.parameter_vector)
     np.testing.assert_allclose(
-        kernels.inverse_dynamics(heavy, Q, DQ, DDQ), 2.0 * kernels.inverse_dynamics(ROBOT, Q, DQ, DDQ), rtol=1e-10
+        compiled.inverse_dynamics(heavy, Q, DQ, DDQ), 2.0 * compiled.inverse_dynamics(ROBOT, Q, DQ, DDQ), rtol=1e-10
     )
 
 
 def test_columns_are_those_asked_for() -> None:
     columns = [59, 5, 17]
-    some = kernels.regressor(ROBOT, Q, DQ, DDQ, columns=columns)
-    np.testing.assert_allclose(some, kernels.regressor(ROBOT, Q, DQ, DDQ)[:, :, columns], rtol=1e-12, atol=1e-13)
+    some = compiled.regressor(ROBOT, Q, DQ, DDQ, columns=columns)
+    np.testing.assert_allclose(some, compiled.regressor(ROBOT, Q, DQ, DDQ)[:, :, columns], rtol=1e-12, atol=1e-13)
 
 
 def test_parameters_as_an_input() -> None:
     theta = np.random.default_rng(0).normal(size=60)
-    torque = kernels.kernel(ROBOT, "inverse_dynamics", symbolic_parameters=True)(Q, DQ, DDQ, theta)
-    np.testing.assert_allclose(torque, kernels.regressor(ROBOT, Q, DQ, DDQ) @ theta, rtol=1e-9, atol=1e-9)
+    torque = compiled.kernel(ROBOT, "inverse_dynamics", symbolic_parameters=True)(Q, DQ, DDQ, theta)
+    np.testing.assert_allclose(torque, compiled.regressor(ROBOT, Q, DQ, DDQ) @ theta, rtol=1e-9, atol=1e-9)
 
 
 def test_wrench_on_a_held_body_is_what_joint_torques_feel_of_it() -> None:
@@ -52,9 +52,9 @@ def test_wrench_on_a_held_body_is_what_joint_torques_feel_of_it() -> None:
     q, dq, ddq = random_states(robot, 5)
     flange = robot.links[-1].name
     load = random_inertia(np.random.default_rng(3))
-    wrench = kernels.wrench_regressor(robot, flange, q, dq, ddq) @ load.vector
+    wrench = compiled.wrench_regressor(robot, flange, q, dq, ddq) @ load.vector
     loaded = robot.with_body("load", parent=flange, inertia=load)
-    added = kernels.inverse_dynamics(loaded, q, dq, ddq) - kernels.inverse_dynamics(robot, q, dq, ddq)
+    added = compiled.inverse_dynamics(loaded, q, dq, ddq) - compiled.inverse_dynamics(robot, q, dq, ddq)
     power = np.einsum("kj,kj->k", added, dq)
     for k in range(5):
         velocity, turning = _flange_twist(robot, flange, q[k], dq[k])
@@ -73,17 +73,20 @@ def _flange_twist(robot: Robot, flange: str, q: np.ndarray, dq: np.ndarray) -> t
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: kernels.inverse_dynamics("puma560", Q, DQ, DDQ), "expected a Robot"),  # type: ignore[arg-type]
-        (lambda: kernels.inverse_dynamics(ROBOT, "abc", DQ, DDQ), "q is an array of texts"),
-        (lambda: kernels.inverse_dynamics(ROBOT, 1j * Q, DQ, DDQ), "complex"),
-        (lambda: kernels.inverse_dynamics(ROBOT, Q[:, :5], DQ, DDQ), "shape"),
-        (lambda: kernels.forward_dynamics(ROBOT, Q[0], DQ[0], np.zeros(5)), "torques have shape"),
-        (lambda: kernels.kernel(ROBOT, "nonsense"), "there is no kernel"),
-        (lambda: kernels.wrench_regressor(ROBOT, "base", Q, DQ, DDQ), "does not move"),
+        (lambda: compiled.inverse_dynamics("puma560", Q, DQ, DDQ), "expected a Robot"),  # type: ignore[arg-type]
+        (lambda: compiled.inverse_dynamics(ROBOT, "abc", DQ, DDQ), "q is an array of texts"),
+        (lambda: compiled.inverse_dynamics(ROBOT, 1j * Q, DQ, DDQ), "complex"),
+        (lambda: compiled.inverse_dynamics(ROBOT, Q[:, :5], DQ, DDQ), "shape"),
+        (lambda: compiled.forward_dynamics(ROBOT, Q[0], DQ[0], np.zeros(5)), "torques have shape"),
+        (lambda: compiled.kernel(ROBOT, "nonsense"), "there is no kernel"),
+        (lambda: compiled.wrench_regressor(ROBOT, "base", Q, DQ, DDQ), "does not move"),
         (lambda: Viscous("a"), "finite number"),  # type: ignore[arg-type]
         (lambda: ROBOT.with_terms(Viscous), "no term of a joint's present state"),  # type: ignore[arg-type]
         (lambda: ROBOT.with_base_orientation(2.0 * np.eye(3)), "not a rotation"),
-        (lambda: kernels.inertia_matrix(Robot(name="r", links=(Link(name="a"),), joints=()), np.zeros(0)), "no moving"),
+        (
+            lambda: compiled.inertia_matrix(Robot(name="r", links=(Link(name="a"),), joints=()), np.zeros(0)),
+            "no moving",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(call: Any, message: str) -> None:
@@ -100,4 +103,4 @@ def test_a_mass_on_its_own_axis_cannot_be_accelerated() -> None:
         joints=(Joint(name="j", kind="revolute", parent="a", child="b", axis=axis),),
     )
     with pytest.raises(ArgumentError, match="singular"):
-        kernels.forward_dynamics(robot, [0.1], [0.2], [0.3])
+        compiled.forward_dynamics(robot, [0.1], [0.2], [0.3])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynid import kernels
+from dynid import compiled
 from dynid.dynamics.chain import find_chain
 from dynid.dynamics.inertia_matrix import composite_bodies
 from dynid.dynamics.minimal_constants import minimal_set
@@ -47,8 +47,8 @@ def test_200_random_robots() -> None:
     for seed in range(ROBOTS):
         robot = serial(seed)
         states = random_states(robot, 5, seed)
-        plain = kernels.inverse_dynamics(robot, *states)
-        assert relative_error(kernels.inverse_dynamics(robot, *states, form="minimal"), plain) < TOLERANCE
+        plain = compiled.inverse_dynamics(robot, *states)
+        assert relative_error(compiled.inverse_dynamics(robot, *states, form="minimal"), plain) < TOLERANCE
         chain = find_chain(robot)
         n = robot.dof
         groups += [min(chain.r, n), min(chain.s, n) - min(chain.r, n), n - min(chain.s, n)]
@@ -59,7 +59,7 @@ def test_inertia_matrices_of_every_fourth_robot() -> None:
     for seed in range(0, ROBOTS, 4):
         robot = serial(seed)
         q, dq, _ = random_states(robot, 5, seed)
-        theirs, ours = (kernels.kernel(robot, f"{form}inertia_and_bias")(q, dq) for form in ("", "minimal_"))
+        theirs, ours = (compiled.kernel(robot, f"{form}inertia_and_bias")(q, dq) for form in ("", "minimal_"))
         assert relative_error(ours["inertia"], theirs["inertia"]) < TOLERANCE
         assert np.abs(ours["bias"] - theirs["bias"]).max() <= TOLERANCE * max(1.0, float(np.abs(theirs["bias"]).max()))
 
@@ -73,13 +73,13 @@ def test_any_frames_and_terms_against_pinocchio(seed: int) -> None:
     data = model.createData()
     q, dq, ddq = random_states(robot, 10, seed)
     tau = np.array([pin.rnea(model, data, *state) for state in zip(q, dq, ddq, strict=True)])
-    assert relative_error(kernels.inverse_dynamics(robot, q, dq, ddq, form="minimal"), tau) < 1e-11
+    assert relative_error(compiled.inverse_dynamics(robot, q, dq, ddq, form="minimal"), tau) < 1e-11
     M = np.array([pin.crba(model, data, x) for x in q])
     upper = np.triu_indices(robot.dof)
-    ours = kernels.kernel(robot, "minimal_inertia_and_bias")(q, dq)["inertia"]
+    ours = compiled.kernel(robot, "minimal_inertia_and_bias")(q, dq)["inertia"]
     assert relative_error(ours[:, upper[0], upper[1]], M[:, upper[0], upper[1]]) < 1e-11
     rich = random_robot(seed, terms=True)
-    both = [kernels.inverse_dynamics(rich, q, dq, ddq, form=form) for form in ("standard", "minimal")]
+    both = [compiled.inverse_dynamics(rich, q, dq, ddq, form=form) for form in ("standard", "minimal")]
     assert relative_error(both[1], both[0]) < 1e-11
 
 
@@ -87,8 +87,8 @@ def test_any_frames_and_terms_against_pinocchio(seed: int) -> None:
 def test_forward_is_the_inverse_of_inverse(build) -> None:
     robot = with_bodies(build(), 3)
     q, dq, ddq = random_states(robot, 10)
-    tau = kernels.inverse_dynamics(robot, q, dq, ddq, form="minimal")
-    np.testing.assert_allclose(kernels.forward_dynamics(robot, q, dq, tau, form="minimal"), ddq, atol=1e-8)
+    tau = compiled.inverse_dynamics(robot, q, dq, ddq, form="minimal")
+    np.testing.assert_allclose(compiled.forward_dynamics(robot, q, dq, tau, form="minimal"), ddq, atol=1e-8)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -103,7 +103,7 @@ def test_members_alone_decide(seed: int, joints: int) -> None:
     theta = rng.normal(size=len(base.layout))
     q, dq, ddq = rng.normal(size=(3, joints))
     torque = minimal_torque(chain, base.project(theta), q, dq, ddq)
-    expected = kernels.regressor(robot, q, dq, ddq) @ theta
+    expected = compiled.regressor(robot, q, dq, ddq) @ theta
     np.testing.assert_allclose(torque, expected, atol=1e-11 * max(1.0, float(np.abs(expected).max())))
 
 
@@ -127,7 +127,7 @@ def test_steps_cover_the_equations_of_the_algorithm() -> None:
     chain = find_chain(zoo.stanford())
     steps = minimal_steps(chain, minimal_values(chain, zoo.stanford().parameter_vector), *np.ones((3, 6)))
     assert {equation for _, equation in steps} == {57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 91}
-    torque = kernels.inverse_dynamics(zoo.stanford().with_terms(), *np.ones((3, 6)))
+    torque = compiled.inverse_dynamics(zoo.stanford().with_terms(), *np.ones((3, 6)))
     np.testing.assert_allclose([steps[i, 68] for i in range(6)], torque, atol=1e-12)
 
 
@@ -139,13 +139,13 @@ def test_nearly_parallel_axes_are_refused() -> None:
     place = next(k for k, joint in enumerate(joints) if joint.name == robot.joint_names[2])
     joints[place] = replace(joints[place], T_parent_joint=joints[place].T_parent_joint @ tilt)
     with pytest.raises(ArgumentError, match="nearly parallel"):
-        kernels.inverse_dynamics(replace(robot, joints=tuple(joints)), *np.ones((3, 6)), form="minimal")
+        compiled.inverse_dynamics(replace(robot, joints=tuple(joints)), *np.ones((3, 6)), form="minimal")
 
 
 def test_robots_that_the_form_does_not_describe() -> None:
     trees = (random_tree(seed, 5) for seed in range(20))
     tree = next(robot for robot in trees if any(body.parent != j - 1 for j, body in enumerate(robot.bodies)))
     with pytest.raises(ArgumentError, match="branches"):
-        kernels.inverse_dynamics(tree, *np.ones((3, tree.dof)), form="minimal")
+        compiled.inverse_dynamics(tree, *np.ones((3, tree.dof)), form="minimal")
     with pytest.raises(ArgumentError, match="there is no form 'short'"):
-        kernels.inverse_dynamics(zoo.scara(), *np.ones((3, 4)), form="short")  # type: ignore[arg-type]
+        compiled.inverse_dynamics(zoo.scara(), *np.ones((3, 4)), form="short")  # type: ignore[arg-type]

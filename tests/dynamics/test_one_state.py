@@ -10,8 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError
-from dynid.kernels import (
+from dynid.compiled import (
     forward_dynamics,
     function,
     gravity_torque,
@@ -20,6 +19,7 @@ from dynid.kernels import (
     regressor,
     velocity_torque,
 )
+from dynid.errors import ArgumentError
 from dynid.robot.zoo import gautier_khalil_3r, panda, puma560, scara
 from dynid.terms.friction import Coulomb, Viscous
 

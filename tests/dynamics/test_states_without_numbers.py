@@ -24,7 +24,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_nan_stays_in_its_state(name: str, value: float) -> None:
-    evaluate = getattr(dynid.kernels, name)
+    evaluate = getattr(dynid.compiled, name)
     states = list(np.random.default_rng(0).normal(size=(FUNCTIONS[name], 5, 6)))
     expected = evaluate(ROBOT, *states)
     states[0] = states[0].copy()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynid.compiled import regressor, wrench_regressor
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import build_constraints, find_unchecked_limits, measure_margins
 from dynid.excitation.criteria import Criterion
@@ -17,7 +18,6 @@ from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.measured import Measured, with_smooth_friction
 from dynid.excitation.search import DesignProblem, SearchSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.kernels import regressor, wrench_regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dynid.compiled import energy_regressor, inverse_dynamics, regressor
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.energy_points import BALANCED, EnergyPoints, optimise_points
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.point_design import design_energy_points
-from dynid.kernels import energy_regressor, inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh

@@ -10,12 +10,12 @@ import subprocess
 import numpy as np
 import pytest
 
+from dynid.compiled import inverse_dynamics
 from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.export.c.c_check import FLAGS, package_driver, reference
 from dynid.export.c.c_functions import FUNCTIONS
 from dynid.export.c.c_package import generate_c
 from dynid.files import file_digest, write_atomically
-from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.compiled import kernel
 from dynid.export.casadi_tape import casadi_from_tape, casadi_function
-from dynid.kernels import kernel
 from dynid.tape import record
 
 pytest.importorskip("casadi")

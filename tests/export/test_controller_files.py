@@ -74,8 +74,8 @@ def test_the_filter_takes_the_weight_away() -> None:
     assert "# weight under gravity (0, 0, -9.81) m/s^2 in the axes of base_link\n" in text
     rest = np.zeros(6)
     for q in np.random.default_rng(0).normal(size=(3, 6)):
-        reading = -dynid.kernels.wrench_regressor(robot, link, q, rest, rest) @ BODY.vector
-        R = dynid.kernels.link_pose(robot, link, q)[:3, :3]
+        reading = -dynid.compiled.wrench_regressor(robot, link, q, rest, rest) @ BODY.vector
+        R = dynid.compiled.link_pose(robot, link, q)[:3, :3]
         np.testing.assert_allclose(compensated(text, R, reading), 0.0, atol=1e-7)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dynid.compiled import kernel
 from dynid.errors import ArgumentError
 from dynid.export.c.c_package import generate_c
-from dynid.kernels import kernel
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
-from dynid.estimation.rows import RobotTorques, stretches
+from dynid.estimators.rows import RobotTorques, stretches
 from dynid.export.c.c_check import Driver
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result, write_result

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.compiled import inverse_dynamics, regressor
 from dynid.errors import ArgumentError, DataError
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_pruning import count_code, pruning_cost
@@ -18,7 +19,6 @@ from dynid.identification import significant_parameters
 from dynid.identification.identify import Identification, identify
 from dynid.identification.recipe import Recipe
 from dynid.identification.significance import Significance, read_share
-from dynid.kernels import inverse_dynamics, regressor
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines

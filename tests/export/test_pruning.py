@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynid.compiled import inertia_matrix, inverse_dynamics
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_pruning import prune
-from dynid.kernels import inertia_matrix, inverse_dynamics
 from dynid.robot import zoo
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import DataError
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimators.linear.least_squares import WLS
 from dynid.export.result_file import read_result, write_result
 from dynid.identification.identify import Identification, identify
 from dynid.identification.recipe import Recipe

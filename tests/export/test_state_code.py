@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.compiled import kernel
 from dynid.errors import ArgumentError, ExportError
-from dynid.estimation import OnlineLeastSquares
+from dynid.estimators import OnlineLeastSquares
 from dynid.export.c.c_check import FLAGS, Driver
 from dynid.export.c.observer_code import observer_code, observer_driver, wandering_states
 from dynid.export.c.recursive_code import recursive_code
 from dynid.export.c.state_code import StateCode
 from dynid.export.c.tracker_code import tracker_code
-from dynid.kernels import kernel
 from dynid.monitor.load_tracker import LoadTracker
 from dynid.monitor.observer import MomentumObserver, ObserverModel
 from dynid.processing.simulation import sum_of_sines

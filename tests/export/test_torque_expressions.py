@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 import dynid
+from dynid.compiled import record_quantity
 from dynid.errors import ArgumentError
 from dynid.export.formulas import TorqueExpressions, torque_expressions
-from dynid.kernels import record_quantity
 from dynid.robot.model import Robot
 from dynid.tape import record
 from dynid.tape.expansion import expand_tape

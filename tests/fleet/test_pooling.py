@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.estimation.equations import build_equations
+from dynid.estimators.equations import build_equations
 from dynid.fleet.pooling import ArmEquations, own_values, pool_arms
 from dynid.parameters.base import base_parameters
 from dynid.processing.process import Processing, process

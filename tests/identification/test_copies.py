@@ -13,7 +13,7 @@ from dynid.diagnosis.signals import _check_copies as check_repeated_samples
 from dynid.identification.given_data import SeenSamples
 from dynid.logs.recording import Recording
 from dynid.processing.simulation import sum_of_sines
-from dynid.runs.validation_run import Validate
+from dynid.workflows.validation_run import Validate
 
 ROBOT = dynid.robots.gautier_khalil_3r()
 NOISE = dynid.Noise(position=1e-5, effort=0.2)
@@ -63,10 +63,10 @@ def test_validate_refuses_a_part_of_a_log_that_was_fitted_and_no_other(tmp_path:
     for name, part, share in (("start", slice(0, 200), "5[45]"), ("short", slice(100, 140), "[78]")):
         log = write_csv(RUN.rows(part), tmp_path / f"{name}.csv")
         with pytest.raises(dynid.errors.DataError, match=rf"holds about {share} % of the samples of fitted\.csv"):
-            dynid.runs.run(Validate(result, [log], dynid.Recipe.bare(), chart))
+            dynid.workflows.run(Validate(result, [log], dynid.Recipe.bare(), chart))
     held_out = write_csv(RUN.rows(slice(last, None)), tmp_path / "held_out.csv")
     for unseen in (held_out, write_csv(log_of(2), tmp_path / "other.csv")):
-        dynid.runs.run(Validate(result, [unseen], dynid.Recipe.bare(), chart))
+        dynid.workflows.run(Validate(result, [unseen], dynid.Recipe.bare(), chart))
 
 
 def test_other_logs_and_the_same_log_again_are_accepted() -> None:

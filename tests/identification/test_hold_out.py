@@ -10,7 +10,7 @@ import pytest
 from scipy import signal
 
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimators.linear.least_squares import WLS
 from dynid.identification.identify import identify, with_coupled_motors
 from dynid.identification.log_part import HoldOut, read_hold_out, split_recording
 from dynid.identification.log_reader import LogReader

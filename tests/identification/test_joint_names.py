@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from estimation.planted import planted_run
 
 import dynid
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimators.linear.least_squares import WLS
 from dynid.payload.wrench_equations import wrench_data
 from dynid.processing.experiment import Experiment
 from dynid.report.series import joint_torques
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
-from estimation.planted import planted_run
 
 ORDER = [4, 0, 5, 2, 1, 3]
 
@@ -68,7 +68,7 @@ DOORS: dict[str, Callable[[Experiment, Experiment], Any]] = {
     "identify_drive_gains": lambda a, b: (
         dynid.payload.identify_drive_gains(robot(), loaded=a, unloaded=b, mass_kg=2.0).gain
     ),
-    "build_equations": lambda a, b: WLS().solve(dynid.estimation.build_equations(robot(), b)).values,
+    "build_equations": lambda a, b: WLS().solve(dynid.estimators.build_equations(robot(), b)).values,
     "joint_torques": lambda a, b: [joint.residual for joint in joint_torques(fit(), a)],
     "joint_friction": lambda a, b: [friction.speed for friction in dynid.identification.joint_friction(fit(), [a])],
     "validate": lambda a, b: dynid.validate(fit(), a).per_joint,

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from estimation.planted import planted_run
 
 from dynid.errors import EstimationError
-from dynid.estimation.estimate import Estimator
-from dynid.estimation.linear.energy_differences import Energy
-from dynid.estimation.linear.least_squares import OLS, WLS
-from dynid.estimation.linear.robust import Huber
-from dynid.estimation.physical import nearest as lifting
+from dynid.estimators.estimate import Estimator
+from dynid.estimators.linear.energy_differences import Energy
+from dynid.estimators.linear.least_squares import OLS, WLS
+from dynid.estimators.linear.robust import Huber
+from dynid.estimators.physical import nearest as lifting
 from dynid.export.result_file import read_result, write_result
 from dynid.identification.identify import identify
 from dynid.identification.recipe import Recipe
@@ -23,7 +24,6 @@ from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
-from estimation.planted import planted_run
 
 ROBOT = zoo.puma560().with_terms(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
 

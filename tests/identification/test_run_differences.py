@@ -7,19 +7,19 @@ from functools import cache
 
 import numpy as np
 import pytest
+from estimation.planted import planted_run
 
 from dynid import runs
+from dynid.compiled import regressor
 from dynid.errors import ArgumentError
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimators.linear.least_squares import WLS
 from dynid.identification.identify import Identification, identify
 from dynid.identification.recipe import Recipe
-from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
-from estimation.planted import planted_run
 
 ROBOT = zoo.cylindrical().with_terms(Viscous(0.5), Coulomb(0.3), Offset(0.1))
 OFFSETS = np.array([[2.0, 0.0, -1.0], [-0.5, 0.0, 1.5], [-1.5, 0.0, -0.5]])

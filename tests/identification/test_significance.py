@@ -7,16 +7,16 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dynid.compiled import inverse_dynamics, regressor
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Samples, build_equations, sample_blocks
-from dynid.estimation.linear.least_squares import WLS, refined_weights
+from dynid.estimators.equations import Samples, build_equations, sample_blocks
+from dynid.estimators.linear.least_squares import WLS, refined_weights
 from dynid.identification.significance import (
     Significance,
     TrajectoryStatistics,
     contributions,
     significant_parameters,
 )
-from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines

@@ -8,9 +8,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from estimation.planted import planted_run
 
 import dynid
-from dynid.estimation.rows import torque_of_terms
+from dynid.estimators.rows import torque_of_terms
 from dynid.identification.identify import identify_experiments
 from dynid.identification.rich.joint_friction import friction_table, joint_friction
 from dynid.identification.rich.mechanisms import TILT, make_menu
@@ -19,7 +20,6 @@ from dynid.robot import zoo
 from dynid.terms import Hysteresis, SmoothSign, Stribeck
 from dynid.terms.base import Reference, Term
 from dynid.terms.load_dependent import LoadFriction
-from estimation.planted import planted_run
 
 ARM = zoo.ddarm().with_terms(dynid.RotorInertia(0.1), dynid.Viscous(0.5), dynid.Coulomb(0.8), dynid.Offset(0.1))
 PRIOR = ARM.with_parameters(ARM.parameter_vector * np.where(np.arange(ARM.parameter_vector.size) < 30, 1.3, 0.0))
@@ -108,8 +108,8 @@ def test_load_friction_holds_at_the_edge_of_the_loads_of_training() -> None:
 
 
 def test_runs_that_repeat_one_motion_lose_the_same_stretch() -> None:
-    from dynid.estimation.equations import build_equations
-    from dynid.estimation.folds import Folds
+    from dynid.estimators.equations import build_equations
+    from dynid.estimators.folds import Folds
 
     twins = [run_of(RUBBING, noise=0.0), replace(run_of(RUBBING, noise=0.0), source="again")]
     one, two = (Folds(build_equations(PRIOR, runs), np.ones(3)).errors(()) for runs in (twins[:1], twins))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.kernels import regressor
+from dynid.compiled import regressor
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from support.random_robots import random_robot, random_states

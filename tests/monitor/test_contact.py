@@ -55,7 +55,7 @@ def test_a_wrench_on_the_hand_comes_back_exactly_without_noise() -> None:
     _, robot, _ = simulation()
     q = np.array([0.3, -0.6, 0.2, -1.8, 0.1, 1.6, 0.5])
     link, wrench = robot.bodies[-1].joint.child, np.array([20.0, -10.0, 30.0, 1.0, 2.0, -1.0])
-    torque = dynid.kernels.link_jacobian(robot, link, q).T @ wrench
+    torque = dynid.compiled.link_jacobian(robot, link, q).T @ wrench
     found = contact_wrench(robot, link, q, torque, 1e-3)
     np.testing.assert_allclose(found.wrench, wrench, rtol=1e-3, atol=1e-2)
     assert found.determined.all()
@@ -93,7 +93,7 @@ def test_the_sentence_tells_units_intervals_and_all_that_is_open() -> None:
         "mx (± 59 N m), my (± 59 N m)"
     )
     link, wrench = robot.bodies[-1].joint.child, np.array([20.0, -10.0, 0.0, 1.0, 2.0, -1.0])
-    last = contact_wrench(robot, link, q, dynid.kernels.link_jacobian(robot, link, q).T @ wrench, 1e-3)
+    last = contact_wrench(robot, link, q, dynid.compiled.link_jacobian(robot, link, q).T @ wrench, 1e-3)
     assert last.determined.all()  # fz is known to be faint
     assert "fx 20 ± " in last.sentence
     assert " N, fy -10 ± " in last.sentence

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.processing.simulation import sum_of_sines
-from dynid.runs import run
-from dynid.runs.drift_run import CompareRuns, Drift
+from dynid.workflows import run
+from dynid.workflows.drift_run import CompareRuns, Drift
 from fleet.small_fleet import ROBOT, arm
 from support.three_joints import MAP
 

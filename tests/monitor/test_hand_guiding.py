@@ -45,7 +45,7 @@ def test_the_law_is_gravity_and_a_share_of_the_friction(models) -> None:
     law = HandGuiding(true, share=0.5, rest_speed=0.01)
     rest = np.zeros(7)
     friction = dynid.inverse_dynamics(true.with_gravity([0.0, 0.0, 0.0]), POSTURE, dq, rest)
-    velocity = dynid.kernels.velocity_torque(true, POSTURE, dq)
+    velocity = dynid.compiled.velocity_torque(true, POSTURE, dq)
     expected = dynid.gravity_torque(true, POSTURE) + 0.5 * (friction - velocity)
     np.testing.assert_allclose(law.torque(POSTURE, dq), expected, atol=1e-9)
     np.testing.assert_allclose(law.torque(POSTURE, rest), dynid.gravity_torque(true, POSTURE), atol=1e-12)

@@ -16,7 +16,7 @@ import dynid
 from dynid.cli import live_stream, main
 from dynid.monitor.live_watch import LiveWatch
 from dynid.processing.simulation import sum_of_sines
-from dynid.runs.live_calibration import calibrate_live
+from dynid.workflows.live_calibration import calibrate_live
 from support.three_joints import MAP
 
 HEADER = "time,q1,q2,q3,dq1,dq2,dq3,tau1,tau2,tau3"

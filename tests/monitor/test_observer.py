@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import dynid
+from dynid.compiled import kernel
 from dynid.errors import ArgumentError, DataError
-from dynid.kernels import kernel
 from dynid.monitor.observer import MomentumObserver, ObserverModel, observe
 from dynid.terms.memory import Hysteresis, LaggedSign
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric

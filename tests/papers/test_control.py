@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynid.compiled import inverse_dynamics
 from dynid.excitation import minimum_jerk
-from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
 from dynid.terms.friction import Viscous
 from dynid.terms.motors import RotorInertia

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from dynid.kernels import gravity_torque, inertia_matrix
+from dynid.compiled import gravity_torque, inertia_matrix
 from dynid.robot import zoo
 from papers import PAPERS, Row, Verdict, reproduce, write_results
 from papers.izaguirre1992_printed import run_program

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynid.compiled import regressor
 from dynid.errors import ArgumentError
-from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sample_regressor

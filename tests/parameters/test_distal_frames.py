@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.kernels import inverse_dynamics
+from dynid.compiled import inverse_dynamics
 from dynid.parameters import distal_base_parameters
 from dynid.parameters.base import base_parameters
 from dynid.parameters.dh_frames import distal_frames

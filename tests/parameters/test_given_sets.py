@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import build_equations
-from dynid.estimation.online.online_energy import OnlineEnergy
-from dynid.estimation.online.online_least_squares import OnlineLeastSquares
-from dynid.estimation.online.online_links import OnlineLinkByLink
+from dynid.estimators.equations import build_equations
+from dynid.estimators.online.online_energy import OnlineEnergy
+from dynid.estimators.online.online_least_squares import OnlineLeastSquares
+from dynid.estimators.online.online_links import OnlineLinkByLink
 from dynid.export.c.c_package import generate_c
 from dynid.identification.identify import identify
 from dynid.identification.recipe import Recipe

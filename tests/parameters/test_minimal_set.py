@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import build_equations
+from dynid.estimators.equations import build_equations
 from dynid.export.c.c_package import generate_c
 from dynid.parameters import conversion_matrix
 from dynid.parameters.base import base_parameters

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 import dynid
 from campaigns.load_coverage import NOISES, Trial, trial
-from dynid.kernels import wrench_regressor
+from dynid.compiled import wrench_regressor
 from dynid.payload.load_solver import BlockEquations, block_covariance, solve_blocks, solve_minimum_norm
 from dynid.payload.wrist import identify_load, identify_load_from_poses
 from payload.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.compiled import inverse_dynamics, regressor
 from dynid.errors import ArgumentError
-from dynid.kernels import inverse_dynamics, regressor
 from dynid.payload.load import Load
 from dynid.payload.load_study import LoadStudy
 from dynid.payload.payload import arm_directions, identify_payload

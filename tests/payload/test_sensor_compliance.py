@@ -12,8 +12,8 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
 import dynid
+from dynid.compiled import wrench_regressor
 from dynid.errors import EstimationError
-from dynid.kernels import wrench_regressor
 from dynid.payload.load import Load
 from dynid.payload.sensing import Sensing
 from dynid.payload.wrist import identify_load

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.kernels import wrench_regressor
+from dynid.compiled import wrench_regressor
 from dynid.payload.load import NAMES, Load, make_possible
 from dynid.payload.load_motions import wrist_test_motion
 from dynid.payload.load_study import LoadStudy

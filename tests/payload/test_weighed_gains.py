@@ -9,7 +9,7 @@ import pytest
 from scipy.signal import lfilter
 
 import dynid
-from dynid.kernels import inverse_dynamics
+from dynid.compiled import inverse_dynamics
 from dynid.logs.drives import CurrentGains
 from dynid.payload.drive_gains import DriveGains, identify_drive_gains
 from dynid.processing.experiment import Experiment

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 import dynid
+from dynid.compiled import energy_regressor, link_pose, wrench_regressor
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.kernels import energy_regressor, link_pose, wrench_regressor
 from dynid.payload.load import Load
 from dynid.payload.sensing import Sensing
 from dynid.payload.sensor_faults import check_wrench

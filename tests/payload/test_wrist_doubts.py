@@ -15,7 +15,7 @@ from dynid.payload.sensing import Sensing
 from dynid.payload.sensor_faults import check_wrench
 from dynid.payload.sensor_search import calibrate_sensor
 from dynid.payload.wrist import identify_load, identify_load_from_poses
-from dynid.runs.load_run import LoadRecipe, _proposed_settings
+from dynid.workflows.load_run import LoadRecipe, _proposed_settings
 from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, poses_of, run_of
 
 

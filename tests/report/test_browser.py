@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimators.linear.least_squares import WLS
 from dynid.identification.identify import identify
 from dynid.identification.recipe import Recipe
 from dynid.identification.validation import validate

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from dynid.errors import DataError
-from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.registry import ESTIMATORS, estimator_class
+from dynid.estimators.linear.least_squares import WLS
+from dynid.estimators.registry import ESTIMATORS, estimator_class
 from dynid.export.result_file import result_json
 from dynid.identification.identify import Identification, identify
 from dynid.identification.recipe import Recipe

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynid.compiled import inertia_matrix
 from dynid.errors import ExportError
-from dynid.kernels import inertia_matrix
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.mjcf.write import mjcf_text, write_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynid import kernels
+from dynid import compiled
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.check import impossible_inertias
 from dynid.robot.formats.urdf import urdf_text
@@ -125,8 +125,8 @@ def test_a_body_welded_on_adds_its_inertia() -> None:
     theta = robot.parameter_vector.copy()
     theta[-10:] += load.in_frame(pose).vector
     np.testing.assert_allclose(
-        kernels.inverse_dynamics(loaded, q, dq, ddq),
-        kernels.inverse_dynamics(robot.with_parameters(theta), q, dq, ddq),
+        compiled.inverse_dynamics(loaded, q, dq, ddq),
+        compiled.inverse_dynamics(robot.with_parameters(theta), q, dq, ddq),
         rtol=1e-10,
     )
 
@@ -151,7 +151,7 @@ def test_a_coupled_wrist_has_the_cross_terms_of_the_tx40() -> None:
     """Row 5 gets [a6, v6, sign(v5 + v6)], row 6 [a5, v5, sign(v5 + v6)]."""
     robot = tx40()
     q, dq, ddq = random_states(robot, 5)
-    Y = kernels.regressor(robot, q, dq, ddq)[:, :, -3:]
+    Y = compiled.regressor(robot, q, dq, ddq)[:, :, -3:]
     together = np.sign(dq[:, 4] + dq[:, 5])
     np.testing.assert_allclose(Y[:, 4], np.stack([ddq[:, 5], dq[:, 5], together], axis=1))
     np.testing.assert_allclose(Y[:, 5], np.stack([ddq[:, 4], dq[:, 4], together], axis=1))

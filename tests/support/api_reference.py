@@ -33,7 +33,7 @@ move = dynid.excitation.minimum_jerk(np.zeros(3), np.full(3, 0.5), duration_s=1.
 carrying = robot.with_body("load", parent="link3", inertia=load.inertia)
 log3 = dynid.simulate_experiment(carrying, motion, rate_hz=100, duration_s=6, noise=noise)
 loaded = dynid.process(log3, cutoff_hz=10)  # the motion of run, with the load
-wrench = dynid.kernels.wrench_regressor(robot, "link3", run.q, run.dq, run.ddq) @ load.vector
+wrench = dynid.compiled.wrench_regressor(robot, "link3", run.q, run.dq, run.ddq) @ load.vector
 wrist = replace(run, wrench=wrench + 0.01 * np.random.default_rng(0).normal(size=wrench.shape))
 law = dynid.control_loop.assumed_law(robot, 6.0)  # PD with a bandwidth of 6 Hz
 reference = dynid.control_loop.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=2.0)

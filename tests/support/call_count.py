@@ -35,12 +35,12 @@ WAYS = {
     "identify to Estimate": (
         "dynid.identification.identify",
         "identify",
-        ("dynid.identification", "dynid.estimation"),
+        ("dynid.identification", "dynid.estimators"),
         60,
     )
 }
 """Name -> module and function at the start, packages that are followed, and the most calls."""
-SOLVE = ("dynid.estimation.physical.feasible", "estimate")
+SOLVE = ("dynid.estimators.physical.feasible", "estimate")
 """Where the default estimator solves equations."""
 ENDS = (
     "dynid.identification.log_reader",

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dynid
-from dynid.estimation.closed_loop.law_test import check_controller
-from dynid.estimation.closed_loop.loop_runs import LoopRuns
+from dynid.estimators.closed_loop.law_test import check_controller
+from dynid.estimators.closed_loop.loop_runs import LoopRuns
 from dynid.processing.simulation import sum_of_sines
 
 EVERY = 5
@@ -73,9 +73,9 @@ class Scene:
         processed = dynid.process(recording, cutoff_hz=cutoff_hz, rest=None, filter_effort=filter_effort)
         return replace(processed, loop=self.loop)
 
-    def equations(self, experiment: dynid.Experiment) -> dynid.estimation.Samples:
+    def equations(self, experiment: dynid.Experiment) -> dynid.estimators.Samples:
         """The equations of one experiment, with the wrong prior."""
-        return dynid.estimation.build_equations(self.prior, experiment, base=self.base)
+        return dynid.estimators.build_equations(self.prior, experiment, base=self.base)
 
     def doubts(self, experiment: dynid.Experiment, values: np.ndarray) -> tuple[dynid.findings.Finding, ...]:
         """What the test of the law says of an experiment, with base parameters (b,)."""

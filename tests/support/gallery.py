@@ -29,10 +29,10 @@ from dynid.report.load_sections import load_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
-from dynid.runs import Identify, run
-from dynid.runs.plan_run import DesignMotion, PlanRecipe
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from dynid.workflows import Identify, run
+from dynid.workflows.plan_run import DesignMotion, PlanRecipe
 
 PICTURES = Path(__file__).parents[2] / "docs" / "images"
 LOAD_KG = 6.0

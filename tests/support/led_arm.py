@@ -9,10 +9,10 @@ import numpy as np
 
 import dynid
 from dynid.arrays import Floats
+from dynid.compiled import link_jacobian, link_pose
 from dynid.control_loop.arm import replace_signs
 from dynid.dynamics.inertia_matrix import motor_inertia_matrix
 from dynid.dynamics.inverse_dynamics import term_torque
-from dynid.kernels import link_jacobian, link_pose
 from dynid.monitor.hand_guiding import HandGuiding
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.tape import compile_single, record

@@ -24,10 +24,10 @@ OTHERS = """## Others
 Programming Approach*, IEEE T-RO 36(2), 2020 | priors and physical consistency: `dynid.FeasibleWLS` |
 | [Janot2014] | A. Janot, P.-O. Vandanjon, M. Gautier, *A Generic Instrumental Variable Approach for Industrial Robot \
 Identification*, IEEE T-CST 22(1), 2014 | instruments from the simulated control loop: \
-`dynid.estimation.InstrumentalVariables` |
+`dynid.estimators.InstrumentalVariables` |
 | [Gautier2013] | M. Gautier, A. Janot, P.-O. Vandanjon, *A New Closed-Loop Output Error Method for Parameter \
 Identification of Robot Dynamics*, IEEE T-CST 21(2), 2013 | torques from the simulated control loop: \
-`dynid.estimation.DIDIM` |
+`dynid.estimators.DIDIM` |
 """
 
 

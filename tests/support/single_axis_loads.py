@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 import dynid
 from campaigns.load_coverage import random_load
-from dynid.kernels import wrench_regressor
+from dynid.compiled import wrench_regressor
 from dynid.payload.load import NAMES, Load
 from dynid.payload.load_motions import wrist_test_motion
 from dynid.payload.payload import identify_payload

@@ -21,7 +21,7 @@ def compile_on():
     column = 0
     while not stop.is_set():
         column = column % 29 + 1
-        dynid.kernels.kernel(robot, "regressor", columns=range(column))(*np.zeros((3, 2, 3)))
+        dynid.compiled.kernel(robot, "regressor", columns=range(column))(*np.zeros((3, 2, 3)))
 
 def compute():
     small = dynid.robots.cylindrical()

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dynid.compiled import record_quantity
 from dynid.errors import ArgumentError
-from dynid.kernels import record_quantity
 from dynid.robot import zoo
 from dynid.tape import Scalar, compile_tape, count, record
 from dynid.tape.operations import Operation

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dynid.kernels import kernel
+from dynid.compiled import kernel
 from dynid.tape import Tape, record
 from dynid.tape.llvm import backend
 from dynid.tape.llvm.backend import STORE_BLOCK, BlockKernel

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynid import kernels
+from dynid import compiled
 from dynid.errors import ArgumentError
 from dynid.robot import zoo
 from dynid.tape import compile_tape, record
@@ -28,11 +28,11 @@ COUNT = ROBOT.parameter_vector.size
 @pytest.mark.parametrize("columns", [[1.7, 2.2], ["1"], [-1], [COUNT], [True, False], 5, [[1]]])
 def test_columns_that_are_no_columns(columns: Any) -> None:
     with pytest.raises(ArgumentError, match="column"):
-        kernels.kernel(ROBOT, "regressor", columns=columns)
+        compiled.kernel(ROBOT, "regressor", columns=columns)
     with pytest.raises(ArgumentError, match="column"):
-        kernels.regressor(ROBOT, *STATES, columns=columns)
+        compiled.regressor(ROBOT, *STATES, columns=columns)
     with pytest.raises(ArgumentError, match="column"):
-        kernels.kernel(ROBOT, "inertia_matrix", columns=[0])
+        compiled.kernel(ROBOT, "inertia_matrix", columns=[0])
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_columns_that_are_no_columns(columns: Any) -> None:
 )
 def test_states_that_are_no_real_numbers(dq: Any) -> None:
     with pytest.raises(ArgumentError, match="dq"):
-        kernels.inverse_dynamics(ROBOT, STATES[0], dq, STATES[2])
+        compiled.inverse_dynamics(ROBOT, STATES[0], dq, STATES[2])
     with pytest.raises(ArgumentError, match="dq"):
-        kernels.wrench_regressor(ROBOT, ROBOT.links[-1].name, STATES[0], dq, STATES[2])
+        compiled.wrench_regressor(ROBOT, ROBOT.links[-1].name, STATES[0], dq, STATES[2])
     with pytest.raises(ArgumentError, match="dq"):
-        kernels.forward_dynamics(ROBOT, STATES[0], dq, STATES[2])
+        compiled.forward_dynamics(ROBOT, STATES[0], dq, STATES[2])
 
 
 def test_options_that_there_are_not() -> None:
@@ -113,7 +113,7 @@ def test_each_users_model_has_its_own_kernel() -> None:
     prints = set()
     for model, expected in cases:
         robot = ROBOT.with_couplings().with_terms(model)
-        column = kernels.regressor(robot, rest, dq, rest)[0, 10 * robot.dof]
+        column = compiled.regressor(robot, rest, dq, rest)[0, 10 * robot.dof]
         assert column == pytest.approx(expected)
         prints.add(robot.fingerprint)
         assert robot.fingerprint == robot.with_parameters(2.0 * robot.parameter_vector).fingerprint

@@ -10,20 +10,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from estimation.planted import planted_run
 
 import dynid
+from dynid.compiled import inverse_dynamics, regressor
 from dynid.control_loop.arm import Arm
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimators.linear.least_squares import WLS
 from dynid.export.result_file import read_result, write_result
 from dynid.identification.identify import identify
 from dynid.identification.recipe import Recipe
-from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.layout import parameter_layout
 from dynid.robot import zoo
 from dynid.terms import TERMS, StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
-from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from estimation.planted import planted_run
 
+from dynid.compiled import inverse_dynamics
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import build_equations
-from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.rows import RobotTorques, torque_of_terms
-from dynid.kernels import inverse_dynamics
+from dynid.estimators.equations import build_equations
+from dynid.estimators.linear.least_squares import WLS
+from dynid.estimators.rows import RobotTorques, torque_of_terms
 from dynid.robot import zoo
 from dynid.terms.base import Motion, Reference, Term
 from dynid.terms.coupling import MotorFriction
@@ -18,7 +19,6 @@ from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFrict
 from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
-from estimation.planted import planted_run
 from support.terms_page import PAGE, page
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))

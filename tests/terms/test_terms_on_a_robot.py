@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from estimation.planted import planted_run
 
 import dynid
+from dynid.compiled import inverse_dynamics
 from dynid.errors import ArgumentError
-from dynid.estimation.rows import torque_of_terms
-from dynid.kernels import inverse_dynamics
+from dynid.estimators.rows import torque_of_terms
 from dynid.robot import zoo
 from dynid.terms.base import StateTerm, Term
 from dynid.terms.friction import (
@@ -25,7 +26,6 @@ from dynid.terms.friction import (
 from dynid.terms.memory import Hysteresis
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
-from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 SHAPES: list[StateTerm] = [

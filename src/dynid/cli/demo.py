@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dynid.errors import ExportError
-from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
@@ -27,10 +27,10 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
 from dynid.robot.zoo import panda
-from dynid.runs.identification_run import IdentificationRun, Identify
-from dynid.runs.protocol import run
-from dynid.runs.run_folder import RunRequest
 from dynid.tables import Table
+from dynid.workflows.identification_run import IdentificationRun, Identify
+from dynid.workflows.protocol import run
+from dynid.workflows.run_folder import RunRequest
 
 Tell = Callable[[str], None]
 """Called with a line about each stage."""

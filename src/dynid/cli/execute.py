@@ -1,4 +1,4 @@
-"""Commands that run a task of `dynid.runs`: from their parameters to the task, its run folder, and the screen.
+"""Commands that run a task of `dynid.workflows`: from their parameters to the task, its run folder, and the screen.
 
 A task is a dataclass; its fields are parameters of the command of the same name. Further parameters are settings of the
 task's recipe.
@@ -21,7 +21,7 @@ from dynid.errors import DynidError
 
 if TYPE_CHECKING:
     from dynid.findings import Finding
-    from dynid.runs.run_folder import RunRequest
+    from dynid.workflows.run_folder import RunRequest
 
 NOT_SETTINGS = ("out", "force", "as_json")
 """Parameters of a command that do not change its result, and are left out of the recorded command line."""
@@ -35,7 +35,7 @@ def run_command(
     The decorated function makes the screen of the result, and its docstring is the help of the command.
 
     Args:
-        task: Name of the task of `dynid.runs`, which is loaded when the command runs.
+        task: Name of the task of `dynid.workflows`, which is loaded when the command runs.
         title: Text beside the progress bar.
         parameters: The parameters.
         examples: Lines at the end of the help.
@@ -57,12 +57,12 @@ def execute(task: str, title: str, show: Callable[[Any], Screen], given: Mapping
     """Run the task of the present command, show its result, and end the program with its exit code.
 
     Args:
-        task: Name of the task of `dynid.runs`.
+        task: Name of the task of `dynid.workflows`.
         title: Text beside the progress bar.
         show: Makes the screen of the result.
         given: Parameters of the command by name.
     """
-    from dynid.runs.protocol import run
+    from dynid.workflows.protocol import run
 
     findings: list[Finding] = []  # those of the run, gathered because lines would break the progress bar
     try:
@@ -103,7 +103,7 @@ def make_task(kind: Any, given: Mapping[str, Any]) -> Any:
 
 def _request(given: Mapping[str, Any]) -> RunRequest | None:
     """Describe the run folder of the present command, with the arguments that repeat it; None without a folder."""
-    from dynid.runs.run_folder import RunRequest
+    from dynid.workflows.run_folder import RunRequest
 
     if given["out"] is None:
         return None

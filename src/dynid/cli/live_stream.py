@@ -135,7 +135,7 @@ def watch_stream(
         cutoff_hz: Cutoff of the logs of the result, by which the stream is checked [Hz]; None for one by its noise.
     """
     from dynid.monitor.live_watch import LiveWatch
-    from dynid.runs.live_calibration import calibrate_samples
+    from dynid.workflows.live_calibration import calibrate_samples
 
     if hasattr(sys.stdin, "reconfigure"):
         sys.stdin.reconfigure(errors="replace")  # a broken line is left out
@@ -171,7 +171,7 @@ def watch_stream(
 
 def _alarms(fit: Identification, watch: LiveWatch, stream: _Stream, cutoff_hz: float | None) -> Iterator[Alarm]:
     """Watch a stream and yield its alarms; after the first samples, findings about them are printed."""
-    from dynid.runs.live_calibration import check_samples
+    from dynid.workflows.live_calibration import check_samples
 
     first: list[Sample] = []
     for sample in stream:

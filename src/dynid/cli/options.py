@@ -171,7 +171,7 @@ class RecipeCommand(click.Command):
     """A command whose parameters may be settings of a recipe; it proposes one for an option that there is not."""
 
     task = ""
-    """Name of the task of `dynid.runs` that the command runs; empty for others."""
+    """Name of the task of `dynid.workflows` that the command runs; empty for others."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments."""

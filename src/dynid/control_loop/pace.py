@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
+from dynid.compiled import inertia_matrix
 from dynid.control_loop.loop import Loop
 from dynid.decompositions import eigenvalues, eigvalsh
 from dynid.dynamics.inverse_dynamics import term_torque
-from dynid.kernels import inertia_matrix
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 from dynid.tape.operations import Operation

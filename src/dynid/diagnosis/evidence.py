@@ -1,7 +1,7 @@
 """What logs say about suspects: rows of the equations that identification uses, by joint and block of time.
 
 The columns are, in this order: links and usual friction; harmless shapes of friction, of which no model need know; and
-the suspects (`dynid.estimation.rows.reduce_rows` forms them all). What the first two explain is no suspect's. Torques
+the suspects (`dynid.estimators.rows.reduce_rows` forms them all). What the first two explain is no suspect's. Torques
 and whatever jumps pass one low-pass, so that few samples suffice.
 """
 
@@ -15,8 +15,8 @@ from scipy.interpolate import CubicSpline
 from scipy.ndimage import maximum_filter1d
 
 from dynid.arrays import Bools, Floats, Ints
-from dynid.estimation.equations import cut_blocks, merge_information, next_segment
-from dynid.estimation.rows import reduce_rows
+from dynid.estimators.equations import cut_blocks, merge_information, next_segment
+from dynid.estimators.rows import reduce_rows
 from dynid.information import Information
 from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment

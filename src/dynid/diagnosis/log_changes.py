@@ -16,11 +16,11 @@ import numpy as np
 from scipy import stats
 
 from dynid.arrays import Floats, Ints
+from dynid.compiled import regressor
 from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt
 from dynid.diagnosis.suspects import Model, friction_columns, trusted_values
 from dynid.diagnosis.verdicts import EQUAL, Fit, compare, test_columns
 from dynid.findings import Finding
-from dynid.kernels import regressor
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset

@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from dynid.arrays import Bools
+from dynid.compiled import wrench_regressor
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.evidence import FEW, Evidence
@@ -25,7 +26,6 @@ from dynid.diagnosis.signals import FEWEST, check_signals
 from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, judge_suspects
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding, QualityReport
-from dynid.kernels import wrench_regressor
 from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.experiment import Dropped, Experiment

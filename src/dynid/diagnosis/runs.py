@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dynid.arrays import Bools, Floats
+from dynid.compiled import regressor
 from dynid.diagnosis.evidence import BLOCKS, MOST_ROWS, Evidence
 from dynid.diagnosis.suspects import KINDS, Suspect, friction_columns
 from dynid.diagnosis.verdicts import (
@@ -26,9 +27,8 @@ from dynid.diagnosis.verdicts import (
     judge_suspects,
     test_columns,
 )
-from dynid.estimation.equations import Factors
+from dynid.estimators.equations import Factors
 from dynid.findings import Finding
-from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous

@@ -14,7 +14,7 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.diagnosis.evidence import Column, Evidence, Excerpt, gather, take_excerpt
 from dynid.diagnosis.verdicts import joint_weights
-from dynid.estimation.rows import torque_along
+from dynid.estimators.rows import torque_along
 from dynid.information.displacements import displacement_columns
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dynid.checks import require_library
+from dynid.compiled import kernel
 from dynid.identification.identify import Identification
-from dynid.kernels import kernel
 from dynid.robot.model import Robot
 from dynid.tape import Tape
 from dynid.tape.operations import Operation, is_binary
@@ -32,7 +32,7 @@ def casadi_function(
     Args:
         model: The robot with its parameter values; or an identification, whose selected terms of the present state are
             included.
-        quantity: As for `dynid.kernels.kernel`: ``inverse_dynamics`` (q, dq, ddq), ``inertia_matrix`` (q),
+        quantity: As for `dynid.compiled.kernel`: ``inverse_dynamics`` (q, dq, ddq), ``inertia_matrix`` (q),
             ``gravity_torque`` (q), ``velocity_torque`` (q, dq), ``forward_dynamics`` (q, dq, tau), ``regressor``
             (q, dq, ddq) and so on. ``christoffel_coefficients`` comes out as (n, n^2): row i holds D_i11, D_i12, ...
         symbolic_parameters: Keep the parameters as a last input ``theta`` (p, 1), in the order of

@@ -18,13 +18,13 @@ import pandas as pd
 
 from dynid.arrays import Floats
 from dynid.checks import require_library
+from dynid.compiled import inverse_dynamics
 from dynid.errors import ExportError
-from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.export.result_file import SavedResult
 from dynid.files import make_folder, write_atomically
 from dynid.identification.identification_view import shared_friction
 from dynid.identification.identify import Identification
-from dynid.kernels import inverse_dynamics
 from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
 from dynid.payload.load import NAMES, UNITS, Load

@@ -17,8 +17,8 @@ from msgspec import Meta, Struct
 from dynid.arrays import Floats
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError, DynidError
-from dynid.estimation.equations import Factors
-from dynid.estimation.estimate import Estimate
+from dynid.estimators.equations import Factors
+from dynid.estimators.estimate import Estimate
 from dynid.files import write_atomically
 from dynid.files.records import Finite, Text, Whole, as_record, check_bounded
 from dynid.files.small_files import read_json

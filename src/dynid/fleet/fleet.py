@@ -19,8 +19,8 @@ from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.decompositions import one_blas_thread
 from dynid.errors import DataError, DynidError
-from dynid.estimation.equations import Factors, merge_information, next_segment
-from dynid.estimation.estimate import Estimator
+from dynid.estimators.equations import Factors, merge_information, next_segment
+from dynid.estimators.estimate import Estimator
 from dynid.findings import Finding
 from dynid.fleet.differences import FEWEST_ARMS, FEWEST_SHARED, Difference, Repair, find_differences, unusual_values
 from dynid.fleet.fleet_logs import FleetLog, find_logs

@@ -19,10 +19,10 @@ import numpy as np
 from dynid.arrays import Bools, Floats
 from dynid.decompositions import standard_deviations, svd
 from dynid.errors import IdentifiabilityError
-from dynid.estimation.equations import Factors
-from dynid.estimation.linear.least_squares import refined_weights
-from dynid.estimation.noise import correlation_inflation, joint_variances
-from dynid.estimation.score_covariance import solution_root
+from dynid.estimators.equations import Factors
+from dynid.estimators.linear.least_squares import refined_weights
+from dynid.estimators.noise import correlation_inflation, joint_variances
+from dynid.estimators.score_covariance import solution_root
 from dynid.information import Information
 from dynid.information.factor import Factor
 from dynid.information.triangular import append_rows

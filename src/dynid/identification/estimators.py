@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.estimate import Estimator
-from dynid.estimation.registry import estimator_class, estimators
+from dynid.estimators.estimate import Estimator
+from dynid.estimators.registry import estimator_class, estimators
 from dynid.logs.channel_map import ChannelMap, read_channel_map
 from dynid.logs.reading import read_stream
 from dynid.logs.recording import Recording
@@ -57,7 +57,7 @@ def make_estimator(
             )
         return made
     from dynid.control_loop.laws import read_law_rate
-    from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
+    from dynid.estimators.closed_loop.loop_estimator import LoopEstimator
 
     assert isinstance(made, LoopEstimator), "others simulate no loop"
     if recipe.springs:
@@ -99,7 +99,7 @@ def _commanded_motions(
     commanded = None if channel_map is None else read_channel_map(channel_map).commanded
     if commanded is None or not all(isinstance(log, str | Path) for log in logs):
         return ()
-    from dynid.estimation.closed_loop.added_loops import SplinedMotion
+    from dynid.estimators.closed_loop.added_loops import SplinedMotion
 
     files = (Path(str(log)) for log in logs)
     return tuple(

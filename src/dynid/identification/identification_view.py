@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dynid.estimation.equations import Factors
-from dynid.estimation.estimate import Estimate, Source
-from dynid.estimation.physical.passivity import all_terms
+from dynid.estimators.equations import Factors
+from dynid.estimators.estimate import Estimate, Source
+from dynid.estimators.physical.passivity import all_terms
 from dynid.tables import html_card
 from dynid.terms.base import SteadyMotion, Surface
 

@@ -18,12 +18,12 @@ from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.refinement import refine_geometry
 from dynid.diagnosis.runs import diagnose_runs
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors, Samples, build_equations
-from dynid.estimation.estimate import Estimate, Estimator, convert_estimate
-from dynid.estimation.perturbation import PerturbationBounds, estimate_bounds
-from dynid.estimation.physical.definiteness import check_friction, check_inertia
-from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.nearest import lift_parameters
+from dynid.estimators.equations import Factors, Samples, build_equations
+from dynid.estimators.estimate import Estimate, Estimator, convert_estimate
+from dynid.estimators.perturbation import PerturbationBounds, estimate_bounds
+from dynid.estimators.physical.definiteness import check_friction, check_inertia
+from dynid.estimators.physical.feasible import FeasibleWLS
+from dynid.estimators.physical.nearest import lift_parameters
 from dynid.findings import Finding
 from dynid.identification.estimators import make_estimator
 from dynid.identification.given_data import list_data

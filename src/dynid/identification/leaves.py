@@ -18,7 +18,7 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError, EngineError, UnreachableLogError
-from dynid.estimation.equations import Factors, merge_information, next_segment
+from dynid.estimators.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding
 from dynid.identification.log_reader import Log, LogReader, Progress
 from dynid.identification.recipe import Recipe

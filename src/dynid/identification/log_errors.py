@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.estimation.equations import relative_errors
-from dynid.estimation.rows import WIDEST_BAND, stretches
+from dynid.estimators.equations import relative_errors
+from dynid.estimators.rows import WIDEST_BAND, stretches
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, filter_there_and_back
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from dynid.diagnosis.refinement import check_freedoms
 from dynid.errors import ArgumentError
-from dynid.estimation.registry import ESTIMATORS
+from dynid.estimators.registry import ESTIMATORS
 from dynid.identification.log_part import HoldOut, read_hold_out
 from dynid.identification.run_differences import DIFFERENCES
 from dynid.processing.process import check_delay
@@ -40,7 +40,7 @@ class Recipe(TomlSettings):
     """Whether the links are fitted together with rich friction (with memory, with the load, another law over speed, a
     tilted base, each if it predicts left-out stretches better), or with plain friction alone."""
     estimator: str = "feasible"
-    """Name of the estimator, a key of `dynid.estimation.registry.ESTIMATORS`."""
+    """Name of the estimator, a key of `dynid.estimators.registry.ESTIMATORS`."""
     law: str | None = None
     """File with the control law and its rate (TOML), for estimators that simulate the control loop; None assumes
     computed torque."""

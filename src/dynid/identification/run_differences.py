@@ -27,9 +27,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.estimation.equations import Samples, cut_blocks, merge_information, next_segment
-from dynid.estimation.linear.least_squares import weighted_values
-from dynid.estimation.rows import reduce_rows
+from dynid.estimators.equations import Samples, cut_blocks, merge_information, next_segment
+from dynid.estimators.linear.least_squares import weighted_values
+from dynid.estimators.rows import reduce_rows
 from dynid.findings import Finding
 from dynid.information import Information
 from dynid.processing.experiment import Experiment

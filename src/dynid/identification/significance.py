@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
+from dynid.compiled import inertia_matrix
 from dynid.decompositions import condition_number, eigvalsh
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.equations import Samples, sample_blocks
-from dynid.estimation.estimate import Estimate
-from dynid.estimation.linear.least_squares import WLS, refined_weights
-from dynid.estimation.noise import check_data
-from dynid.kernels import inertia_matrix
+from dynid.estimators.equations import Samples, sample_blocks
+from dynid.estimators.estimate import Estimate
+from dynid.estimators.linear.least_squares import WLS, refined_weights
+from dynid.estimators.noise import check_data
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tables import Cell, Table

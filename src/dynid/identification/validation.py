@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.checks import as_number
+from dynid.compiled import inverse_dynamics
 from dynid.diagnosis.runs import explain_residuals
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors, relative_errors
-from dynid.estimation.rows import torque_along
+from dynid.estimators.equations import Factors, relative_errors
+from dynid.estimators.rows import torque_along
 from dynid.findings import Finding
 from dynid.identification.given_data import list_data, shares_samples
 from dynid.identification.identify import Data, Identification
 from dynid.identification.log_errors import Comparison, LogError, name_logs, name_worst
 from dynid.identification.log_reader import LogReader, common_cutoff
 from dynid.identification.recipe import Recipe
-from dynid.kernels import inverse_dynamics
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.plain_data import json_values
 from dynid.processing.cutoff import noise_through

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dynid.checks import as_columns
+from dynid.compiled import record_quantity
 from dynid.errors import ArgumentError
-from dynid.kernels import record_quantity
 from dynid.lazy import cached_property
 from dynid.robot.model import Robot, RobotKey, require_robot
 from dynid.tape.record import Recorder, replay

@@ -23,8 +23,8 @@ from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Samples, build_equations
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimators.equations import Samples, build_equations
+from dynid.estimators.linear.least_squares import WLS
 from dynid.findings import Finding
 from dynid.identification.identify import Identification, identify_equations
 from dynid.identification.run_differences import subtract_run_differences

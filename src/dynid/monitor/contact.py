@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.arrays import Floats
 from dynid.checks import as_row
+from dynid.compiled import link_jacobian, link_pose
 from dynid.errors import ArgumentError
-from dynid.estimation.estimate import TWO_SIDED_95
-from dynid.kernels import link_jacobian, link_pose
+from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.robot.model import Robot
 
 FORCE_N = 300.0

@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_row, as_sample
+from dynid.compiled import kernel
 from dynid.decompositions import solve_upper
 from dynid.errors import DataError
-from dynid.estimation.estimate import TWO_SIDED_95
-from dynid.estimation.online.triangle import RowTriangle
-from dynid.kernels import kernel
+from dynid.estimators.estimate import TWO_SIDED_95
+from dynid.estimators.online.triangle import RowTriangle
 from dynid.robot.model import Robot
 
 LOAD = 10

@@ -25,13 +25,13 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_sample
+from dynid.compiled import kernel
 from dynid.dynamics.energy import momentum_balance
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.rows import stretches, torque_of_terms
+from dynid.estimators.rows import stretches, torque_of_terms
 from dynid.identification.identify import Identification
 from dynid.identification.rich.models import Model, PresentState
-from dynid.kernels import kernel
 from dynid.lazy import cached_property
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot

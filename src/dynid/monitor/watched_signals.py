@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
+from dynid.compiled import kernel
 from dynid.errors import DataError
-from dynid.estimation.rows import RobotTorques, stretches
+from dynid.estimators.rows import RobotTorques, stretches
 from dynid.identification.identify import Identification
-from dynid.kernels import kernel
 from dynid.monitor.jumps import sudden_part
 from dynid.monitor.observer import as_model, expected_torque, friction_torque, momentum_differences
 from dynid.processing.experiment import Experiment

@@ -15,10 +15,10 @@ from functools import partial
 import numpy as np
 
 from dynid.arrays import Floats
+from dynid.compiled import Form
 from dynid.dynamics.chain import find_chain
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
 from dynid.dynamics.minimal_recursion import minimal_torque, minimal_values
-from dynid.kernels import Form
 from dynid.parameters.base import base_parameters
 from dynid.parameters.layout import parameter_layout
 from dynid.robot.model import Robot

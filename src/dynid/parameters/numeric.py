@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dynid.arrays import Floats
+from dynid.compiled import record_quantity
 from dynid.dynamics.regressor import torque_regressor
-from dynid.kernels import record_quantity
 from dynid.parameters.row_space import RowSpace, row_space
 from dynid.robot.model import Robot
 from dynid.robot.parts import SMALLEST_LINK_M

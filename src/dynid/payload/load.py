@@ -20,7 +20,7 @@ from dynid.arrays import Bools, Floats
 from dynid.decompositions import eigh, standard_deviations
 from dynid.dynamics.inertia_maps import UPPER, transport
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.physical.nearest import nearest_possible_body
+from dynid.estimators.physical.nearest import nearest_possible_body
 from dynid.files.records import Text, as_record
 from dynid.files.small_files import HAND_WRITTEN, read_json
 from dynid.files.transaction import check_listed

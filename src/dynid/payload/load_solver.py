@@ -21,7 +21,7 @@ import numpy as np
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh, standard_deviations, svd
 from dynid.errors import IdentifiabilityError
-from dynid.estimation.score_sums import student_factor
+from dynid.estimators.score_sums import student_factor
 from dynid.lazy import cached_property
 from dynid.payload.load import MUCH, Load, remark
 from dynid.spatial import EXACT, SAME, TINY

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_row
 from dynid.errors import DataError
-from dynid.estimation.online.triangle import GrowingBlocks
+from dynid.estimators.online.triangle import GrowingBlocks
 from dynid.payload.load import Load
 from dynid.payload.load_solver import BlockEquations, solve_load_equations
 from dynid.payload.sensing import Sensing
@@ -28,7 +28,7 @@ class OnlineLoad:
     Typical use, in the control loop::
 
         online = OnlineLoad(frame="tool0", noise_std=(0.1, 0.1, 0.1, 0.01, 0.01, 0.01))
-        online.update(dynid.kernels.wrench_regressor(robot, "tool0", q, dq, ddq), wrench)
+        online.update(dynid.compiled.wrench_regressor(robot, "tool0", q, dq, ddq), wrench)
         online.load().mass
     """
 

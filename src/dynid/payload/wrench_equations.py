@@ -21,10 +21,10 @@ from scipy.spatial.transform import Rotation
 
 from dynid.arrays import Floats, Ints
 from dynid.checks import as_number, as_row
+from dynid.compiled import link_pose, wrench_regressor
 from dynid.diagnosis.evidence import WIDER
 from dynid.dynamics.inertia_maps import mixed_kinetic_matrix
 from dynid.errors import ArgumentError, DataError
-from dynid.kernels import link_pose, wrench_regressor
 from dynid.payload.load_solver import count_blocks, label_blocks
 from dynid.payload.sensing import Sensing
 from dynid.processing.cutoff import HIGHEST_CUTOFF

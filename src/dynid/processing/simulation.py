@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
+from dynid.compiled import inverse_dynamics
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
-from dynid.kernels import inverse_dynamics
 from dynid.logs.recording import Recording
 from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot

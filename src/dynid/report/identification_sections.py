@@ -8,7 +8,7 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.errors import DynidError
-from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding, QualityReport
 from dynid.identification.identify import Identification

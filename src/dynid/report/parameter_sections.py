@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynid.decompositions import eigvalsh
-from dynid.estimation.estimate import Source
+from dynid.estimators.estimate import Source
 from dynid.identification.identification_view import shared_friction
 from dynid.identification.identify import Identification
 from dynid.identification.significance import PruningCost

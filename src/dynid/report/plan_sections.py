@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dynid.compiled import inverse_dynamics
 from dynid.excitation.base import Margin
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.trajectories.trajectory import Samples
-from dynid.kernels import inverse_dynamics
 from dynid.report.html_blocks import Block, Cards, Heading, Plot, Text
 from dynid.report.page import Chapter, Page
 from dynid.report.provenance import methods_chapter

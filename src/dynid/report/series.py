@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from dynid.arrays import Floats
-from dynid.estimation.rows import torque_along
+from dynid.estimators.rows import torque_along
 from dynid.identification.identify import Identification
 from dynid.processing.experiment import Experiment
 from dynid.spatial import TINY

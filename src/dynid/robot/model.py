@@ -191,7 +191,7 @@ class Robot(ReadOnly):
 
     @cached_property
     def compiled(self) -> dict[Hashable, Callable[..., Floats]]:
-        """Functions compiled for this robot; `dynid.kernels` stores them here, so that they are freed with it."""
+        """Functions compiled for this robot; `dynid.compiled` stores them here, so that they are freed with it."""
         return {}
 
     # --- parameters ------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from scipy.stats import chi2, norm
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh
 from dynid.errors import EstimationError
-from dynid.estimation.score_sums import student_factor
+from dynid.estimators.score_sums import student_factor
 from dynid.servos.kinds import LINKS
 from dynid.servos.servo_equations import ServoEquations
 from dynid.servos.servo_model import Entry

@@ -36,7 +36,7 @@ def report(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     The files are report.html, report.md and report.json. Those in the run's own folder are overwritten.
     """
     from dynid.report.page import Page
-    from dynid.runs.run_folder import REPORTS, read_run, rewrite_page
+    from dynid.workflows.run_folder import REPORTS, read_run, rewrite_page
 
     file = Path(folder) / "report.json"
     target = out or Path(folder)
@@ -79,7 +79,7 @@ def export(
     RUN is a folder that dynid identify wrote, or its result.json; for a load one that dynid load wrote. LOGS are
     processed like those of the run; they may be logs of the identification.
     """
-    from dynid.runs.export_run import run_export
+    from dynid.workflows.export_run import run_export
 
     refuse_run(out, "other files")
     files = run_export(run, kind, out, logs, channel_map=channel_map, notice=show_finding, force=force)
@@ -98,7 +98,7 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     record names options that write files is refused. Changed input files and versions are listed. The exit code is 0
     if the result is the same, and 1 if it differs.
     """
-    from dynid.runs.run_folder import read_run, versions
+    from dynid.workflows.run_folder import read_run, versions
 
     place = Path(folder)
     facts = read_run(place)

@@ -203,7 +203,7 @@ def drives(robot: str, hold: tuple[str, ...], gravity: str | None, as_json: bool
     The logs hold motor currents. Gains that the channel map states with an uncertainty count together with the logs.
     The command prints the gains with their standard deviations and the line for the channel map.
     """
-    from dynid.runs.drives_run import calibrate_drives
+    from dynid.workflows.drives_run import calibrate_drives
 
     found = calibrate_drives(read_robot(robot, hold, gravity), **given)
     for finding in found.findings:

@@ -38,13 +38,13 @@ from dynid.tables import Table
 if TYPE_CHECKING:
     from dynid.fleet.fleet import Fleet
     from dynid.identification.validation import Validation
-    from dynid.runs.actuator_run import ActuatorRun, ServoCheck
-    from dynid.runs.drift_run import Drift
-    from dynid.runs.identification_run import IdentificationRun
-    from dynid.runs.load_run import LoadRun
-    from dynid.runs.plan_run import DesignRun
-    from dynid.runs.validation_run import ValidationRun
-    from dynid.runs.watch_run import WatchRun
+    from dynid.workflows.actuator_run import ActuatorRun, ServoCheck
+    from dynid.workflows.drift_run import Drift
+    from dynid.workflows.identification_run import IdentificationRun
+    from dynid.workflows.load_run import LoadRun
+    from dynid.workflows.plan_run import DesignRun
+    from dynid.workflows.validation_run import ValidationRun
+    from dynid.workflows.watch_run import WatchRun
 
 
 def _given(*names: str) -> list[Any]:
@@ -61,7 +61,7 @@ def _verdict(check: Validation) -> str:
 
 
 @run_command(
-    "dynid.runs.identification_run.Identify", "identifying", *ROBOT, LOGS, MAP,
+    "dynid.workflows.identification_run.Identify", "identifying", *ROBOT, LOGS, MAP,
     option("--estimator", metavar="NAME",
            help="Estimator, feasible by default: wls, ols, huber, ridge, svd, energy, reduced-set, link-by-link; these "
            "simulate the control loop, for noisy positions: iv, didim. docs/choosing-an-estimator.md says when to use "
@@ -115,7 +115,7 @@ def identify(run: IdentificationRun) -> Screen:
 
 
 @run_command(
-    "dynid.runs.validation_run.Validate", "validating", argument("result", type=EXISTING), LOGS, MAP,
+    "dynid.workflows.validation_run.Validate", "validating", argument("result", type=EXISTING), LOGS, MAP,
     ROWS, TIME, TRIM, recipe_options("limit_percent=5, cutoff_hz=10 or delay_s=0.004"), GATE,
     output_options("the verdict and a report"),
     examples=[
@@ -130,7 +130,7 @@ def validate(run: ValidationRun | ServoCheck) -> Screen:
     RESULT is a folder that dynid identify or dynid actuate wrote, or its result.json or servos.json. The exit code is 1
     if the validation fails.
     """
-    from dynid.runs.actuator_run import ServoCheck
+    from dynid.workflows.actuator_run import ServoCheck
 
     (result, chart), (log, *_) = _given("result", "channel_map"), _given("logs")[0]
     if isinstance(run, ServoCheck):
@@ -148,7 +148,7 @@ def validate(run: ValidationRun | ServoCheck) -> Screen:
 
 
 @run_command(
-    "dynid.runs.load_run.IdentifyLoad", "identifying the load", *ROBOT, LOGS, MAP,
+    "dynid.workflows.load_run.IdentifyLoad", "identifying the load", *ROBOT, LOGS, MAP,
     option("--sensor", metavar="LINK",
            help="Link that carries a force and torque sensor; without it, joint torques are used."),
     option("--unloaded", multiple=True, type=EXISTING, metavar="LOG",
@@ -188,7 +188,7 @@ def load(run: LoadRun) -> Screen:
 
 
 @run_command(
-    "dynid.runs.actuator_run.IdentifyServos", "identifying servos", *ROBOT, LOGS,
+    "dynid.workflows.actuator_run.IdentifyServos", "identifying servos", *ROBOT, LOGS,
     option("--law", required=True, type=EXISTING, metavar="FILE",
            help="TOML file with the law of the drives and the parameters to find; docs/servos.md shows examples."),
     MAP,
@@ -226,7 +226,7 @@ def actuate(run: ActuatorRun) -> Screen:
 
 
 @run_command(
-    "dynid.runs.plan_run.DesignMotion", "searching", *ROBOT,
+    "dynid.workflows.plan_run.DesignMotion", "searching", *ROBOT,
     option("--method", type=click.Choice(["fourier", "energy-points", "commands"]),
            help="A Fourier series (default), points whose energies reveal the parameters best, joined by fifth-order "
            "segments in minimal time, or commands for logs without torque: rests, levels, ramps and fast motion."),
@@ -284,7 +284,7 @@ def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str
 
 
 @run_command(
-    "dynid.runs.fleet_run.IdentifyFleet", "reducing logs", *ROBOT,
+    "dynid.workflows.fleet_run.IdentifyFleet", "reducing logs", *ROBOT,
     argument("logs", nargs=-1, required=True, metavar="PATTERN...", callback=_check_patterns), MAP,
     option("--store", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
            help="Keep reduced logs in this folder; the next run reads only new or changed logs."),
@@ -322,7 +322,7 @@ def fleet(fleet: Fleet) -> Screen:
 
 
 @run_command(
-    "dynid.runs.drift_run.CompareRuns", "comparing", argument("stored", type=EXISTING),
+    "dynid.workflows.drift_run.CompareRuns", "comparing", argument("stored", type=EXISTING),
     argument("later", nargs=-1, required=True, type=EXISTING), MAP, GATE, output_options("the comparison and its page"),
     examples=[
         "dynid compare-runs result/ run9.csv --map map.toml",
@@ -379,7 +379,7 @@ def watch(**given: Any) -> None:
         raise ArgumentError("--learn needs --live", remedy="Give --clean for logs.")
     if not given["logs"]:
         raise ArgumentError("there is no log to watch", remedy="Give a log, or --live.")
-    execute("dynid.runs.watch_run.WatchLogs", "watching", show_watch, given)
+    execute("dynid.workflows.watch_run.WatchLogs", "watching", show_watch, given)
 
 
 def show_watch(run: WatchRun) -> Screen:
@@ -398,8 +398,8 @@ def _watch_stream(**given: Any) -> None:
     """Watch standard input, and end."""
     from dynid.cli.live_stream import watch_stream
     from dynid.export.result_file import read_result
-    from dynid.runs.live_calibration import calibrate_live
-    from dynid.runs.validation_run import common_cutoff
+    from dynid.workflows.live_calibration import calibrate_live
+    from dynid.workflows.validation_run import common_cutoff
 
     if given["logs"] or given["out"] is not None:
         raise ArgumentError("--live reads samples, not logs", remedy="Omit the logs and --out.")

@@ -39,8 +39,8 @@ def demo(out: Path, force: bool, as_json: bool) -> None:
 def doctor(as_json: bool) -> None:
     """Show the versions of dynid, its packages and compilers."""
     from dynid import __version__
+    from dynid.compiled import kernel
     from dynid.export.c.c_check import find_compiler
-    from dynid.kernels import kernel
     from dynid.robot.zoo import puma560
 
     packages: dict[str, str | None] = {}

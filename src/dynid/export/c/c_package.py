@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from dynid.checks import as_whole
+from dynid.compiled import inertia_matrix
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.export.c.c_check import compare, package_driver, reference, selftest_text
@@ -31,7 +32,6 @@ from dynid.files import file_digest, write_atomically
 from dynid.files.transaction import changing, earlier_files
 from dynid.identification.identify import Identification
 from dynid.identification.significance import PrunedRobot, Significance
-from dynid.kernels import inertia_matrix
 from dynid.monitor.observer import ObserverModel
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
@@ -158,7 +158,7 @@ def generate_c(
             ``christoffel_coefficients``, ``friction``, ``forward_dynamics``, ``energy``, ``regressor``;
             beside them ``observer_step`` for the momentum observer with all terms,
             ``load_tracker`` for `dynid.monitor.LoadTracker` and ``least_squares`` for
-            `dynid.estimation.OnlineLeastSquares`, each in files of its own.
+            `dynid.estimators.OnlineLeastSquares`, each in files of its own.
         name: Prefix of files and symbols; by default made from the name of the robot.
         precision: Type of all numbers.
         parameters: ``folded`` writes the values as constants; ``struct`` keeps them in a struct that can change at run

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
+from dynid.compiled import regressor
 from dynid.errors import ArgumentError
 from dynid.export.c.c_model import regroup
 from dynid.export.c.c_package import Source, generate_c
 from dynid.identification.identify import Identification
 from dynid.identification.significance import PrunedRobot, PruningCost
 from dynid.identification.validation import Validation
-from dynid.kernels import regressor
 from dynid.robot.model import Robot
 from dynid.tape import OperationCount
 

@@ -1,4 +1,4 @@
-"""C text of recursive least squares: base parameters while the robot runs, as `dynid.estimation.OnlineLeastSquares`.
+"""C text of recursive least squares: base parameters while the robot runs, as `dynid.estimators.OnlineLeastSquares`.
 
 The rows of the equations are straight-line code from the tape; Householder reflections, written as loops, rotate them
 into an upper triangle ([GautierKhalil1992] section 2). No function allocates memory or waits.
@@ -10,8 +10,8 @@ columns of the triangle (the last one holds the torques), ``{cells}`` = n k entr
 
 from __future__ import annotations
 
+from dynid.compiled import kernel
 from dynid.export.c.state_code import StateCode
-from dynid.kernels import kernel
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.robot.model import Robot

@@ -11,9 +11,9 @@ Placeholders in the texts below, beside those that `StateCode` lists: ``{load}``
 
 from __future__ import annotations
 
+from dynid.compiled import kernel
 from dynid.export.c.recursive_code import REFLECT
 from dynid.export.c.state_code import StateCode
-from dynid.kernels import kernel
 from dynid.monitor.load_tracker import FRICTION, JUMP, LOAD, MOST_WINDOW, PRIOR, WINDOW_S
 from dynid.robot.model import Robot
 

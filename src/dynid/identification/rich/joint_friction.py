@@ -15,9 +15,9 @@ import numpy as np
 
 from dynid.arrays import Bools, Floats
 from dynid.decompositions import pinv
-from dynid.estimation.estimate import TWO_SIDED_95
-from dynid.estimation.physical.passivity import all_terms, own_terms
-from dynid.estimation.rows import torque_along
+from dynid.estimators.estimate import TWO_SIDED_95
+from dynid.estimators.physical.passivity import all_terms, own_terms
+from dynid.estimators.rows import torque_along
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.tables import Table
 from dynid.terms.base import Reference, SteadyMotion, Surface, Term

@@ -21,7 +21,7 @@ from itertools import chain
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.estimation.rows import torque_along
+from dynid.estimators.rows import torque_along
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.terms.base import JointTerm, Reference, Term

@@ -22,14 +22,14 @@ from dynid.arrays import Floats
 from dynid.dynamics.inertia_matrix import gravity_torque
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors
-from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
-from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
-from dynid.estimation.physical.feasible import noise_factor
-from dynid.estimation.physical.nearest import with_possible_links
-from dynid.estimation.physical.passivity import Passivity, all_terms
-from dynid.estimation.physical.prior import PriorCoordinates
-from dynid.estimation.rows import torque_along, torque_of_terms
+from dynid.estimators.equations import Factors
+from dynid.estimators.linear.least_squares import least_squares_estimate, refined_weights
+from dynid.estimators.physical.conic import ConeProgram, solve_cone_program
+from dynid.estimators.physical.feasible import noise_factor
+from dynid.estimators.physical.nearest import with_possible_links
+from dynid.estimators.physical.passivity import Passivity, all_terms
+from dynid.estimators.physical.prior import PriorCoordinates
+from dynid.estimators.rows import torque_along, torque_of_terms
 from dynid.lazy import cached_property
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot

@@ -15,8 +15,8 @@ import numpy as np
 from scipy import stats
 
 from dynid.arrays import Floats
-from dynid.estimation.equations import Samples, build_equations
-from dynid.estimation.folds import Folds
+from dynid.estimators.equations import Samples, build_equations
+from dynid.estimators.folds import Folds
 from dynid.identification.rich.mechanisms import Mechanism
 from dynid.tables import Table
 from dynid.terms.base import Term

@@ -14,7 +14,7 @@ def drift_page(drift: Any, extra: Sequence[Chapter] = ()) -> Page:
     """Make the page of a comparison over time.
 
     Args:
-        drift: A `dynid.runs.drift_run.Drift`, which this layer cannot import.
+        drift: A `dynid.workflows.drift_run.Drift`, which this layer cannot import.
         extra: Further chapters.
     """
     title = f"{drift.stored.fit.robot.name}: changes since {drift.stored.date}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.fleet.differences import FEWEST_ARMS
 from dynid.fleet.fleet import Arm, Fleet
 from dynid.fleet.history import DAY_S, date_of

@@ -1,0 +1,292 @@
+"""Experiments simulated in their control loops, sample by sample, and the search for parameters that follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from dynid.arrays import Bools, Floats, Ints
+from dynid.control_loop.arm import Arm
+from dynid.control_loop.loop import Loop
+from dynid.control_loop.pace import choose_friction_speed
+from dynid.control_loop.simulator import LoopSimulator, Runs
+from dynid.errors import ArgumentError, EstimationError
+from dynid.estimators.equations import Factors, Samples
+from dynid.estimators.linear.least_squares import weighted_values
+from dynid.estimators.physical.feasible import FeasibleWLS
+from dynid.estimators.score_sums import student_factor
+from dynid.processing.experiment import Experiment
+from dynid.processing.filters import Butterworth
+from dynid.robot.model import Robot
+from dynid.tape import Program, compile_tape
+from dynid.terms.base import Dependence
+
+ALIGNED = 1e-3
+"""Largest distance of a sample from a control instant, in control periods. Convention."""
+WORSE = 2.0
+"""Steps that raise the misfit by more than this factor are shortened. Convention."""
+HALVINGS = 6
+"""How often a step is halved before it is given up. Convention."""
+WINDOWS_S = (1.0, 2.0)
+"""Shortest and longest window of Welch's method [s]; in between a tenth of the log. Convention."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedMotion:
+    """What the simulated robot did at an experiment's samples; arrays (N, n)."""
+
+    q: Floats
+    dq: Floats
+    ddq: Floats
+    torque: Floats
+    runs: Runs
+    """The simulation with all its records."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopRun:
+    """One experiment, the simulator of its loop, and where its samples are among the control instants."""
+
+    run: Experiment
+    simulator: LoopSimulator
+    every: int
+    """Control periods per record of the simulation."""
+    rows: Ints
+    """(N,) record of each sample."""
+    stride: int
+    """Records per sample of the log, before samples were thinned out."""
+
+    @property
+    def loop(self) -> Loop:
+        """The experiment's loop."""
+        return self.simulator.loop
+
+    @property
+    def ticks(self) -> int:
+        """Control periods up to the last sample, and on as far as its low-pass saw."""
+        made = self.run.derivation
+        beyond = 0.0 if made is None else made.smoothing.settling_s * self.loop.reference.rate_hz
+        last = int(self.rows[-1]) * self.every + int(np.ceil(beyond))
+        return min(last, len(self.loop.reference.q) - 1) + 1
+
+    @property
+    def commanded(self) -> tuple[Floats, Floats, Floats]:
+        """(N, n) commanded positions, velocities and accelerations at the samples."""
+        reference, ticks = self.loop.reference, self.rows * self.every
+        return reference.q[ticks], reference.dq[ticks], reference.ddq[ticks]
+
+    def simulate(self, values: Floats) -> SimulatedMotion:
+        """The motion with base parameters (b,).
+
+        Raises:
+            EstimationError: The robot runs away.
+        """
+        runs = self.simulator.run(values, every=self.every, ticks=self.ticks)
+        n, state, rate = self.loop.dof, runs.state[self.rows], runs.rate[self.rows]
+        return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[self.rows], runs)
+
+    def derived(self, motion: SimulatedMotion) -> tuple[Floats, Floats, Floats] | None:
+        """(N, n) simulated positions, velocities and accelerations, made as the measured ones were.
+
+        None where that changes nothing: the measured motion is exact, or nothing is known of how it was made.
+        """
+        if self.run.derivation is None:
+            return None
+        n, state = self.loop.dof, self._logged(motion.runs.state)
+        q, dq, ddq = self.run.derivation.motion(state[:, :n], state[:, n : 2 * n])
+        return q[self._places], dq[self._places], ddq[self._places]
+
+    def columns(self, motion: SimulatedMotion) -> Floats:
+        """(N, n, b) torque per unit of each base parameter, low-passed like the measured torques, friction smoothed."""
+        program, n = _columns(self.simulator.arm), self.loop.dof
+        if self._torque_filter is None:
+            made: Floats = program(motion.q, motion.dq, motion.ddq)
+            return made
+        state, rate = (self._logged(x) for x in (motion.runs.state, motion.runs.rate))
+        states = (state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n])
+        return self._smooth(program(*(np.ascontiguousarray(x) for x in states)))
+
+    def torque_residual(self, motion: SimulatedMotion) -> Floats:
+        """(N, n) measured minus simulated torque, zero where it does not count [N m or N]."""
+        simulated = motion.torque if self._torque_filter is None else self._smooth(self._logged(motion.runs.held))
+        return np.where(self.run.valid, np.nan_to_num(self.run.effort) - simulated, 0.0)
+
+    def _smooth(self, logged: Floats) -> Floats:
+        """(K, ...) through the low-pass of the torques, at the samples (N, ...)."""
+        assert self._torque_filter is not None
+        rate_hz = self.loop.reference.rate_hz / (self.every * self.stride)
+        flat = np.ascontiguousarray(logged.reshape(len(logged), -1))
+        return replace(self._torque_filter, rate_hz=rate_hz).apply(flat).reshape(logged.shape)[self._places]
+
+    @property
+    def _torque_filter(self) -> Butterworth | None:
+        smoothing = self.run.smoothing
+        return None if smoothing is None or smoothing.cutoff_hz is None else smoothing
+
+    @property
+    def _places(self) -> Ints:
+        """(N,) place of each sample among the logged records."""
+        return np.asarray((self.rows - self.rows[0] % self.stride) // self.stride)
+
+    def _logged(self, records: Floats) -> Floats:
+        """The records (K, ...) at which the log was sampled."""
+        return records[self.rows[0] % self.stride :: self.stride]
+
+
+@lru_cache(maxsize=32)
+def _columns(arm: Arm) -> Program:
+    return compile_tape(arm.motion_columns())
+
+
+Motions = tuple[SimulatedMotion, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopRuns:
+    """All experiments in their loops."""
+
+    equations: Samples
+    runs: tuple[LoopRun, ...]
+
+    @classmethod
+    def of(cls, equations: Samples) -> LoopRuns:
+        """Prepare the simulators of experiments that have a loop.
+
+        Raises:
+            ArgumentError: The samples of an experiment are not those of its reference motion.
+        """
+        return cls(equations, tuple(_prepare_run(equations, run) for run in equations.experiments))
+
+    def simulate(self, beta: Floats) -> Motions:
+        """The motion of every experiment with base parameters (b,)."""
+        return tuple(run.simulate(beta) for run in self.runs)
+
+    def attempt(self, beta: Floats) -> Motions | None:
+        """The motion of every experiment; None where the loop is not stable or the robot leaves its reference."""
+        try:
+            with np.errstate(all="ignore"):
+                motions = self.simulate(beta)
+        except EstimationError:
+            return None
+        pairs = zip(self.runs, motions, strict=True)
+        follows = all(np.abs(m.q - run.run.q).max() < 1.0 + np.ptp(run.run.q, axis=0).max() for run, m in pairs)
+        return motions if follows else None
+
+    def misfit(self, motions: Motions) -> float:
+        """Squares of measured minus simulated torques over those of the measured ones, summed over the joints.
+
+        The simulated ones are not low-passed: a robot whose friction makes its torques chatter does not fit.
+        """
+        squares, total = np.zeros(self.equations.robot.dof), np.zeros(self.equations.robot.dof)
+        for run, motion in zip(self.runs, motions, strict=True):
+            rest = np.where(run.run.valid, np.nan_to_num(run.run.effort) - motion.torque, 0.0)
+            squares += (rest**2).sum(axis=0)
+            total += (np.where(run.run.valid, run.run.effort, 0.0) ** 2).sum(axis=0)
+        return float((squares / np.maximum(total, 1e-300)).sum())
+
+    def starts(self) -> list[tuple[Floats, Motions]]:
+        """Where to begin: of three robots that whose simulated torques are nearest to the measured ones comes first.
+
+        Noise of differentiated positions makes least squares underrate inertia, at worst until the simulated robot
+        hardly moves as it should. So the robot's own values, and a physically possible fit, are tried too.
+        """
+        equations, found = self.equations, list[tuple[Floats, Motions]]()
+        for beta in (
+            weighted_values(equations),
+            equations.base.project(equations.robot.parameter_vector),
+            FeasibleWLS().solve(equations).values,
+        ):
+            motions = self.attempt(beta)
+            found += [] if motions is None else [(beta, motions)]
+        return sorted(found, key=lambda start: self.misfit(start[1]))
+
+    def advance(self, beta: Floats, wanted: Floats, motions: Motions) -> tuple[Floats, Motions]:
+        """The parameters on the way from beta to the wanted ones, as far as the robot still follows, and its motion.
+
+        Raises:
+            EstimationError: Not even a small step is possible.
+        """
+        limit = WORSE * self.misfit(motions) + 1e-12
+        for halvings in range(HALVINGS):
+            values = beta + (wanted - beta) * 0.5**halvings
+            found = self.attempt(values)
+            if found is not None and self.misfit(found) <= limit:
+                return values, found
+        raise EstimationError(
+            "the simulated robot stops following its reference as soon as the estimate improves",
+            remedy="Check the control law, or start from better prior values.",
+        )
+
+
+def welch_covariance(slope: Floats, scores: Sequence[Floats], rate_hz: float) -> Floats:
+    """(b, b) covariance of the solution, such that 1.96 standard deviations are half of a 95 % interval.
+
+    Args:
+        slope: (b, b) of the equations.
+        scores: (N, b) of each run.
+        rate_hz: Sampling rate [Hz].
+    """
+    total, b = sum(len(g) for g in scores), len(slope)
+    wanted = int(rate_hz * np.clip(0.1 * total / rate_hz, *WINDOWS_S))
+    spread, windows, longest = np.zeros((b, b)), 0, 0
+    for g in scores:
+        length = max(2, min(wanted, len(g)))
+        taper = np.hanning(length + 2)[1:-1]
+        sums = np.lib.stride_tricks.sliding_window_view(g, length, axis=0)[:: max(1, length // 2)] @ taper
+        spread += len(g) / (len(sums) * (taper @ taper)) * (sums.T @ sums)
+        windows, longest = windows + len(sums), max(longest, length)
+    # few windows, and what the fit took out of each
+    spread *= student_factor(windows - 1) ** 2 / max(1.0 - 2.0 * longest / total, 0.25)
+    inverse = np.linalg.inv(slope)
+    return np.asarray(inverse @ spread @ inverse.T)
+
+
+def _prepare_run(equations: Samples, run: Experiment) -> LoopRun:
+    loop = run.loop
+    assert loop is not None, "runs without a loop got one"
+    place = (run.time - loop.start_s) * loop.reference.rate_hz
+    ticks = np.round(place).astype(np.int64)
+    if ticks.size == 0 or ticks[0] < 0 or ticks[-1] >= len(loop.reference.q) or np.any(np.diff(ticks) <= 0):
+        raise ArgumentError(
+            f"the samples of '{run.source}' are not within its reference motion",
+            remedy="Check Loop.start_s and that the log's rate does not exceed the control rate.",
+        )
+    if np.abs(place - ticks).max() > ALIGNED:
+        raise ArgumentError(
+            f"the samples of '{run.source}' are not taken at control instants",
+            remedy="Give Loop.start_s, or a reference whose rate is a multiple of the log's.",
+        )
+    log_hz = run.rate_hz if run.derivation is None else run.derivation.smoothing.rate_hz
+    period = max(1, round(loop.reference.rate_hz / log_hz))
+    every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
+    return LoopRun(run, loop_simulator(equations, loop), every, ticks // every, period // every)
+
+
+def loop_simulator(equations: Factors, loop: Loop) -> LoopSimulator:
+    """The robot in a loop; its base parameters are inputs, and its dry friction is as sharp as few steps follow."""
+    rough = _with_dry_friction(equations)
+    sharp = choose_friction_speed(loop, rough)
+    arm = Arm(equations.robot, equations.base.columns, sharp.friction_speeds)
+    return LoopSimulator(arm, sharp, friction_of=rough)
+
+
+def _with_dry_friction(equations: Factors) -> Robot:
+    """The robot; dry friction of which its own values know nothing is that of ordinary least squares."""
+    theta, base = equations.robot.parameter_vector.copy(), equations.base
+    dry = [(k, c) for k, c in enumerate(base.columns) if base.layout[c].dependence is Dependence.DIRECTION]
+    unknown = [(k, c) for k, c in dry if theta[c] == 0.0]
+    if not unknown:
+        return equations.robot
+    beta = equations.information.weight(np.ones(equations.robot.dof)).solve(minimum_norm=True)
+    for place, column in unknown:
+        theta[column] = abs(beta[place])
+    return equations.robot.with_parameters(theta)
+
+
+def dry_joints(robot: Robot) -> Bools:
+    """(n,) joints with dry friction, that of motors which turn with several joints included."""
+    dry = [j for placed in robot.terms if placed.term.dependence is Dependence.DIRECTION for j in placed.joints]
+    return np.isin(np.arange(robot.dof), dry)

@@ -1,0 +1,90 @@
+"""Logs of which neither the control law nor the commanded motion is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.control_loop.laws import ComputedTorqueLaw, assumed_law
+from dynid.estimators.closed_loop.added_loops import SplinedMotion, exclude_reversals
+from support.closed_loops import scene
+
+CHOSEN = scene("puma560", friction_speed=None)
+
+
+def quiet(seed: int) -> dynid.estimators.Samples:
+    """Of a robot that a PD law moved, which is not told."""
+    run = CHOSEN.noisy(seed, position=1e-5)
+    return dynid.estimators.build_equations(CHOSEN.prior, replace(run, loop=None), base=CHOSEN.base)
+
+
+def error(equations: dynid.estimators.Samples, estimate: dynid.Estimate) -> float:
+    """Of the torques along the true motion, relative to their spread."""
+    motion = scene("puma560").clean()
+    fitted, true = (equations.torque(values, motion) for values in (estimate.values, CHOSEN.values))
+    return float(np.sqrt(np.mean(((fitted - true) / true.std(axis=0)) ** 2)))
+
+
+def test_an_assumed_loop_is_better_than_least_squares_where_positions_are_good() -> None:
+    equations = quiet(0)
+    plain = error(equations, dynid.WLS().solve(equations))
+    found = dynid.estimators.InstrumentalVariables().solve(equations)
+    assert error(equations, found) < 0.3 * plain
+    assert np.mean(np.abs(found.values - CHOSEN.values) < 1.96 * found.stderr) > 0.75
+    other = dynid.estimators.DIDIM().solve(equations)
+    assert error(equations, other) < 0.3 * plain
+    assert np.mean(np.abs(other.values - CHOSEN.values) < 1.96 * other.stderr) > 0.75
+    assert any("commanded motion" in f.message for f in found.findings)
+    assert any(f.code == "assumed-loop" and "8 Hz" in f.message for f in found.findings)
+
+
+def test_the_assumed_law_follows_the_measured_motion_with_any_torque() -> None:
+    """A PD law, whose torques are all tracking error, lags behind the same motion."""
+    reference, lags = CHOSEN.loop.reference, []
+    for law in (ComputedTorqueLaw(CHOSEN.robot, kp=2500.0, kd=100.0), assumed_law(CHOSEN.robot, 8.0)):
+        run = dynid.control_loop.simulate_loop(CHOSEN.robot, dynid.control_loop.Loop(law=law, reference=reference))
+        lags.append(float(np.abs(run.q - reference.q[: len(run.q)]).max()))
+    assert lags[0] < 0.1 * lags[1]
+
+
+def test_reversals_that_a_low_pass_moves_are_left_out() -> None:
+    """Of joints with dry friction, a quarter of a cutoff's period before and behind; but never most of a joint."""
+    run = quiet(0).experiments[0]
+    dry = exclude_reversals(run, CHOSEN.robot)
+    turns = np.argwhere(np.diff(np.sign(run.dq), axis=0) != 0)
+    assert len(turns) > 50
+    assert not any(dry.valid[k : k + 2, joint].any() for k, joint in turns)
+    assert dry.valid.mean() > 0.5
+    without = replace(CHOSEN.robot.with_terms(dynid.Viscous(1.0)), couplings=())
+    assert (exclude_reversals(run, without).valid == run.valid).all()
+    rounded = replace(
+        run, derivation=replace(run.derivation, smoothing=replace(run.derivation.smoothing, cutoff_hz=0.1))
+    )
+    assert (exclude_reversals(rounded, CHOSEN.robot).valid == run.valid).all()
+
+
+def test_without_the_law_torques_are_compared_along_the_measured_motion() -> None:
+    equations, motion = quiet(0), CHOSEN.loop.reference
+    time = np.arange(len(motion.q)) / motion.rate_hz
+    commanded = (SplinedMotion([(time, motion.q)]),)
+    found = dynid.estimators.DIDIM(motions=commanded).solve(equations)
+    np.testing.assert_array_equal(found.values, dynid.estimators.DIDIM().solve(equations).values)
+    assert any(f.code == "assumed-loop" and "does not help" in f.message for f in found.findings)
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda q: np.deg2rad(q), lambda q: q * [1, 1, -1, 1, 1, 1], lambda q: q[:, ::-1], lambda q: q + 1.57]
+)
+def test_a_commanded_motion_of_another_unit_sign_order_or_zero_is_refused(wrong: Callable[[Any], Any]) -> None:
+    motion = CHOSEN.loop.reference
+    time = np.arange(len(motion.q)) / motion.rate_hz
+    estimator = dynid.estimators.InstrumentalVariables(motions=(SplinedMotion([(time, wrong(motion.q))]),))
+    with pytest.raises(
+        dynid.errors.ArgumentError, match=r"commanded positions of 'joint\d' are .* rad from the measured ones"
+    ):
+        estimator.solve(quiet(0))

@@ -1,0 +1,143 @@
+"""Physically consistent estimation: possible bodies, verified optima, bounds, fallback."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from estimation.planted import planted_run
+
+from dynid.errors import ArgumentError, EstimationError
+from dynid.estimators.equations import build_equations
+from dynid.estimators.physical.bounds import Bounds
+from dynid.estimators.physical.conic import ConeProgram, Constraint, solve_cone_program, svec, unsvec
+from dynid.estimators.physical.feasible import FeasibleWLS
+from dynid.robot import zoo
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
+
+ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+MARGIN = 1e-3
+LINKS = [body.joint.child for body in ROBOT.bodies]
+
+
+def program(seed: int = 0, bodies: int = 2, extra: int = 2) -> ConeProgram:
+    rng = np.random.default_rng(seed)
+    p = 10 * bodies + extra
+    centre = np.concatenate([np.tile(svec(np.eye(4)), bodies), np.ones(extra)])
+    units = np.eye(p)
+    return ConeProgram(
+        matrix=rng.normal(size=(p // 2, p)),
+        target=3.0 * rng.normal(size=p // 2),
+        centre=centre,
+        pull=np.full(p, 0.1),
+        constraints=[
+            *(Constraint("matrix", -units[10 * j : 10 * j + 10], -MARGIN * svec(np.eye(4))) for j in range(bodies)),
+            Constraint("at most", -units[10 * bodies :], np.zeros(extra)),
+        ],
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_optimality_by_an_independent_check(seed: int) -> None:
+    """KKT: the gradient lies in the dual cone and is complementary to the solution."""
+    case = program(seed)
+    y = solve_cone_program(case)
+    gradient = case.matrix.T @ (case.matrix @ y - case.target) + case.pull * (y - case.centre)
+    for body in range(2):
+        part = slice(10 * body, 10 * body + 10)
+        Q, G = unsvec(y[part]) - MARGIN * np.eye(4), unsvec(gradient[part])
+        assert np.linalg.eigvalsh(Q)[0] > -1e-6
+        assert np.linalg.eigvalsh(G)[0] > -1e-4
+        assert abs(np.sum(Q * G)) < 1e-3
+    held = slice(20, None)
+    assert (y[held] > -1e-7).all()
+    assert (gradient[held] > -1e-4).all()
+    assert np.abs(gradient[held] * y[held]).max() < 1e-3
+
+
+def test_every_body_is_possible_and_near_the_truth() -> None:
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.5, samples=300))
+    estimate = FeasibleWLS().solve(equations)
+    assert estimate.standard is not None
+    robot = ROBOT.with_parameters(estimate.standard)
+    assert all(body.inertia.is_physical for body in robot.bodies)
+    assert all(v >= 0.0 for j in robot.moving_joints for m in j.terms[:2] for v in [m.value])
+    np.testing.assert_allclose(equations.base.project(estimate.standard), estimate.values, atol=1e-9)
+
+
+def test_bounds_hold() -> None:
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.1))
+    bounds = Bounds(mass={LINKS[1]: (1.0, 2.0)}, known=(LINKS[0],), total_mass=(1.0, 100.0))
+    estimate = FeasibleWLS(bounds=bounds).solve(equations)
+    assert estimate.standard is not None
+    assert 1.0 - 1e-4 <= estimate.standard[19] <= 2.0 + 1e-4
+    np.testing.assert_allclose(estimate.standard[:10], ROBOT.parameter_vector[:10], atol=1e-5)
+
+
+def test_contradictory_bounds_are_named() -> None:
+    bounds = Bounds(mass={LINKS[1]: (50.0, 60.0)}, total_mass=(0.0, 20.0))
+    with pytest.raises(EstimationError, match=rf"satisfies mass of {LINKS[1]} in \[50, 60\] kg and total mass"):
+        FeasibleWLS(bounds=bounds).solve(build_equations(ROBOT, planted_run(ROBOT, noise=0.1)))
+
+
+def test_an_impossible_prior_is_replaced_and_noted() -> None:
+    theta = ROBOT.parameter_vector.copy()
+    theta[10:16], theta[19] = -1.0, -5.0
+    estimate = FeasibleWLS().solve(build_equations(ROBOT.with_parameters(theta), planted_run(ROBOT, noise=0.1)))
+    assert any(f.code == "prior-replaced" and f.where == LINKS[1] for f in estimate.findings)
+    assert estimate.standard is not None
+    assert all(body.inertia.is_physical for body in ROBOT.with_parameters(estimate.standard).bodies)
+
+
+def test_settings_without_meaning_are_refused() -> None:
+    with pytest.raises(ArgumentError):
+        FeasibleWLS(margin=2.0)
+    with pytest.raises(ArgumentError, match="no joint moves"):
+        FeasibleWLS(bounds=Bounds(mass={"nobody": (0.0, 1.0)})).solve(build_equations(ROBOT, planted_run(ROBOT)))
+
+
+def test_torques_without_noise() -> None:
+    """Rounding is all that is left over; the prior's weight must not be chosen by its sign."""
+    prior = zoo.ur10e().with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
+    planted = prior.with_parameters(1.2 * prior.parameter_vector)
+    equations = build_equations(prior, planted_run(planted))
+    estimate = FeasibleWLS().solve(equations)
+    truth = equations.base.project(planted.parameter_vector)
+    np.testing.assert_allclose(estimate.values, truth, atol=1e-3 * np.abs(truth).max())
+
+
+def test_one_sided_bounds() -> None:
+    run = planted_run(ROBOT, noise=0.05)
+    equations = build_equations(ROBOT, run)
+    inf = np.inf
+    wide = Bounds(
+        mass={LINKS[1]: (1.0, inf)},
+        total_mass=(-inf, 1e3),
+        com_box={LINKS[2]: ([-inf, -inf, -5.0], [inf, 5.0, inf])},
+    )
+    free = FeasibleWLS(prior_weight=1.0).solve(equations)
+    np.testing.assert_allclose(
+        FeasibleWLS(prior_weight=1.0, bounds=wide).solve(equations).values, free.values, rtol=1e-3, atol=1e-3
+    )
+    heavy = FeasibleWLS(prior_weight=1.0, bounds=Bounds(mass={LINKS[1]: (50.0, inf)})).solve(equations)
+    assert heavy.standard is not None
+    assert heavy.standard[19] >= 50.0 - 1e-3
+
+
+def test_bounds_that_hold_nothing_are_named() -> None:
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.05))
+    with pytest.raises(ArgumentError, match=f"centre of mass of {LINKS[2]} in its box. holds nothing"):
+        FeasibleWLS(bounds=Bounds(com_box={LINKS[2]: ([1.0, -1.0, 1.0], [0.0, 1.0, 0.0])})).solve(equations)
+    with pytest.raises(ArgumentError, match=f"mass of {LINKS[0]}"):
+        FeasibleWLS(bounds=Bounds(mass={LINKS[0]: (5.0, 4.0)})).solve(equations)
+
+
+def test_bounds_that_hold_are_told() -> None:
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.05))
+    wrong = Bounds(mass={LINKS[1]: (50.0, np.inf)})
+    estimate = FeasibleWLS(prior_weight=1.0, bounds=wrong).solve(equations)
+    assert estimate.given_bounds == (f"mass of {LINKS[1]} in [50, inf] kg",)
+    assert set(estimate.given_bounds) <= set(estimate.at_bound)
+    true = Bounds(mass={LINKS[1]: (0.1, 100.0)}, known=(LINKS[0],))
+    estimate = FeasibleWLS(prior_weight=1.0, bounds=true).solve(equations)
+    assert not [name for name in estimate.at_bound if "mass" in name]

@@ -1,0 +1,205 @@
+"""Intervals from the scores of blocks: right on average for known covariances, direction by direction, run by run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from estimation.planted import arm, planted_run
+from numpy.typing import NDArray
+from scipy.linalg import toeplitz
+from scipy.signal import lfilter
+
+from dynid.estimators.equations import build_equations
+from dynid.estimators.estimate import Estimator
+from dynid.estimators.linear.least_squares import OLS, WLS
+from dynid.estimators.linear.robust import Huber
+from dynid.estimators.score_sums import WAVES, ScoreSums, student_factor, wave_number
+from dynid.parameters.base import base_parameters
+from dynid.processing.experiment import Experiment
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, TimeFunction, simulate_experiment, sum_of_sines
+from dynid.robot.zoo import ur10
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
+
+Floats = NDArray[np.float64]
+BLOCKS, SAMPLES = 12, 600
+
+
+def regressors(seed: int = 0) -> Floats:
+    """(N, 3) a constant, a slow wave, and a sign that changes with every sample."""
+    t = np.arange(SAMPLES)
+    return np.column_stack([np.ones(SAMPLES), np.sin(t / 25.0 + seed), (-1.0) ** t])
+
+
+def claimed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None) -> Floats:
+    """(b, b) covariance of least squares as claimed."""
+    return summed(X, e, runs).covariance(tuple("abc"[: X.shape[1]]))
+
+
+def summed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None, waves: int = WAVES) -> ScoreSums:
+    """The scores of least squares in equal blocks."""
+    A = X.T @ X
+    root = np.linalg.inv(np.linalg.cholesky(A)).T
+    residual = e - X @ np.linalg.solve(A, X.T @ e)
+    v = residual @ residual / (len(e) - X.shape[1])
+    parts = np.split(np.arange(len(e)), BLOCKS)
+    counts = np.array([float(len(part)) for part in parts])
+    sums = ScoreSums(root, counts, np.zeros(BLOCKS, int) if runs is None else runs, waves)
+    for place, part in enumerate(parts):
+        sums.add(place, X[part] @ root, residual[part], np.full(len(part), v))
+    return sums
+
+
+def test_each_parameter_has_intervals_by_its_own_degrees_of_freedom() -> None:
+    """White noise, a regressor that acts all the time and one that acts for half of it: both cover by 95 %."""
+    t = np.arange(SAMPLES)
+    X = np.column_stack([(-1.0) ** t, np.sin(t / 3.0) * (t > 0.5 * SAMPLES)])
+    held = []
+    for e in np.random.default_rng(3).normal(size=(300, SAMPLES)):
+        error = np.abs(np.linalg.lstsq(X, e, rcond=None)[0])
+        held.append(error <= 1.96 * np.sqrt(np.diag(summed(X, e).covariance(("a", "b")))))
+    shares = np.mean(held, axis=0)
+    assert np.all(np.abs(shares - 0.95) < 0.038), shares  # three standard errors of a share of 300
+
+
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("blocks", [11, 40])
+def test_degrees_of_freedom_are_those_of_the_covariances_themselves(blocks: int, alike: bool) -> None:
+    """Against C_kl formed block by block: ``sum_s (k_s - A_k) B_s (l_s - A_l)'``."""
+    rng = np.random.default_rng(4)
+    r = 5
+    Z = rng.normal(size=(blocks, 30, r)) * rng.uniform(0.2, 2.0, (blocks, 1, r))
+    root = np.linalg.inv(np.linalg.cholesky(np.einsum("sij,sik->jk", Z, Z))).T
+    Z = Z @ root
+    noise = np.ones((blocks, 30)) if alike else rng.uniform(0.5, 2.0, (blocks, 30))
+    bread, filling = Z.swapaxes(1, 2) @ Z, Z.swapaxes(1, 2) @ (noise[..., None] * Z)
+    sums = ScoreSums(root, rng.uniform(20.0, 40.0, blocks), np.zeros(blocks, int))
+    for place in range(blocks):
+        sums.add(place, Z[place], rng.normal(size=30), noise[place])
+    waves = sums._weights
+    inner = np.tensordot(waves, bread, axes=1)
+    away = waves[:, :, None, None] * np.eye(r) - inner[:, None]  # (m, S, r, r)
+    C = np.einsum("ksij,sjn,lsqn->kliq", away, filling, away)
+    np.testing.assert_allclose(sums._expected(), np.einsum("kkij->ij", C), rtol=1e-12, atol=1e-13)
+    rows = rng.normal(size=(7, r))
+    table = np.einsum("ci,klij,cj->ckl", rows, C, rows)
+    expected = np.einsum("ckk->c", table) ** 2 / np.sum(table**2, axis=(1, 2))
+    np.testing.assert_allclose(sums._freedom(rows), expected, rtol=1e-10)
+
+
+def test_students_factor_is_that_of_tables() -> None:
+    np.testing.assert_allclose(student_factor([1, 8, 30]) * 1.959964, [12.706, 2.306, 2.042], atol=6e-4)
+
+
+@pytest.mark.parametrize("pole", [0.0, 0.6, -0.5])
+def test_variances_are_right_on_average_in_every_direction(pole: float) -> None:
+    """Against the exact covariance of least squares under autoregressive noise: ``A^-1 X' S X A^-1``."""
+    X, rng = regressors(), np.random.default_rng(1)
+    S = toeplitz(pole ** np.arange(SAMPLES))
+    inverse = np.linalg.inv(X.T @ X)
+    exact = np.diag(inverse @ X.T @ S @ X @ inverse)
+    white = rng.normal(size=(200, SAMPLES + 200))
+    noise = lfilter([np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=1)[:, 200:]
+    found = np.mean([np.diag(claimed(X, e)) for e in noise], axis=0) / student_factor(WAVES) ** 2
+    np.testing.assert_allclose(found / exact, 1.0, atol=0.2)
+    assert np.ptp(np.log(exact)) > 1.0 or pole == 0.0, "one factor for all directions cannot be right"
+
+
+def test_short_logs_have_fewer_waves() -> None:
+    """Lazarus, Lewis, Stock and Watson (2018): 0.4 T^(2/3), as 8.6 for T = 100 and 5.4 for T = 50."""
+    assert [wave_number(values) for values in (1.0, 30.0, 50.0, 100.0, 1e6)] == [3, 4, 5, WAVES, WAVES]
+
+
+def test_fewer_waves_cover_short_logs_with_lasting_errors() -> None:
+    """An offset under autoregressive noise that lasts for a twentieth of the log, which is then worth 10 values."""
+    pole, rng = np.exp(-20.0 / SAMPLES), np.random.default_rng(5)
+    white = rng.normal(size=(400, SAMPLES + 500))
+    X, held = np.ones((SAMPLES, 1)), {wave_number(10.0): [], WAVES: []}
+    for e in lfilter([np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=1)[:, 500:]:
+        for waves, hits in held.items():
+            half = 1.96 * np.sqrt(summed(X, e, waves=waves).covariance(("a",))[0, 0])
+            hits.append(abs(e.mean()) <= half)
+    few, many = (np.mean(hits) for hits in held.values())
+    assert many < 0.90 < few < 0.985
+
+
+def coloured_run(seed: int, pole: float = 0.98, samples: int = 1500) -> Experiment:
+    """A motion of its own with autoregressive torque noise."""
+    run = planted_run(arm(), samples=samples, period_s=15.0, motion=seed)
+    white = np.random.default_rng(seed).normal(size=(samples + 500, 3))
+    noise = lfilter([np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=0)[500:]
+    return replace(run, effort=run.effort + 0.3 * noise)
+
+
+@pytest.mark.parametrize(("estimator", "runs"), [(OLS(), 15), (WLS(), 15), (Huber(), 8)], ids=["ols", "wls", "huber"])
+def test_every_group_is_covered_under_noise_of_long_memory(estimator: Estimator, runs: int) -> None:
+    base = base_parameters(arm())
+    planted = base.project(arm().parameter_vector)
+    hits = []
+    for seed in range(runs):
+        interval = estimator.solve(build_equations(arm(), coloured_run(seed), base=base)).interval()
+        hits.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
+    for prefix in ("OFF", "FC", "FV"):
+        mine = [name.startswith(prefix) for name in base.names]
+        assert np.mean(np.array(hits)[:, mine]) >= 0.83, prefix
+    assert 0.90 < np.mean(hits) < 0.99
+
+
+def shifted_runs(size: float, count: int) -> list[Experiment]:
+    """Runs with white noise and offsets of their own."""
+    rng = np.random.default_rng(5)
+    runs = [planted_run(arm(), samples=400, noise=0.1, seed=k, motion=k) for k in range(count)]
+    return [replace(run, effort=run.effort + size * rng.normal(size=3)) for run in runs]
+
+
+def test_differences_between_runs_widen_the_intervals_of_what_differs() -> None:
+    count = 3
+    alike, other = (WLS().solve(build_equations(arm(), shifted_runs(size, count))) for size in (0.0, 0.5))
+    growth = other.stderr / alike.stderr
+    offsets = np.array([name.startswith("OFF") for name in alike.names])
+    assert np.median(growth[offsets]) > 2.0
+    assert np.median(growth[offsets]) > 1.5 * np.median(growth[~offsets])
+    # three offsets, each the mean of so many: 0.5 / sqrt(count)
+    assert 0.4 < np.median(other.stderr[offsets]) / (0.5 / np.sqrt(count)) < 4.0
+
+
+def test_joints_that_stand_still_in_all_runs_are_left_open() -> None:
+    """Their own parameters have no equations; the others have intervals that differences between runs may widen."""
+    robot = ur10().with_terms(RotorInertia(), Viscous(1.0), Coulomb(1.0), Offset())
+
+    def motion(t: Floats, wave: TimeFunction) -> tuple[Floats, ...]:
+        moves = np.arange(robot.dof) >= 2
+        return tuple(values * moves for values in wave(t))
+
+    runs = [
+        process(
+            simulate_experiment(
+                robot, partial(motion, wave=sum_of_sines(6, seed=seed)), rate_hz=100, duration_s=12.0,
+                noise=Noise(effort=0.3), seed=seed,
+            )
+        )
+        for seed in (1, 2)
+    ]  # fmt: skip
+    estimate = WLS().solve(build_equations(robot, runs))
+    stderr = dict(zip(estimate.names, estimate.stderr, strict=True))
+    assert not np.isfinite(stderr["FV1"])
+    assert np.isfinite(stderr["FV6"])
+
+
+def test_one_block_gives_the_covariance_of_independent_residuals() -> None:
+    equations = build_equations(arm(), planted_run(arm(), noise=0.1, samples=400), blocks=1)
+    estimate = WLS().solve(equations)
+    weights = 1.0 / estimate.noise_std**2
+    A, B = (R.T @ R for R in (equations.information.weight(w).R for w in (weights, weights * estimate.inflation)))
+    expected = np.linalg.solve(A, np.linalg.solve(A, B).T)
+    np.testing.assert_allclose(estimate.stderr, np.sqrt(np.diag(expected)), rtol=1e-2)
+
+
+def test_exact_data_have_intervals_that_are_not_zero() -> None:
+    estimate = WLS().solve(build_equations(arm(), planted_run(arm(), samples=400)))
+    assert np.all(estimate.stderr > 0.0)
+    assert np.all(estimate.stderr < 1e-6 * (np.abs(estimate.values) + 1.0))

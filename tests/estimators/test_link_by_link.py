@@ -1,0 +1,81 @@
+"""From the last link to the first ([Lin1995] section IV)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.errors import IdentifiabilityError
+from dynid.estimators.linear.least_squares import WLS
+from dynid.estimators.linear.link_by_link import LinkByLink
+from dynid.estimators.online.online_links import excitation_table
+from dynid.robot import zoo
+from dynid.robot.formats.dh import DH, from_dh
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+
+from .planted import arm, coverage, equations_of, silent, still, truth, with_friction
+
+
+def chain(name: str, *rows: DH, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> Robot:
+    """A robot with the same plausible body on every joint."""
+    body = Inertia.from_com(2.0, [0.1, -0.05, 0.08], np.diag([0.05, 0.06, 0.04]))
+    return from_dh(rows, degrees=True, name=name, inertias=[body] * len(rows), gravity=gravity)
+
+
+FOUR_CASES = [
+    zoo.ddarm(),
+    zoo.stanford(),  # rotational and translational joints beyond s
+    zoo.scara(),  # both before s
+    chain("gantry", DH(sigma=1), DH(sigma=1, alpha=90), DH(sigma=1, alpha=90), DH(), DH(alpha=90)),  # before r
+    chain("oblique", DH(), DH(sigma=1, alpha=60), DH(alpha=50, d=0.3), gravity=(1.0, -2.0, -9.0)),
+]
+
+
+@pytest.mark.parametrize("robot", FOUR_CASES, ids=lambda r: r.name)
+def test_agrees_with_the_batch_fit_without_noise(robot: Robot) -> None:
+    for model in (robot, with_friction(robot)):
+        equations = equations_of(model)
+        estimate = LinkByLink().solve(equations)
+        assert not estimate.undetermined.any()
+        assert estimate.values == pytest.approx(WLS().solve(equations).values, abs=1e-8)
+        assert estimate.values == pytest.approx(truth(equations), abs=1e-8)
+
+
+def test_intervals_hold_with_noise() -> None:
+    covered = []
+    for seed in range(8):
+        equations = equations_of(arm(), noise=(1.0, 0.5, 0.2), seed=seed, motion=seed)
+        covered.append(coverage(equations, LinkByLink().solve(equations)))
+    assert 0.9 < np.mean(covered) < 0.995
+
+
+def test_steps_report_condition_and_excitation() -> None:
+    equations = equations_of(zoo.stanford())
+    steps = LinkByLink().steps(equations)
+    assert [step.joint for step in steps] == list(reversed(equations.robot.joint_names))
+    assert sorted(name for step in steps for name in step.parameters) == sorted(equations.names)
+    assert [len(step.parameters) for step in steps] == [7, 7, 7, 4, 7, 1]  # [Lin1995] Theorem 2
+    assert all(step.is_persistently_exciting and 1.0 <= step.condition < 1e4 for step in steps)
+    table = excitation_table(equations)
+    assert [row[:2] for row in table.rows] == [(name, "yes") for name in equations.robot.joint_names]
+    assert LinkByLink().solve(equations).extras["condition joint6"] == steps[0].condition
+
+
+def test_a_locked_joint_is_not_persistently_excited() -> None:
+    equations = still(arm(), [2])
+    steps = {step.joint: step for step in LinkByLink().steps(equations)}
+    last = steps[equations.robot.joint_names[2]]
+    assert not last.is_persistently_exciting
+    assert last.condition == np.inf
+    estimate = LinkByLink().solve(equations)
+    assert estimate.undetermined.any()
+    assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
+    assert not np.isinf(estimate.stderr[~estimate.undetermined]).any()
+
+
+def test_unsupported_data() -> None:
+    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
+        LinkByLink().solve(silent(arm()))
+    with pytest.raises(IdentifiabilityError):
+        LinkByLink().steps(equations_of(arm(), samples=3))

@@ -1,0 +1,136 @@
+"""Ridge, singular values and reduced sets of all standard parameters, as in [Atkeson1986]."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.compiled import regressor
+from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimators.equations import Factors
+from dynid.estimators.estimate import Estimate
+from dynid.estimators.linear.least_squares import OLS
+from dynid.estimators.linear.minimum_norm import Ridge, TruncatedSVD
+from dynid.estimators.linear.reduced_set import ReducedSet
+
+from .planted import arm, atkeson_equations, coverage, equations_of, silent, still, truth
+
+ATKESONS_ZEROS = ("M3", "MZ3", "XX3", "XX2")
+ATKESONS_REST = {"YZ2", "YY3", "ZZ2", "ZZ1", "YY2", "MY2"}
+
+
+def test_equation_20_on_the_regressor_itself() -> None:
+    equations = atkeson_equations()
+    K = np.concatenate([regressor(equations.robot, run.q, run.dq, run.ddq) for run in equations.experiments])
+    K = K.reshape(-1, 30)
+    tau = np.concatenate([run.effort for run in equations.experiments]).ravel()
+    expected = np.linalg.solve(K.T @ K + 10.0 * np.eye(30), K.T @ tau)  # (20)
+    assert Ridge(10.0).solve(equations).least_norm == pytest.approx(expected, abs=1e-8)
+
+
+def test_the_papers_figures() -> None:
+    equations = atkeson_equations()
+    estimate = Ridge(10.0).solve(equations)
+    assert estimate.extras["smallest_eigenvalue"] == pytest.approx(2935, rel=0.01)  # 3395 on the measured motion
+    psi, least = estimate.least_norm, TruncatedSVD().solve(equations).least_norm
+    assert psi is not None
+    assert least is not None
+    assert np.linalg.norm(psi - least) / np.linalg.norm(least) == pytest.approx(2.6e-4, rel=0.5)
+    assert estimate.values == pytest.approx(truth(equations), abs=5e-3)
+    assert Ridge().solve(equations).extras["d"] == pytest.approx(10.0 * 2935 / 3395, rel=0.01)
+
+
+def test_intervals_hold_with_noise_and_bias() -> None:
+    found = [
+        coverage(equations, Ridge(30.0).solve(equations))
+        for equations in (equations_of(arm(), noise=0.5, seed=seed) for seed in range(8))
+    ]
+    assert 0.88 < np.mean(found) <= 1.0
+
+
+def test_open_and_unsupported_data() -> None:
+    estimate = Ridge().solve(still(arm(), [1]))
+    assert estimate.undetermined.any()
+    assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
+    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
+        Ridge().solve(silent(arm()))
+    with pytest.raises(IdentifiabilityError):
+        Ridge().solve(equations_of(arm(), samples=3))
+    with pytest.raises(ArgumentError):
+        Ridge(-1.0)
+
+
+def test_parameters_have_the_smallest_norm() -> None:
+    equations = atkeson_equations()
+    psi, grouping = TruncatedSVD().solve(equations).least_norm, equations.base.grouping
+    assert grouping @ psi == pytest.approx(truth(equations), abs=1e-9)
+    assert psi == pytest.approx(np.linalg.pinv(grouping) @ truth(equations), abs=1e-8)
+
+
+def test_the_papers_three_groups() -> None:
+    """The projection of a parameter's own direction on the identifiable ones has length one, between, or zero."""
+    equations = atkeson_equations()
+    V = np.linalg.svd(equations.information.weight().R @ equations.grouping, full_matrices=False)[2]
+    share = (V**2).sum(axis=0)
+    fully = [name for name, part in zip(equations.base.layout.names, share, strict=True) if part > 1.0 - 1e-6]
+    assert (len(fully), np.sum((share > 1e-6) & (share < 1.0 - 1e-6)), np.sum(share < 1e-6)) == (9, 10, 11)
+    assert set(fully) == {"MX2", "XY2", "XZ2", "MX3", "MY3", "XY3", "XZ3", "YZ3", "ZZ3"}
+
+
+def test_same_as_least_squares_with_noise() -> None:
+    equations = equations_of(arm(), noise=(1.0, 0.5, 0.1))
+    estimate, reference = TruncatedSVD().solve(equations), OLS().solve(equations)
+    assert estimate.values == pytest.approx(reference.values, abs=1e-9)
+    assert estimate.stderr == pytest.approx(reference.stderr, rel=1e-6)
+    assert coverage(equations, estimate) > 0.8
+
+
+def test_what_is_cut_is_reported_as_open() -> None:
+    equations = equations_of(arm(), noise=0.5)
+    estimate = TruncatedSVD(cut=0.02).solve(equations)
+    assert estimate.extras["rank"] < len(equations.names)
+    assert estimate.undetermined.any()
+    assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
+    known = ~estimate.undetermined
+    assert np.all(np.abs(estimate.values - truth(equations))[known] < 5 * estimate.stderr[known])
+
+
+def kept_by(estimate: Estimate, equations: Factors) -> set[str]:
+    """Names of the parameters that are not set to zero."""
+    assert estimate.least_norm is not None
+    return {name for name, value in zip(equations.base.layout.names, estimate.least_norm, strict=True) if value}
+
+
+def test_the_papers_zeros_leave_the_papers_parameters() -> None:
+    equations = atkeson_equations()
+    kept = kept_by(ReducedSet(zero=ATKESONS_ZEROS).solve(equations), equations)
+    assert len(kept) == 15
+    assert kept >= ATKESONS_REST
+    assert not kept & set(ATKESONS_ZEROS)
+
+
+@pytest.mark.parametrize("noise", [0.0, 2.0])
+def test_ridge_singular_values_and_reduced_set_agree(noise: float) -> None:
+    equations = atkeson_equations(noise)
+    reduced = ReducedSet(zero=ATKESONS_ZEROS).solve(equations)
+    assert reduced.values == pytest.approx(TruncatedSVD().solve(equations).values, abs=1e-9)
+    ridge = Ridge(10.0).solve(equations).values
+    assert np.linalg.norm(ridge - reduced.values) < 1e-3 * np.linalg.norm(reduced.values)
+    if not noise:
+        assert reduced.values == pytest.approx(truth(equations), abs=1e-9)
+
+
+def test_zeros_that_change_the_torques_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="14 of 15"):
+        ReducedSet(zero=("MX3",)).solve(atkeson_equations())
+    with pytest.raises(ArgumentError, match="no parameter"):
+        ReducedSet(zero=("nonsense",)).solve(atkeson_equations())
+
+
+def test_a_locked_joint_reduces_the_set_further() -> None:
+    equations = still(arm(), [2])
+    estimate = ReducedSet().solve(equations)
+    assert len(kept_by(estimate, equations)) == equations.information.weight().rank < len(equations.names)
+    assert estimate.undetermined.any()
+    run = equations.experiments[0]
+    assert equations.torque(estimate.values, run) == pytest.approx(run.effort, abs=1e-6)

@@ -1,0 +1,246 @@
+"""Link by link on line: equal to the whole log at any time, and honest about what the motion has not excited."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynid.compiled import inverse_dynamics, regressor
+from dynid.errors import ArgumentError, DataError
+from dynid.estimators.equations import build_equations
+from dynid.estimators.linear.link_by_link import LinkByLink
+from dynid.estimators.online.online_links import OnlineLinkByLink
+from dynid.parameters.base import base_parameters
+from dynid.processing.experiment import Experiment
+from dynid.robot import zoo
+from dynid.robot.model import Robot
+from support.random_robots import random_robot
+
+from .planted import Floats, arm, experiment, planted_run, with_friction
+
+ROBOTS = [arm(), with_friction(zoo.stanford()), with_friction(zoo.puma560())]
+
+
+def fed(robot: Robot, run: Experiment, *, portion: int = 1) -> OnlineLinkByLink:
+    tracker = OnlineLinkByLink(robot)
+    for start in range(0, run.samples, portion):
+        here = slice(start, start + portion)
+        tracker.update(run.q[here], run.dq[here], run.ddq[here], run.effort[here], valid=run.valid[here])
+    return tracker
+
+
+def held(robot: Robot, joints: list[int], *, samples: int = 300, noise: float = 0.0) -> Experiment:
+    """A motion in which some joints stand still."""
+    run = planted_run(robot, samples=samples)
+    states = [run.q.copy(), run.dq.copy(), run.ddq.copy()]
+    for state, value in zip(states, (0.3, 0.0, 0.0), strict=True):
+        state[:, joints] = value
+    effort = inverse_dynamics(robot, *states)
+    effort = effort + noise * np.random.default_rng(3).normal(size=effort.shape)
+    return experiment(*states, effort, run.rate_hz)
+
+
+def link_by_link_by_hand(Y: Floats, tau: Floats, own: list[list[int]]) -> Floats:
+    """[Lin1995]'s procedure in so many words: from the last joint on, least squares for the link's own parameters."""
+    beta = np.zeros(Y.shape[2])
+    for joint in reversed(range(Y.shape[1])):
+        beta[own[joint]] = 0.0
+        y = tau[:, joint] - Y[:, joint] @ beta
+        beta[own[joint]] = np.linalg.lstsq(Y[:, joint][:, own[joint]], y, rcond=None)[0]
+    return beta
+
+
+@pytest.mark.parametrize("robot", ROBOTS, ids=lambda r: r.name)
+def test_after_the_last_sample_it_is_the_batch_estimate(robot: Robot) -> None:
+    run = planted_run(robot, noise=0.5, samples=400)
+    tracker = fed(robot, run)
+    online, batch = tracker.estimate(), LinkByLink().solve(build_equations(robot, run))
+    assert np.abs(online.values - batch.values).max() < 1e-9
+    assert online.noise_std == pytest.approx(batch.noise_std, rel=1e-9)
+    assert online.references == batch.references
+    factor = np.sqrt(online.inflation / batch.inflation)  # from other blocks of time
+    ratio = online.stderr / batch.stderr
+    assert factor.min() * (1.0 - 1e-6) <= ratio.min() <= ratio.max() <= factor.max() * (1.0 + 1e-6)
+    own = [[tracker.base.names.index(name) for name in link.parameters] for link in tracker.excitation]
+    Y = regressor(robot, run.q, run.dq, run.ddq, columns=tracker.base.columns)
+    assert online.values == pytest.approx(link_by_link_by_hand(Y, run.effort, own), abs=1e-9)
+
+
+@pytest.mark.parametrize("robot", [zoo.stanford(), with_friction(zoo.puma560()), arm()], ids=lambda r: r.name)
+def test_lins_own_constants(robot: Robot) -> None:
+    """[Lin1995]'s procedure in his set S, with columns from the whole regressor, beside the tracker in that set."""
+    run = planted_run(robot, noise=0.5, samples=400)
+    base = base_parameters(robot, method="minimal-combinations")
+    tracker = OnlineLinkByLink(robot, base)
+    tracker.update(run.q, run.dq, run.ddq, run.effort)
+    estimate = tracker.estimate()
+    assert estimate.names == base.names
+    own = [[base.names.index(name) for name in link.parameters] for link in tracker.excitation]
+    Y = regressor(robot, run.q, run.dq, run.ddq) @ np.linalg.pinv(base.grouping)
+    assert estimate.values == pytest.approx(link_by_link_by_hand(Y, run.effort, own), abs=1e-9)
+    for joint, link in enumerate(tracker.excitation):
+        A = Y[:, joint][:, own[joint]]
+        assert link.condition == pytest.approx(np.linalg.cond(A / np.linalg.norm(A, axis=0)), rel=1e-6)
+
+
+def test_portions_and_masks_do_not_matter() -> None:
+    robot = arm()
+    run = planted_run(robot, noise=0.5, samples=300)
+    valid = run.valid.copy()
+    valid[40:90, 2] = False
+    masked = replace(run, effort=np.where(valid, run.effort, np.nan), valid=valid)
+    single, whole = fed(robot, masked), fed(robot, masked, portion=77)
+    assert single.estimate().values == pytest.approx(whole.estimate().values, abs=1e-9)
+    assert single.estimate().stderr == pytest.approx(whole.estimate().stderr, rel=1e-9)
+    assert single.estimate().values == pytest.approx(
+        LinkByLink().solve(build_equations(robot, masked)).values, abs=1e-9
+    )
+    assert [link.samples for link in single.excitation] == [300, 300, 250]
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 60), still=st.sets(st.integers(0, 4)), tree=st.booleans())
+def test_excitation_is_the_rank_of_the_links_equations(seed: int, still: set[int], tree: bool) -> None:
+    robot = random_robot(seed, joints=5, tree=tree, fixed=False, terms=True)
+    run = held(robot, sorted(still), samples=120)
+    tracker = fed(robot, run, portion=120)
+    Y = regressor(robot, run.q, run.dq, run.ddq, columns=tracker.base.columns)
+    assert sorted(name for link in tracker.excitation for name in link.parameters) == sorted(tracker.base.names)
+    for joint, link in enumerate(tracker.excitation):
+        A = Y[:, joint][:, [tracker.base.names.index(name) for name in link.parameters]]
+        length = np.linalg.norm(A, axis=0)
+        scaled = A / np.where(length > 1e-12, length, np.inf)
+        full = np.linalg.matrix_rank(scaled, tol=1e-9) == A.shape[1]
+        assert link.is_persistently_exciting == full
+        assert np.isfinite(link.condition) == full
+        if full:  # [Lin1995] eq. (117)
+            assert link.condition**2 == pytest.approx(np.linalg.cond(scaled.T @ scaled), rel=1e-3)
+
+
+NEVER_SHOWN = [
+    (arm(), [1]),
+    (zoo.ddarm(), [0, 1, 2]),
+    (with_friction(zoo.cylindrical()), [1]),
+]
+
+
+@pytest.mark.parametrize(("robot", "still"), NEVER_SHOWN, ids=lambda case: getattr(case, "name", str(case)))
+def test_what_the_motion_cannot_show_never_gets_a_finite_interval(robot: Robot, still: list[int]) -> None:
+    run = held(robot, still, noise=0.1)
+    tracker = OnlineLinkByLink(robot)
+    Y = regressor(robot, run.q, run.dq, run.ddq, columns=tracker.base.columns).reshape(-1, tracker.base.rank)
+    length = np.linalg.norm(Y, axis=0)
+    _, s, Vt = np.linalg.svd(Y / np.where(length > 1e-10, length, np.inf))
+    free = Vt[np.append(s, np.zeros(len(Vt) - len(s))) < 1e-9]
+    hidden = (np.abs(free) > 1e-6).any(axis=0)
+    assert hidden.any()
+    for k in range(run.samples):
+        tracker.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k])
+        if k < 60 or k % 20 == 19:
+            estimate = tracker.estimate()
+            assert np.isinf(estimate.stderr[hidden]).all()
+            assert np.isinf(estimate.interval()[hidden]).all()
+    assert "open-parameters" in estimate.codes
+    assert not tracker.is_persistently_exciting
+    if len(still) == 1:
+        assert np.isfinite(estimate.stderr[~hidden]).any()
+
+
+NOISE = (1e-5, 1e-3, 1e-1)
+"""Standard deviations of measured positions, velocities and accelerations."""
+
+
+def measured(run: Experiment, seed: int = 0) -> Experiment:
+    rng = np.random.default_rng(seed)
+    states = [x + std * rng.normal(size=x.shape) for x, std in zip((run.q, run.dq, run.ddq), NOISE, strict=True)]
+    return experiment(*states, run.effort, run.rate_hz)
+
+
+def test_noise_of_a_robot_at_rest_excites_nothing_if_it_is_stated() -> None:
+    robot = zoo.ddarm()
+    run = measured(held(robot, [0, 1, 2], samples=400, noise=0.1))
+    naive, wary = OnlineLinkByLink(robot), OnlineLinkByLink(robot, motion_std=NOISE)
+    for k in range(400):
+        sample = run.q[k], run.dq[k], run.ddq[k], run.effort[k]
+        naive.update(*sample)
+        wary.update(*sample)
+        if k % 20 == 19:
+            assert np.isinf(wary.estimate().stderr).all()
+            assert not any(link.is_persistently_exciting for link in wary.excitation)
+    assert naive.is_persistently_exciting  # positive definite by noise alone
+
+
+def test_a_measured_motion_that_excites_is_recognised() -> None:
+    robot = arm()
+    run = measured(planted_run(robot, noise=0.1, samples=1500))
+    tracker = OnlineLinkByLink(robot, motion_std=NOISE)
+    tracker.update(run.q, run.dq, run.ddq, run.effort)
+    assert tracker.is_persistently_exciting
+    estimate = tracker.estimate()
+    assert np.isfinite(estimate.stderr).all()
+    exact = fed(robot, run, portion=1500).estimate()
+    assert estimate.values == pytest.approx(exact.values, abs=1e-9)
+
+
+def test_motion_noise_without_meaning_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="motion_std"):
+        OnlineLinkByLink(arm(), motion_std=(1e-5, -1.0, 0.1))
+    with pytest.raises(ArgumentError, match="accelerations"):
+        OnlineLinkByLink(arm(), motion_std=(1e-5, 0.1))  # type: ignore[arg-type]
+
+
+def test_few_equations_and_silence_claim_nothing() -> None:
+    robot = zoo.ddarm()
+    run = planted_run(robot, samples=17)
+    tracker = OnlineLinkByLink(robot)
+    for k in range(17):  # seven parameters of the last link; ten more equations tell their noise
+        tracker.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k])
+        assert tracker.estimate().undetermined.all() == (k < 16)
+    quiet = OnlineLinkByLink(robot)
+    quiet.update(run.q, run.dq, run.ddq, np.zeros_like(run.q))
+    assert quiet.estimate().undetermined.all()
+
+
+def test_memory_is_bounded() -> None:
+    robot = zoo.ddarm()
+    run = planted_run(robot, samples=2000)
+    tracker = OnlineLinkByLink(robot)
+    for part in np.array_split(np.arange(2000), 250):
+        tracker.update(run.q[part], run.dq[part], run.ddq[part], run.effort[part])
+        assert len(tracker.equations.information.parts) <= 20
+    assert len(tracker.equations.information.parts) >= 10
+    assert tracker.equations.counts.tolist() == [2000] * 3
+
+
+@pytest.mark.parametrize("channel", range(4))
+@pytest.mark.parametrize("value", [np.nan, 1e40])
+def test_numbers_that_are_not_finite_are_refused_and_leave_no_trace(channel: int, value: float) -> None:
+    robot = arm()
+    run = planted_run(robot, samples=60)
+    tracker = fed(robot, run, portion=60)
+    before = tracker.estimate()
+    sample = [np.array(x[0]) for x in (run.q, run.dq, run.ddq, run.effort)]
+    sample[channel][1] = value
+    with pytest.raises(DataError, match=r"sample 60, joint joint2: .*Leave the sample out"):
+        tracker.update(*sample)
+    assert tracker.samples == 60
+    assert np.array_equal(tracker.estimate().values, before.values)
+    if channel == 3:
+        tracker.update(*sample, valid=[True, False, True])
+        assert tracker.equations.counts.tolist() == [61, 60, 61]
+
+
+def test_wrong_shapes_are_refused() -> None:
+    tracker = OnlineLinkByLink(arm())
+    with pytest.raises(ArgumentError, match="shapes"):
+        tracker.update(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))
+    with pytest.raises(ArgumentError, match="shapes"):
+        tracker.update(np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((3, 3)))
+    with pytest.raises(ArgumentError, match="truth values"):
+        tracker.update(*np.zeros((4, 3)), valid=[1, 0, 1])
+    with pytest.raises(ArgumentError, match="truth values"):
+        tracker.update(*np.zeros((4, 3)), valid=[True, False])

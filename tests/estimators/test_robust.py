@@ -1,0 +1,75 @@
+"""Robust estimators shrug off gross outliers and lose little without them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimators.equations import build_equations
+from dynid.estimators.linear.least_squares import WLS
+from dynid.estimators.linear.robust import Huber
+
+from .planted import arm, coverage, equations_of, planted_run, silent, still, truth
+
+NOISE = (1.0, 0.5, 0.2)
+
+
+@pytest.mark.parametrize(("estimator", "bias"), [(Huber(), 1.0)])
+def test_five_percent_of_gross_outliers(estimator: Huber, bias: float) -> None:
+    clean = equations_of(arm(), noise=NOISE)
+    spoiled = equations_of(arm(), noise=NOISE, outliers=0.05)
+    reference = WLS().solve(clean)
+    error = np.abs(WLS().solve(spoiled).values - truth(spoiled)) / reference.stderr
+    robust = estimator.solve(spoiled)
+    better = np.abs(robust.values - truth(spoiled)) / reference.stderr
+    assert np.sqrt(np.mean(better**2)) < 0.1 * np.sqrt(np.mean(error**2))
+    assert np.sqrt(np.mean(better**2)) < 1.5 + bias
+    assert robust.noise_std == pytest.approx(NOISE, rel=0.25)
+    assert 0.03 < robust.extras["share_of_outliers"] < 0.12
+
+
+@pytest.mark.parametrize("estimator", [Huber()])
+def test_normal_noise_costs_little_and_intervals_hold(estimator: Huber) -> None:
+    covered, ratios = [], []
+    for seed in range(3):
+        equations = equations_of(arm(), noise=NOISE, seed=seed)
+        estimate = estimator.solve(equations)
+        ratios.append(np.median(estimate.stderr / WLS().solve(equations).stderr))
+        covered.append(coverage(equations, estimate))
+    assert 0.88 < np.mean(covered) <= 1.0
+    assert np.median(ratios) == pytest.approx(1.026, abs=0.12)
+
+
+def test_a_block_boundary_and_masked_samples_change_nothing() -> None:
+    run = planted_run(arm(), noise=NOISE, samples=2500)
+    valid = run.valid.copy()
+    valid[100:200, 1] = False
+    effort = np.where(valid, run.effort, np.nan)
+    masked = type(run)(
+        **{name: getattr(run, name) for name in ("time", "q", "dq", "ddq", "segment", "rate_hz")},
+        effort=effort,
+        valid=valid,
+    )
+    equations = build_equations(arm(), masked)
+    assert coverage(equations, Huber().solve(equations)) > 0.8
+
+
+def test_open_parameters_are_reported() -> None:
+    estimate = Huber().solve(still(arm(), [2], noise=NOISE))
+    assert estimate.undetermined.any()
+    assert not estimate.undetermined.all()
+    assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
+    assert estimate.findings[0].code == "open-parameters"
+
+
+def test_data_without_support_is_refused() -> None:
+    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
+        Huber().solve(silent(arm()))
+    with pytest.raises(IdentifiabilityError, match="9 equations cannot determine 25"):
+        Huber().solve(equations_of(arm(), samples=3))
+    with pytest.raises(ArgumentError):
+        Huber(tuning=0.0)
+    low_passed = build_equations(arm(), planted_run(arm()), band_hz=10.0)
+    with pytest.raises(ArgumentError, match="low-passed"):
+        Huber().solve(low_passed)
