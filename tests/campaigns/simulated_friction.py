@@ -18,8 +18,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from estimation.planted import planted_run
-
 import dynid
 from dynid.estimators.rows import torque_of_terms
 from dynid.identification.identify import identify_experiments
@@ -30,6 +28,7 @@ from dynid.robot.model import Robot
 from dynid.terms import Hysteresis, SmoothSign, Stribeck
 from dynid.terms.base import Reference, Term
 from dynid.terms.load_dependent import LoadFriction
+from estimators.planted import planted_run
 from support.random_robots import random_robot
 
 RATE_HZ = 200.0

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from estimation.planted import arm, planted_run
 
 import dynid
 from dynid.cli import main
@@ -21,6 +20,7 @@ from dynid.robot.zoo import scara
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 from dynid.terms.springs import AngleHarmonic
+from estimators.planted import arm, planted_run
 
 ROBOT = scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
 SPRING = ("--set", "friction=plain", "--set", f"springs={ROBOT.joint_names[0]}")

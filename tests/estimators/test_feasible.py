@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimators.equations import build_equations
@@ -14,6 +13,7 @@ from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from estimators.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 MARGIN = 1e-3

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from estimation.planted import arm, planted_run
 from numpy.typing import NDArray
 from scipy.linalg import toeplitz
 from scipy.signal import lfilter
@@ -24,6 +23,7 @@ from dynid.processing.simulation import Noise, TimeFunction, simulate_experiment
 from dynid.robot.zoo import ur10
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from estimators.planted import arm, planted_run
 
 Floats = NDArray[np.float64]
 BLOCKS, SAMPLES = 12, 600

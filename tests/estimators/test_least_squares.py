@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 from dynid.compiled import inverse_dynamics
 from dynid.errors import ArgumentError, IdentifiabilityError
@@ -18,6 +17,7 @@ from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from estimators.planted import planted_run
 
 ROBOT = zoo.puma560().with_terms(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
 ESTIMATORS: list[Estimator] = [OLS(), WLS(), FeasibleWLS()]

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from estimation.planted import arm, coverage, planted_run
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import lfilter
@@ -23,6 +22,7 @@ from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
+from estimators.planted import arm, coverage, planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 BASE = base_parameters(ROBOT)

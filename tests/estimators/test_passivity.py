@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.least_squares import WLS
@@ -13,6 +12,7 @@ from dynid.robot import zoo
 from dynid.terms.coupling import Coupling
 from dynid.terms.friction import AsymmetricViscous, Coulomb, SmoothSign, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from estimators.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.4), Offset(0.1))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 from dynid.compiled import inverse_dynamics
 from dynid.estimators.rows import torque_along
 from dynid.robot import zoo
 from dynid.tape.program import REPEATED
 from dynid.terms.friction import Coulomb, Viscous
+from estimators.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4))
 

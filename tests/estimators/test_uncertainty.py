@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 from dynid.estimators.equations import build_equations
 from dynid.estimators.estimate import Estimator
@@ -19,6 +18,7 @@ from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from estimators.planted import planted_run
 
 TRUTH = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 LINKS = [body.joint.child for body in TRUTH.bodies]

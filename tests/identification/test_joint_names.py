@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 import dynid
 from dynid.estimators.linear.least_squares import WLS
@@ -19,6 +18,7 @@ from dynid.report.series import joint_torques
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
+from estimators.planted import planted_run
 
 ORDER = [4, 0, 5, 2, 1, 3]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 from dynid.errors import EstimationError
 from dynid.estimators.estimate import Estimator
@@ -24,6 +23,7 @@ from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from estimators.planted import planted_run
 
 ROBOT = zoo.puma560().with_terms(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
 

@@ -7,9 +7,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
-from dynid import runs
+from dynid import workflows
 from dynid.compiled import regressor
 from dynid.errors import ArgumentError
 from dynid.estimators.linear.least_squares import WLS
@@ -20,6 +19,7 @@ from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
+from estimators.planted import planted_run
 
 ROBOT = zoo.cylindrical().with_terms(Viscous(0.5), Coulomb(0.3), Offset(0.1))
 OFFSETS = np.array([[2.0, 0.0, -1.0], [-0.5, 0.0, 1.5], [-1.5, 0.0, -0.5]])
@@ -91,6 +91,6 @@ def test_held_out_parts_are_judged_by_what_is_handed_over() -> None:
         for seed in (1, 2, 3)
     ]
     moved = [replace(log, effort=np.asarray(log.effort) + row) for log, row in zip(logs, 2.0 * OFFSETS, strict=True)]
-    done = runs.run(runs.Identify(ROBOT, moved, Recipe.bare(hold_out="40%", estimator="wls")))
+    done = workflows.run(workflows.Identify(ROBOT, moved, Recipe.bare(hold_out="40%", estimator="wls")))
     shifts = [np.mean(run.effort - done.fit.torque(run), axis=0, where=run.valid) for run in done.held_out]
     np.testing.assert_allclose(shifts, 2.0 * (OFFSETS - OFFSETS.mean(axis=0)), atol=0.1)

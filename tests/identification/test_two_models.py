@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 import dynid
 from dynid.estimators.rows import torque_of_terms
@@ -20,6 +19,7 @@ from dynid.robot import zoo
 from dynid.terms import Hysteresis, SmoothSign, Stribeck
 from dynid.terms.base import Reference, Term
 from dynid.terms.load_dependent import LoadFriction
+from estimators.planted import planted_run
 
 ARM = zoo.ddarm().with_terms(dynid.RotorInertia(0.1), dynid.Viscous(0.5), dynid.Coulomb(0.8), dynid.Offset(0.1))
 PRIOR = ARM.with_parameters(ARM.parameter_vector * np.where(np.arange(ARM.parameter_vector.size) < 30, 1.3, 0.0))

@@ -17,7 +17,7 @@ from dynid.report.report import identification_page
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
-from estimation.planted import planted_run
+from estimators.planted import planted_run
 
 TRUTH = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 PRIOR = TRUTH.with_parameters(1.3 * TRUTH.parameter_vector)

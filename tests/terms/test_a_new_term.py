@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 import dynid
 from dynid.compiled import inverse_dynamics, regressor
@@ -24,6 +23,7 @@ from dynid.robot import zoo
 from dynid.terms import TERMS, StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
+from estimators.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 

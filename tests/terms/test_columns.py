@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 from dynid.compiled import inverse_dynamics
 from dynid.errors import ArgumentError
@@ -19,6 +18,7 @@ from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFrict
 from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
+from estimators.planted import planted_run
 from support.terms_page import PAGE, page
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))

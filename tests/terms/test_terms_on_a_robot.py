@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from estimation.planted import planted_run
 
 import dynid
 from dynid.compiled import inverse_dynamics
@@ -26,6 +25,7 @@ from dynid.terms.friction import (
 from dynid.terms.memory import Hysteresis
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
+from estimators.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 SHAPES: list[StateTerm] = [

@@ -1,6 +1,8 @@
-"""The data that `dynid.identify` is given: experiments, recordings, paths of logs and tables in memory, none twice.
+"""The data that `dynid.identify` gets, as a list of experiments, recordings and paths, and the search for copies.
 
-Logs may be given twice as a whole or in part: a copy adds no knowledge, and what was fitted proves nothing.
+`list_data` makes the list. The rest finds logs that are given twice: a copied training log would make intervals smaller
+than they are, and a copied validation log proves nothing. `check_copies` compares whole files, `SeenSamples` parts of
+logs, `shares_samples` experiments.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-USABLE = "Give a recording, an experiment, the path of a log, a data frame, a dictionary of arrays, or a list of them."
-"""Remedy for data that are none of these."""
+ACCEPTED_DATA = (
+    "Give a recording, an experiment, the path of a log, a data frame, a dictionary of arrays, or a list of them."
+)
+"""Remedy for data of another kind."""
 
 
 def list_data(
     data: Any, robot: Robot, channel_map: ChannelMapSource | None = None
 ) -> tuple[Experiment | Recording | str | Path, ...]:
-    """Experiments, recordings and paths of logs from one or several of them; tables in memory become recordings.
+    """Make a list of one or several experiments, recordings and paths of logs; tables in memory become recordings.
 
     Args:
         data: As for `dynid.identify`.
@@ -36,29 +40,29 @@ def list_data(
         channel_map: What the columns of a table mean.
 
     Raises:
-        ArgumentError: There are no data, or something else.
-        LogReadError: There is no such log.
+        ArgumentError: There are no data, data of another kind, or the same data twice.
+        LogReadError: A path does not exist.
     """
     if isinstance(data, Robot):
         raise ArgumentError("data is a Robot", remedy="The robot comes first, then the data: identify(robot, data).")
     kinds = Experiment | Recording | str | Path
     single = isinstance(data, kinds) or is_table(data)
     if not single and (isinstance(data, np.ndarray) or not isinstance(data, Iterable)):
-        raise ArgumentError(f"data is {type(data).__name__}", remedy=USABLE)
+        raise ArgumentError(f"data is {type(data).__name__}", remedy=ACCEPTED_DATA)
     items: list[Experiment | Recording | str | Path] = []
     given = (data,) if single else tuple(data)
     for item in given:
         if not isinstance(item, kinds) and not is_table(item):
-            raise ArgumentError(f"data has an item of the kind {type(item).__name__}", remedy=USABLE)
+            raise ArgumentError(f"data has an item of the kind {type(item).__name__}", remedy=ACCEPTED_DATA)
         if isinstance(item, str | Path) and not Path(item).exists():
             raise LogReadError("there is no such file", path=item, remedy=f"The current folder is {Path.cwd()}.")
         items.append(item if isinstance(item, kinds) else as_recording(item, robot, channel_map=channel_map))
     if not items:
-        raise ArgumentError("data is empty", remedy=USABLE)
+        raise ArgumentError("data is empty", remedy=ACCEPTED_DATA)
     check_copies([item for item in items if not isinstance(item, Experiment)])
     for (i, one), (k, other) in combinations(enumerate(given, start=1), 2):
-        runs = isinstance(one, Experiment) and isinstance(other, Experiment)
-        if one is other or (runs and shares_samples(one, other)):
+        are_experiments = isinstance(one, Experiment) and isinstance(other, Experiment)
+        if one is other or (are_experiments and shares_samples(one, other)):
             raise ArgumentError(
                 f"items {i} and {k} of data are the same", remedy="Give each log once: a copy adds no knowledge."
             )
@@ -66,7 +70,7 @@ def list_data(
 
 
 def shares_samples(run: Experiment, other: Experiment) -> bool:
-    """Whether two experiments have the same content, and a sample counts in both."""
+    """Whether two experiments have the same positions, and the same torques where samples count in both."""
     if run is other:
         return True
     if run.q.shape != other.q.shape or not np.array_equal(run.q, other.q):
@@ -75,9 +79,10 @@ def shares_samples(run: Experiment, other: Experiment) -> bool:
     return bool(both.any() and np.array_equal(run.effort[both], other.effort[both]))
 
 
-SHARED = 0.01
-"""Share of a log's stretches in another log above which one is a copy of a part of the other. Convention: measured
-torques and positions never agree to the last digit over `STRETCH` samples; below, cuts merely touch."""
+COPIED_SHARE = 0.01
+"""Share of a log's stretches that also stand in another log, above which one contains a copy of the other's samples
+(convention: measured torques and positions of two motions never agree to the last digit over a whole stretch of
+samples, so a smaller share comes from cuts that overlap a little)."""
 
 
 def check_copies(
@@ -93,14 +98,14 @@ def check_copies(
 
     Args:
         logs: Logs that must differ from each other.
-        others: Logs that must differ from those in `logs`.
+        others: Logs that must differ from those in `logs`, but not from each other.
         why: What `logs` are for: the end of the message "{other} has the same content as {log}, {why}".
         remedy: The remedy of that message.
 
     Raises:
         ArgumentError: Two logs have the same content.
     """
-    seen: dict[str, str | Path] = {}
+    seen: dict[str, str | Path] = {}  # digest of the content -> the log
     for place, log in enumerate((*logs, *others)):
         if isinstance(log, Recording):
             continue
@@ -117,7 +122,10 @@ def check_copies(
 
 
 class SeenSamples:
-    """The samples of all logs that were read, to find those that stand in two of them."""
+    """Keys of the samples of all logs that were read, to find samples that stand in two logs.
+
+    A key is a number that is made from the positions and torques of a short stretch of samples.
+    """
 
     def __init__(
         self,
@@ -127,47 +135,51 @@ class SeenSamples:
         """Start without logs.
 
         Args:
-            fitted: Names of logs that a result was identified from, with keys of stretches that are spread over them.
-            tell: Called with a log that holds a part of them, and with what it holds; it is refused if None.
+            fitted: Names of logs that a result was identified from, each with the keys of some of its stretches.
+            tell: Called with a log that contains a part of one of them, and with a message; None refuses such a log.
         """
         self._fitted, self._tell = tuple(fitted), tell
         self._seen: list[tuple[str | Recording, Floats]] = []
 
     def add(self, log: str | Path | Recording, recording: Recording) -> None:
-        """Take in a log that was read.
+        """Add a log that was read; reading the same log again is allowed.
+
+        Args:
+            log: The log as it was given.
+            recording: Its content.
 
         Raises:
-            DataError: It holds a part of another log, or another log holds a part of it. The same log may be read
-                again.
+            DataError: It contains a part of another log, or another log contains a part of it.
         """
-        own = log if isinstance(log, Recording) else str(log)
-        if recording.effort is None or any(own is other or str(own) == other for other, _ in self._seen):
+        identity = log if isinstance(log, Recording) else str(log)
+        if recording.effort is None or any(identity is other or str(identity) == other for other, _ in self._seen):
             return
         keys = recording.stretch_keys()[0]
         self._judge_fitted(log, keys)
         for other, known in self._seen:
             common = np.intersect1d(keys, known)
+            # either log may be the part
             share = max(float(np.isin(some, common).mean()) if some.size else 0.0 for some in (keys, known))
-            if share > SHARED:
-                called = f"'{other.source}'" if isinstance(other, Recording) else Path(other).name
+            if share > COPIED_SHARE:
+                other_name = f"'{other.source}'" if isinstance(other, Recording) else Path(other).name
                 part = f"{100.0 * float(np.isin(keys, common).mean()):.0f} % of its samples"
                 raise DataError(
-                    f"{part} are those of {called}, to the last digit",
+                    f"{part} are those of {other_name}, to the last digit",
                     remedy="Give each sample once, and hold out other samples than those that are fitted (another run, "
                     "or --hold-out for a part of one): a copy adds no knowledge, and what was fitted proves nothing.",
                 )
-        self._seen.append((own, keys))
+        self._seen.append((identity, keys))
 
     def _judge_fitted(self, log: str | Path | Recording, keys: Floats) -> None:
-        """Refuse or tell a log with keys (M,) that holds a part of one that a result was identified from."""
-        for name, kept in self._fitted:
-            share = float(np.isin(kept, keys).mean()) if kept else 0.0
-            if share <= SHARED:
+        """Refuse or report a log with keys (M,) that contains a part of a log that a result was identified from."""
+        for name, fitted_keys in self._fitted:
+            share = float(np.isin(fitted_keys, keys).mean()) if fitted_keys else 0.0
+            if share <= COPIED_SHARE:
                 continue
-            what = (
+            message = (
                 f"it holds about {100.0 * share:.0f} % of the samples of {Path(name).name}, to the last digit, and the "
                 "result was identified from that log"
             )
             if self._tell is None:
-                raise DataError(what, remedy="Give a log that it has not seen: what was fitted proves nothing.")
-            self._tell(log, what)
+                raise DataError(message, remedy="Give a log that it has not seen: what was fitted proves nothing.")
+            self._tell(log, message)

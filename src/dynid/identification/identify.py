@@ -1,4 +1,8 @@
-"""Identified links: from experiments to a robot one can simulate, control and write to a file."""
+"""Identification of a robot: from logs or experiments to an `Identification`, which holds a plain and a rich model.
+
+`identify` is the entry for users. It calls `identify_logs` (which reads logs by a `LogReader`) or
+`identify_experiments`; both end in `conclude`, which makes the two models of an estimate.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +60,7 @@ from dynid.terms.load_dependent import LoadFriction, horizontal_axes
 Data = Experiment | Recording | str | Path | Any
 """An experiment, a recording, a log file, or a table in memory: a data frame or a dictionary of arrays."""
 
-SAME = 1e-6
+SAME_BASE_TOLERANCE = 1e-6
 """Relative difference up to which a robot has the estimated base parameters (convention: well above rounding)."""
 
 
@@ -79,7 +83,7 @@ class Identification:
     chosen: BaseParameters | None = None
     """The set of base parameters that the user chose, where it is not that of the equations."""
     solved: Estimate | None = None
-    """The estimate in the set of the equations, where the user chose another."""
+    """The estimate in the base parameters of the equations; None where `estimate` already is."""
 
     @property
     def robot(self) -> Robot:
@@ -92,7 +96,7 @@ class Identification:
         return self.chosen or self.equations.base
 
     def in_set(self, base: BaseParameters) -> Identification:
-        """The same with its estimate in another set of base parameters of its robot, such as Lin's.
+        """Convert the estimate to another set of base parameters of the same robot, such as Lin's.
 
         Args:
             base: The other set; see `dynid.base_parameters`.
@@ -100,13 +104,13 @@ class Identification:
         Raises:
             ArgumentError: The set is not of this robot and every motion.
         """
-        own = self.in_columns
-        found = convert_estimate(own.estimate, own.base, base)
-        return replace(own, estimate=found, chosen=base, solved=own.estimate)
+        solved = self.in_columns
+        converted = convert_estimate(solved.estimate, solved.base, base)
+        return replace(solved, estimate=converted, chosen=base, solved=solved.estimate)
 
     @property
     def in_columns(self) -> Identification:
-        """The same in the set of the equations, whose members are columns of the regressor."""
+        """This identification in the base parameters of the equations, each of which is a column of the regressor."""
         return self if self.solved is None else replace(self, estimate=self.solved, chosen=None, solved=None)
 
     @property
@@ -123,23 +127,23 @@ class Identification:
     def prior_dominated(self) -> tuple[str, ...]:
         """Standard parameters that the data determine only in combination, less than the prior does, or not at all."""
         base, estimate = self.equations.base, self.in_columns.estimate
-        alone = set(base.identifiable)
+        identifiable_alone = set(base.identifiable)
         names = [base.layout[column].name for column in base.columns]
-        open_ones = {name for name, free in zip(names, estimate.undetermined[: base.rank], strict=True) if free}
-        open_ones |= set(estimate.prior_dominated)
-        return tuple(name for name in base.layout.names if name not in alone or name in open_ones)
+        left_open = {name for name, is_open in zip(names, estimate.undetermined[: base.rank], strict=True) if is_open}
+        left_open |= set(estimate.prior_dominated)
+        return tuple(name for name in base.layout.names if name not in identifiable_alone or name in left_open)
 
     @property
     def standard_stderr(self) -> Floats:
         """(p,) standard deviation of the standard parameters; infinite where the data alone do not determine them."""
-        spread = np.full(self.standard.size, np.inf)
-        alone = self.equations.base.rows_alone
-        spread[list(alone)] = self.in_columns.estimate.stderr[list(alone.values())]
-        return spread
+        stderr = np.full(self.standard.size, np.inf)
+        row_by_column = self.equations.base.rows_alone  # column of a standard parameter -> its base parameter's row
+        stderr[list(row_by_column)] = self.in_columns.estimate.stderr[list(row_by_column.values())]
+        return stderr
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What acts on the torques of the rich model besides the links and the robot's own terms."""
+        """Terms of the rich model that the robot itself does not have: friction, springs and what users add."""
         return self.equations.terms
 
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, rate_hz: float | None = None) -> Floats:
@@ -171,14 +175,14 @@ class Identification:
     def torque(self, experiment: Experiment) -> Floats:
         """(N, n) torques of an experiment's motion by the rich model [N m or N].
 
-        The columns are in the order of the experiment's own, also where that is not the robot's: the joints are matched
-        by name, and ``run.effort - fit.torque(run)`` is the residual.
+        Joints are matched by name; the columns are in the order of the experiment's joints, also where the robot has
+        another order, so that ``run.effort - fit.torque(run)`` is the residual.
         """
         return self.rich.torque(experiment)
 
     @cached_property
     def training_error(self) -> Floats:
-        """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
+        """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the rich model."""
         if not isinstance(self.equations, Samples):
             return self.equations.relative_errors(self.in_columns.estimate.values)
         return Comparison().error(self.equations.experiments, self.torque).errors
@@ -189,7 +193,7 @@ class Identification:
         return estimate_bounds(self.equations, self.in_columns.estimate)
 
     def with_significant(self, share: str) -> Identification:
-        """The same with a short model, for real-time code; see `significant_parameters`.
+        """Add a model of the significant parameters alone, for real-time code; see `significant_parameters`.
 
         Args:
             share: Share of a joint's largest torque, such as "1%", below which parameters are left out; the others are
@@ -201,10 +205,10 @@ class Identification:
         threshold = read_share(share)
         if not isinstance(self.equations, Samples):
             refuse_in_pieces(["significant"])
-        chosen = () if self.selection is None else self.selection.terms
-        stated = [term for term in self.equations.terms if term not in chosen]
-        found = significant_parameters(self.equations.keep(stated), threshold=threshold)  # type: ignore[arg-type]
-        return replace(self, significance=found)
+        selected = () if self.selection is None else self.selection.terms
+        stated = [term for term in self.equations.terms if term not in selected]
+        short_model = significant_parameters(self.equations.keep(stated), threshold=threshold)  # type: ignore[arg-type]
+        return replace(self, significance=short_model)
 
     def summary(self) -> str:
         """The result as text: method, errors, parameters with their uncertainty, findings."""
@@ -244,11 +248,11 @@ class Identification:
         if self.significance is not None:
             lines += ["", self.significance.headline + ":", ", ".join(self.significance.kept) + "."]
         lines += [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in estimate.findings]
-        physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
-        if physical:
+        at_physical_bound = [name for name in estimate.at_bound if name not in estimate.given_bounds]
+        if at_physical_bound:
             lines.append(
                 "Held at the limit of what is physically possible (the data alone would give impossible values): "
-                f"{', '.join(physical)}."
+                f"{', '.join(at_physical_bound)}."
             )
         if estimate.given_bounds:
             lines.append(f"At a bound that was given: {', '.join(estimate.given_bounds)}.")
@@ -303,34 +307,38 @@ def identify(
     """
     chosen = recipe or Recipe()
     if isinstance(estimator, str):
-        chosen, estimator = replace(chosen, estimator=estimator), None
+        chosen = replace(chosen, estimator=estimator)
+        estimator = None
     given = list_data(data, robot, channel_map)
     model = prepare_robot(robot, chosen, channel_map)
     logs = [item for item in given if not isinstance(item, Experiment)]
     if logs and len(logs) < len(given):
         raise ArgumentError("experiments and logs are mixed", remedy="Give experiments only, or logs only.")
     method = estimator or make_estimator(chosen, model, logs, channel_map)
-    stated = base_parameters(model, base) if isinstance(base, str) else base and choose_base(model, base)
-    # a set whose members are no columns of the regressor is solved in another one
-    solved = stated if stated is None or stated.mixing is None else None
+    wanted_base = base_parameters(model, base) if isinstance(base, str) else base and choose_base(model, base)
+    # Lin's combinations (`mixing`) are no columns of the regressor: the default set is solved and converted afterwards
+    solved_base = wanted_base if wanted_base is None or wanted_base.mixing is None else None
     if logs:
         reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map)
-        fit = identify_logs(reader, logs, method, base=solved, terms=terms, engine=engine)[0]
-        return fit if stated is None or stated is solved else _state_in(fit, stated)
+        fit = identify_logs(reader, logs, method, base=solved_base, terms=terms, engine=engine)[0]
+        return fit if wanted_base is None or wanted_base is solved_base else _convert_to(fit, wanted_base)
     if chosen.hold_out is not None:
         raise ArgumentError(
             "hold_out splits logs before they are processed, and these are processed",
             remedy="Give logs.",
         )
     runs = [item for item in given if isinstance(item, Experiment)]
-    fit = identify_experiments(model, runs, chosen, method, base=solved, terms=terms)
-    return fit if stated is None or stated is solved else _state_in(fit, stated)
+    fit = identify_experiments(model, runs, chosen, method, base=solved_base, terms=terms)
+    return fit if wanted_base is None or wanted_base is solved_base else _convert_to(fit, wanted_base)
 
 
-def _state_in(fit: Identification, base: BaseParameters) -> Identification:
-    """The result in Lin's set, that of the geometry and gravity which were estimated where the recipe asks for them."""
-    is_same = base.fingerprint == fit.robot.fingerprint
-    return fit.in_set(base if is_same else base_parameters(fit.robot, "minimal-combinations"))
+def _convert_to(fit: Identification, base: BaseParameters) -> Identification:
+    """Convert a result to Lin's set of base parameters.
+
+    Where the fit changed the robot's geometry or gravity, the given set no longer fits the robot and is made again.
+    """
+    is_same_robot = base.fingerprint == fit.robot.fingerprint
+    return fit.in_set(base if is_same_robot else base_parameters(fit.robot, "minimal-combinations"))
 
 
 def prepare_robot(robot: Robot, recipe: Recipe, channel_map: ChannelMapSource | None = None) -> Robot:
@@ -359,9 +367,10 @@ def with_coupled_motors(robot: Robot, channel_map: ChannelMapSource) -> Robot:
     couplings = []
     for motor, row in enumerate(gear):
         joints = np.flatnonzero(row)
-        own = row[motor] if row[motor] else row[joints[-1]] if joints.size else 1.0
+        # speeds are stated per turn of the motor's own joint, or of the last one where it does not turn with its own
+        scale = row[motor] if row[motor] else row[joints[-1]] if joints.size else 1.0
         if joints.size > 1 and not any(robot.bodies[j].is_prismatic for j in joints):
-            couplings.append(Coupling({robot.joint_names[j]: float(row[j] / own) for j in joints}))
+            couplings.append(Coupling({robot.joint_names[j]: float(row[j] / scale) for j in joints}))
     return robot.with_couplings(*couplings) if couplings else robot
 
 
@@ -376,13 +385,13 @@ def identify_logs(
     terms: Sequence[Term] = (),
     engine: str = "auto",
 ) -> tuple[Identification, list[Experiment]]:
-    """Identify a robot that has its terms from logs, in memory or piece by piece.
+    """Identify a robot from logs, which are read as a whole or piece by piece; the recipe's terms are in the robot.
 
     Args:
         reader: Reads the logs by its recipe.
         logs: The logs to identify from.
         estimator: The estimator.
-        held_out: Logs that are read for the proof, where the recipe does not hold out parts of the first ones.
+        held_out: Logs for the validation; not used where the recipe holds out parts of `logs`.
         base: As for `identify`.
         terms: As for `identify`.
         engine: As for `identify`.
@@ -390,28 +399,28 @@ def identify_logs(
     Returns:
         The identification, and the held-out experiments.
     """
-    whole = _needs_whole_logs(reader, estimator, terms)
-    if engine == "memory" or (engine == "auto" and not read_in_pieces(logs, needed_whole=bool(whole))):
-        if whole and engine == "auto" and read_in_pieces(logs, needed_whole=False):
-            reader.note(f"{whole[0]} needs whole logs in memory, which takes long for large files")
-        runs, proof = reader.training_and_proof(logs, held_out)
+    blockers = _list_blockers(reader, estimator, terms)
+    if engine == "memory" or (engine == "auto" and not read_in_pieces(logs, needed_whole=bool(blockers))):
+        if blockers and engine == "auto" and read_in_pieces(logs, needed_whole=False):
+            reader.note(f"{blockers[0]} needs whole logs in memory, which takes long for large files")
+        runs, held_out_runs = reader.training_and_proof(logs, held_out)
         recipe = reader.recipe
         fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms)
-        return fit, proof
-    refuse_in_pieces(whole)
-    with make_engine("local" if engine in ("auto", "pieces") else engine) as made:
-        fixed = fix_cutoff(reader, logs)
-        equations = reduce_logs(fixed, logs, made, base)
+        return fit, held_out_runs
+    refuse_in_pieces(blockers)
+    with make_engine("local" if engine in ("auto", "pieces") else engine) as started_engine:
+        reader_with_cutoff = fix_cutoff(reader, logs)
+        equations = reduce_logs(reader_with_cutoff, logs, started_engine, base)
     reader.note("logs are read piece by piece: the plain friction alone is fitted")
-    return identify_equations(equations, estimator), fixed.experiments(held_out, for_validation=True)
+    return identify_equations(equations, estimator), reader_with_cutoff.experiments(held_out, for_validation=True)
 
 
-def _needs_whole_logs(reader: LogReader, estimator: Estimator, terms: Sequence[Term]) -> list[str]:
-    """Settings that need whole logs in memory."""
-    wanted = [key for key in ("hold_out", "band_hz", "springs", "free") if getattr(reader.recipe, key)]
-    wanted += [key for key in ("rows", "time") if getattr(reader, key)]
-    wanted += ["terms"] if terms else []
-    return [*wanted, f"estimator {estimator.name}"] if estimator.reads_samples else wanted
+def _list_blockers(reader: LogReader, estimator: Estimator, terms: Sequence[Term]) -> list[str]:
+    """Names of the settings in use that need whole logs in memory, so that logs cannot be read piece by piece."""
+    blockers = [key for key in ("hold_out", "band_hz", "springs", "free") if getattr(reader.recipe, key)]
+    blockers += [key for key in ("rows", "time") if getattr(reader, key)]
+    blockers += ["terms"] if terms else []
+    return [*blockers, f"estimator {estimator.name}"] if estimator.reads_samples else blockers
 
 
 @one_blas_thread()
@@ -424,26 +433,34 @@ def identify_experiments(
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
 ) -> Identification:
-    """Identify a robot that has its terms from experiments; see `identify`."""
+    """Identify a robot from experiments; the recipe's terms are in the robot already. See `identify`."""
     runs = matched_runs(robot, runs)
-    freed = refine_geometry(robot, runs, recipe.free) if recipe.free else None
-    if freed is not None:
-        robot, base = freed.robot, None
+    refined = refine_geometry(robot, runs, recipe.free) if recipe.free else None
+    if refined is not None:
+        robot = refined.robot
+        base = None  # the given set belongs to the geometry before
     stated = (*recipe.spring_terms(robot), *terms)
     build = partial(build_equations, robot, terms=stated, band_hz=recipe.band_hz)
     equations = build(runs, base=base)
-    if settled := subtract_run_differences(equations, recipe.per_run):
-        equations = build(settled[0], base=equations.base)
+    # runs without the differences between them, and findings about these; empty where there is nothing to subtract
+    run_differences = subtract_run_differences(equations, recipe.per_run)
+    if run_differences:
+        equations = build(run_differences[0], base=equations.base)
     if recipe.friction == "rich" and isinstance(estimator, FeasibleWLS):
         fit = fit_rich(equations, estimator)
     else:
         fit = identify_equations(equations, estimator)
-    added = (*(freed.findings if freed else ()), *(settled[1] if settled else ()), *_note_gains(runs))
-    return replace(fit, estimate=replace(fit.estimate, findings=(*added, *fit.estimate.findings)))
+    geometry_findings = refined.findings if refined else ()
+    difference_findings = run_differences[1] if run_differences else ()
+    findings = (*geometry_findings, *difference_findings, *_note_gains(runs), *fit.estimate.findings)
+    return replace(fit, estimate=replace(fit.estimate, findings=findings))
 
 
 def fit_rich(equations: Samples, estimator: FeasibleWLS, *, tilt: bool = True) -> Identification:
     """Fit the links together with rich friction, then the plain friction to the same links.
+
+    Where the data show a tilt of the base, gravity is turned by it and everything is fitted again without that
+    mechanism.
 
     Args:
         equations: The equations of the plain model.
@@ -451,62 +468,72 @@ def fit_rich(equations: Samples, estimator: FeasibleWLS, *, tilt: bool = True) -
         tilt: Whether a tilt of the base is looked for.
     """
     first = estimator.solve(equations)
-    menu = make_menu(equations.robot, equations.experiments, _links_of(first))
-    tried = [each for each in menu if tilt or each.name != TILT]
-    wide, selection = select_mechanisms(equations, tried, 1.0 / (first.noise_std**2 * first.inflation))
+    menu = make_menu(equations.robot, equations.experiments, _reference_links(first))
+    tried = [mechanism for mechanism in menu if tilt or mechanism.name != TILT]
+    weights = 1.0 / (first.noise_std**2 * first.inflation)
+    rich_equations, selection = select_mechanisms(equations, tried, weights)
     if TILT in selection.kept:
-        turned = _turn_gravity(equations.robot, estimator.solve(wide))
-        if turned is not None:
-            runs, stated = equations.experiments, equations.terms
-            equations = build_equations(turned, runs, terms=stated, band_hz=equations.band_hz)
+        tilted = _turn_gravity(equations.robot, estimator.solve(rich_equations))
+        if tilted is not None:
+            equations = build_equations(tilted, equations.experiments, terms=equations.terms, band_hz=equations.band_hz)
         return fit_rich(equations, estimator, tilt=False)
-    stated = equations.terms  # they stand before those that were chosen
-    wide, selection = _better_loads(wide, stated, selection, estimator)
-    wide, selection = _without_idle(wide, stated, selection, estimator.solve(wide))
-    return conclude(wide, estimator.solve(wide), equations, selection)
+    stated = equations.terms  # the terms of the rich equations begin with these; the selected ones follow
+    rich_equations, selection = _update_load_friction(rich_equations, stated, selection, estimator)
+    rich_equations, selection = _drop_zero_terms(rich_equations, stated, selection, estimator.solve(rich_equations))
+    return conclude(rich_equations, estimator.solve(rich_equations), equations, selection)
 
 
-def _links_of(estimate: Estimate) -> Reference:
+def _reference_links(estimate: Estimate) -> Reference:
+    """The estimated links as the reference from which load-dependent friction computes the load of each joint."""
     assert estimate.standard is not None, "feasible has standard parameters"
     return Reference(estimate.standard)
 
 
 def _turn_gravity(robot: Robot, estimate: Estimate) -> Robot | None:
-    """The robot on the tilted base that its logs show; None where the tilt is not sure."""
+    """The robot with gravity turned by the estimated tilt of its base; None where the tilt is not significant."""
     places = [k for k, name in enumerate(estimate.names) if name in {"TILTX", "TILTY"}]
-    angles, spread = estimate.values[places], estimate.stderr[places]
-    if not np.any(np.abs(angles) > norm.ppf(0.995) * spread):  # at a level of 99 %
+    angles = estimate.values[places]
+    if not np.any(np.abs(angles) > norm.ppf(0.995) * estimate.stderr[places]):  # significant at 1 %, two-sided
         return None
     turned = robot.gravity + np.cross(angles @ horizontal_axes(robot.gravity), robot.gravity)
     return robot.with_gravity(turned * np.linalg.norm(robot.gravity) / np.linalg.norm(turned))
 
 
-def _better_loads(
-    wide: Samples, stated: tuple[Term, ...], selection: Selection, estimator: FeasibleWLS
+def _update_load_friction(
+    rich_equations: Samples, stated: tuple[Term, ...], selection: Selection, estimator: FeasibleWLS
 ) -> tuple[Samples, Selection]:
-    """Let friction with the load take it from links that were fitted together with this friction.
+    """Compute the loads of load-dependent friction again, from links that were fitted together with this friction.
 
-    The fit without it, which selection starts from, puts a part of the friction into the links.
+    The selection computes them from links that were fitted without it, which contain a part of the friction.
+
+    Args:
+        rich_equations: The equations with all selected terms.
+        stated: The terms that are not selected, which come first.
+        selection: The selected mechanisms.
+        estimator: Fits the links.
     """
     loaded = [term for term in selection.terms if isinstance(term, LoadFriction)]
     if not loaded:
-        return wide, selection
-    runs = wide.experiments
-    widths = np.reshape([term.friction.scale for term in loaded], (-1, wide.robot.dof))  # type: ignore[attr-defined]
-    better = load_friction(wide.robot, runs, _links_of(estimator.solve(wide)), widths)
-    mine = {term: term for term in selection.terms} | dict(zip(loaded, better, strict=True))
-    terms = (*stated, *mine.values())
-    selection = replace(selection, terms=tuple(mine.values()))
-    return build_equations(wide.robot, runs, base=wide.base, terms=terms, band_hz=wide.band_hz), selection
+        return rich_equations, selection
+    robot = rich_equations.robot
+    runs = rich_equations.experiments
+    widths = np.reshape([term.friction.scale for term in loaded], (-1, robot.dof))  # type: ignore[attr-defined]
+    updated = load_friction(robot, runs, _reference_links(estimator.solve(rich_equations)), widths)
+    # each selected term -> the term that takes its place, in the order of the selection
+    replacements = {term: term for term in selection.terms} | dict(zip(loaded, updated, strict=True))
+    terms = (*stated, *replacements.values())
+    selection = replace(selection, terms=tuple(replacements.values()))
+    base, band_hz = rich_equations.base, rich_equations.band_hz
+    return build_equations(robot, runs, base=base, terms=terms, band_hz=band_hz), selection
 
 
-def _without_idle(
-    wide: Samples, stated: tuple[Term, ...], selection: Selection, estimate: Estimate
+def _drop_zero_terms(
+    rich_equations: Samples, stated: tuple[Term, ...], selection: Selection, estimate: Estimate
 ) -> tuple[Samples, Selection]:
-    """Leave out the shapes of friction that the data hold at zero."""
-    idle = set(estimate.at_bound)
-    acting = tuple(term for term in selection.terms if not (term.is_non_negative and term.name in idle))
-    return wide.keep((*stated, *acting)), replace(selection, terms=acting)
+    """Leave out the selected terms whose coefficient is at its lower bound, zero."""
+    at_bound = set(estimate.at_bound)
+    kept = tuple(term for term in selection.terms if not (term.is_non_negative and term.name in at_bound))
+    return rich_equations.keep((*stated, *kept)), replace(selection, terms=kept)
 
 
 def identify_equations(equations: Factors, estimator: Estimator | None = None) -> Identification:
@@ -522,7 +549,7 @@ def identify_equations(equations: Factors, estimator: Estimator | None = None) -
 def conclude(
     equations: Factors, estimate: Estimate, plain: Factors | None = None, selection: Selection | None = None
 ) -> Identification:
-    """Make both models of an estimate, and say what is impossible or doubtful in them.
+    """Make the plain and the rich model of an estimate, and add findings about what is impossible or doubtful in them.
 
     Args:
         equations: The equations of the estimate.
@@ -535,17 +562,19 @@ def conclude(
     if standard is None:
         standard, lifted = lift_parameters(equations, estimate)
         findings = (*findings, *lifted)
-    values = estimate.values[equations.base.rank :]
-    exact = _has_base(equations, estimate, standard)
-    theta = standard if exact else equations.representative(estimate.values)
-    rich = Model(equations.robot, theta, valued(equations.terms, values), rate)
+    term_values = estimate.values[equations.base.rank :]
+    # where no possible robot has the estimated base parameters, the rich model takes these themselves
+    is_possible = _has_base(equations, estimate, standard)
+    theta = standard if is_possible else equations.representative(estimate.values)
+    rich = Model(equations.robot, theta, valued(equations.terms, term_values), rate)
     if selection is not None and selection.terms and plain is not None:
-        refitted, size = refit_friction(plain, standard), len(equations.base.layout)
+        refitted = refit_friction(plain, standard)
+        size = len(equations.base.layout)
         simple = Model(equations.robot, refitted[:size], valued(plain.terms, refitted[size:]), rate)
     else:
-        simple = rich if exact else Model(equations.robot, standard, rich.terms, rate)
-    if exact or not estimate.undetermined.any():  # an open inertia matrix is said by another finding
-        findings = (*findings, *check_inertia(equations, theta, values))
+        simple = rich if is_possible else Model(equations.robot, standard, rich.terms, rate)
+    if is_possible or not estimate.undetermined.any():  # another finding reports undetermined parameters
+        findings = (*findings, *check_inertia(equations, theta, term_values))
     findings = (*findings, *check_friction(equations, estimate), *diagnose_runs(equations), *_note_selection(selection))
     return Identification(
         equations=equations, estimate=replace(estimate, findings=findings), plain=simple, rich=rich, selection=selection
@@ -553,15 +582,20 @@ def conclude(
 
 
 def _has_base(equations: Factors, estimate: Estimate, standard: Floats) -> bool:
-    """Whether a robot with standard parameters has the estimated base parameters, or stands for those left open."""
+    """Whether a robot with standard parameters (p,) has the estimated base parameters.
+
+    Without a standard estimate, undetermined parameters cannot be compared: then any robot that differs from the prior
+    one is taken to have them.
+    """
     if estimate.standard is None and estimate.undetermined.any() and not equations.terms:
         return not np.array_equal(standard, equations.robot.parameter_vector)
     values = estimate.values[: equations.base.rank]
     away = np.abs(equations.base.grouping @ standard - values)
-    return not np.any(away > SAME * (np.abs(values) + np.abs(values).max(initial=0.0)))
+    return not np.any(away > SAME_BASE_TOLERANCE * (np.abs(values) + np.abs(values).max(initial=0.0)))
 
 
 def _note_gains(runs: Sequence[Experiment]) -> tuple[Finding, ...]:
+    """A note that the scale of torques which were computed from motor currents cannot be tested; else nothing."""
     if all(run.gain_std is None for run in runs):
         return ()
     message = "torques are computed from currents: masses and friction scale with gains that these logs cannot test"
@@ -570,6 +604,7 @@ def _note_gains(runs: Sequence[Experiment]) -> tuple[Finding, ...]:
 
 
 def _note_selection(selection: Selection | None) -> tuple[Finding, ...]:
+    """A note that mechanisms of friction were selected on the data of the fit, which intervals do not count."""
     if selection is None or not selection.kept:
         return ()
     message = f"the same data chose {', '.join(selection.kept)}; intervals hold as if they had been known"

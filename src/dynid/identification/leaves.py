@@ -1,7 +1,9 @@
-"""One log reduced to its information by itself, on whatever machine: read, checked, processed, reduced in one pass.
+"""Logs read piece by piece: each is reduced to a `Leaf` by a worker, and the leaves are merged to equations.
 
-A leaf depends on its task alone, so it can be made again where a worker was lost, kept in a store, and merged with
-others in the order of the logs: the result is the same to the last bit for any number of workers.
+`reduce_logs` is the main function. `make_leaf` is the task of one worker: it reads, checks, processes and reduces one
+log in one pass, whatever its length. A leaf depends on its task alone, so it can be made again where a worker was lost,
+kept in a store, and merged with others in the order of the logs: the result is the same to the last bit for any number
+of workers.
 """
 
 from __future__ import annotations
@@ -32,19 +34,19 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 MOST_BLOCKS = 8
-"""Number of blocks of time of a log at which neighbours are joined (convention: four to eight are left, enough to see
-correlated errors; a leaf of seven joints then takes about 0.2 MB)."""
+"""Number of blocks of time of one log at which pairs of neighbours are joined to one block each (convention: four to
+eight are left, enough to see correlated errors; a leaf of seven joints then takes about 0.2 MB)."""
 FIRST_BLOCK = 256
 """Length of the first blocks [samples] (convention: short logs have several blocks, too)."""
-DRAWN = 500
-"""Samples of a log's beginning that are kept, for reports to draw (convention)."""
+EXCERPT_SAMPLES = 500
+"""Number of samples of a log's beginning that are kept for the plots of reports (convention)."""
 CUTOFF_LOGS = 5
-"""Number of logs from whose beginnings a common cutoff is chosen (convention); more would be read for nothing."""
+"""Number of logs from whose beginnings a common cutoff is chosen (convention: more would change it little)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LeafTask:
-    """Everything that a leaf depends on."""
+    """The task of a worker: one log, and everything else that its leaf depends on."""
 
     log: Log
     """File, folder, recording, or the URL of a file that fsspec can open."""
@@ -53,22 +55,23 @@ class LeafTask:
     columns: tuple[int, ...]
     """Columns of the regressor that are kept: those of the base parameters."""
     recipe: Recipe
+    """It has a cutoff; see `fix_cutoff`."""
     channel_map: ChannelMap | None = None
-    """The map itself: a worker may not see its file."""
+    """The map itself rather than its file, which a worker on another machine may not see."""
     version: str = ""
     """Version of dynid that must make the leaf."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Leaf:
-    """What one log says."""
+    """One log, reduced to the information that equations need."""
 
     log: str
-    """Where it was read."""
+    """Path, URL or name of the log."""
     information: Information
-    """Its segments are blocks of time."""
+    """The reduced equations; their segments are blocks of time."""
     start_s: float
-    """First stamp of the log [s]; Unix time in most logs of machines."""
+    """First time stamp of the log [s]; Unix time in most logs of machines."""
     samples: int
     """Number of samples that were reduced."""
     beginning: Experiment | None = None
@@ -84,7 +87,7 @@ class Leaf:
 def leaf_tasks(
     robot: Robot, logs: Sequence[Log], recipe: Recipe, channel_map: ChannelMapSource | None, base: BaseParameters
 ) -> list[LeafTask]:
-    """The tasks of some logs.
+    """Make the task of each log.
 
     Args:
         robot: The robot with its terms.
@@ -118,35 +121,39 @@ def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
             f"a worker has dynid {here}, this run needs {task.version}",
             remedy=f"Install dynid=={task.version} on all workers.",
         )
-    warnings, beginning, samples = list[Finding](), list[Experiment](), 0
-    dropped, warmth = Counter[str](), list[tuple[int, Floats]]()
+    warnings = list[Finding]()
+    beginning = list[Experiment]()  # at most one: the first samples
+    samples = 0
+    dropped = Counter[str]()
+    temperatures = list[tuple[int, Floats]]()  # number of samples and mean temperature of each piece
 
-    def watched(pieces: Iterator[Experiment]) -> Iterator[Experiment]:
+    def collect_facts(pieces: Iterator[Experiment]) -> Iterator[Experiment]:
+        """Pass the pieces on, and note what the leaf tells besides the equations."""
         nonlocal samples
         for piece in pieces:
             samples += piece.samples
             dropped.update(piece.dropped)
             if not beginning:
-                beginning.append(piece.rows(slice(0, DRAWN)))
+                beginning.append(piece.rows(slice(0, EXCERPT_SAMPLES)))
             if piece.temperature is not None and piece.samples:
-                warmth.append((piece.samples, piece.temperature))
+                temperatures.append((piece.samples, piece.temperature))
             yield piece
 
-    with _local(task.log) as log:
+    with _fetched(task.log) as log:
         reader = LogReader(robot=task.robot, recipe=task.recipe, channel_map=task.channel_map,
                            notice=warnings.append, progress=progress)  # fmt: skip
-        information = reduce_in_blocks(task.robot, task.columns, watched(reader.stream(log)))
+        information = reduce_in_blocks(task.robot, task.columns, collect_facts(reader.stream(log)))
     if not beginning:
         raise DataError("the log has no sample that can be used", path=_name(task.log), remedy="See dynid check.")
     return Leaf(
         log=_name(task.log), information=information, start_s=float(beginning[0].time[0]), samples=samples,
         beginning=beginning[0], findings=tuple(warnings), dropped=dict(dropped),
-        temperature=_mean_temperature(warmth),
+        temperature=_mean_temperature(temperatures),
     )  # fmt: skip
 
 
 def _mean_temperature(parts: Sequence[tuple[int, Floats]]) -> Floats | None:
-    """(n,) mean of the temperatures of pieces, each weighted by its samples; None where none has any."""
+    """(n,) mean temperature from the numbers of samples and the temperatures of pieces; None where no piece has any."""
     if not parts:
         return None
     samples, values = zip(*parts, strict=True)
@@ -154,7 +161,14 @@ def _mean_temperature(parts: Sequence[tuple[int, Floats]]) -> Floats | None:
 
 
 def leaf_equations(robot: Robot, base: BaseParameters, leaves: Sequence[Leaf], *, excerpts: bool = True) -> Factors:
-    """The equations of several leaves, merged in the order given."""
+    """The equations of several leaves, merged in the order given.
+
+    Args:
+        robot: The robot with its terms.
+        base: The base parameters of the leaves' columns.
+        leaves: The leaves.
+        excerpts: Whether the beginnings of the logs are kept for reports.
+    """
     parts: list[Information] = []
     for leaf in leaves:
         parts.append(leaf.information.renumber(next_segment(parts)))
@@ -180,8 +194,10 @@ def reduce_logs(reader: LogReader, logs: Sequence[Log], engine: Engine, base: Ba
     chosen = require_kept_columns(choose_base(reader.robot, base))
     tasks = leaf_tasks(reader.robot, logs, reader.recipe, reader.channel_map, chosen)
     leaves: dict[int, Leaf] = {}
-    failed = []
-    work = partial(make_leaf, progress=reader.progress) if isinstance(engine, Local) and len(logs) == 1 else make_leaf
+    failed = []  # number of the log, and its error
+    # a single log in this process shows its own progress; otherwise progress goes from log to log
+    is_single = isinstance(engine, Local) and len(logs) == 1
+    work = partial(make_leaf, progress=reader.progress) if is_single else make_leaf
     for done, outcome in enumerate(engine.run(work, tasks), start=1):
         if outcome.error is not None:
             failed.append((outcome.number, outcome.error))
@@ -206,12 +222,12 @@ def reduce_logs(reader: LogReader, logs: Sequence[Log], engine: Engine, base: Ba
 
 
 def fix_cutoff(reader: LogReader, logs: Sequence[Log]) -> LogReader:
-    """The reader with one cutoff for all logs, chosen from the beginnings of a few of them spread over all."""
+    """Give the reader one cutoff for all logs, chosen from the beginnings of at most `CUTOFF_LOGS` of the logs."""
     if reader.recipe.cutoff_hz != "auto":
         return reader
     places = np.unique(np.linspace(0, len(logs) - 1, min(CUTOFF_LOGS, len(logs))).round().astype(int))
     with ExitStack() as stack:
-        hz = reader.cutoff_of_beginnings([stack.enter_context(_local(logs[place])) for place in places])
+        hz = reader.cutoff_of_beginnings([stack.enter_context(_fetched(logs[place])) for place in places])
     return replace(reader, recipe=replace(reader.recipe, cutoff_hz=hz))
 
 
@@ -227,17 +243,21 @@ def reduce_in_blocks(robot: Robot, columns: Sequence[int], pieces: Iterable[Expe
         pieces: Consecutive processed pieces.
     """
     blocks: list[Information] = []
-    growing: Information | None = None
-    length, filled = FIRST_BLOCK, 0
+    growing: Information | None = None  # the block that is not full yet
+    length = FIRST_BLOCK  # samples of a full block
+    filled = 0  # samples of the growing block
     for piece in pieces:
         start = 0
         while start < piece.samples:
             stop = min(piece.samples, start + length - filled)
             part = _reduced(robot, columns, piece.rows(slice(start, stop)))
             growing = part if growing is None else _joined(growing, part)
-            filled, start = filled + stop - start, stop
+            filled += stop - start
+            start = stop
             if filled == length:
-                blocks, growing, filled = [*blocks, growing], None, 0
+                blocks.append(growing)
+                growing = None
+                filled = 0
             if len(blocks) == MOST_BLOCKS:
                 blocks = [_joined(a, b) for a, b in zip(blocks[::2], blocks[1::2], strict=True)]
                 length *= 2
@@ -251,20 +271,21 @@ def reduce_in_blocks(robot: Robot, columns: Sequence[int], pieces: Iterable[Expe
 
 
 def _reduced(robot: Robot, columns: Sequence[int], run: Experiment | None) -> Information:
+    """The information of some samples as one block of time; that of no samples where there is no experiment."""
     nothing = np.zeros((0, robot.dof))
     arrays = (nothing,) * 4 if run is None else (run.q, run.dq, run.ddq, run.effort)
     return reduce_samples(robot, *arrays, columns=columns, valid=None if run is None else run.valid).as_one()
 
 
 def _joined(a: Information, b: Information) -> Information:
-    """The information of neighbouring blocks as that of one."""
+    """The information of two neighbouring blocks of time as one block."""
     return a.merge(b.renumber(1)).as_one()
 
 
 @cache
 def installed_version() -> str:
     """Version of dynid in this process."""
-    from importlib.metadata import PackageNotFoundError, version  # loads the packages of e-mails
+    from importlib.metadata import PackageNotFoundError, version  # imported late: it loads Python's e-mail packages
 
     with suppress(PackageNotFoundError):
         return version("dynid")
@@ -272,8 +293,8 @@ def installed_version() -> str:
 
 
 @contextmanager
-def _local(log: Log) -> Iterator[Log]:
-    """A log on this machine: the URL of a file is copied to a temporary folder first."""
+def _fetched(log: Log) -> Iterator[Log]:
+    """A log on this machine: a file behind a URL is copied to a temporary folder, which is deleted afterwards."""
     if not isinstance(log, str) or "://" not in log:
         yield log
         return
@@ -285,15 +306,16 @@ def _local(log: Log) -> Iterator[Log]:
         ) from error
     with TemporaryDirectory(prefix="dynid-") as folder:
         system, path = fsspec.core.url_to_fs(log)
-        here = Path(folder) / Path(path).name
+        copy = Path(folder) / Path(path).name
         try:
-            system.get_file(path, str(here))
+            system.get_file(path, str(copy))
         except (OSError, ValueError) as error:
             raise UnreachableLogError(
                 f"the file cannot be fetched: {error}", path=log, remedy="Check the URL and the access rights."
             ) from error
-        yield here
+        yield copy
 
 
 def _name(log: Log) -> str:
+    """Path, URL or name of a log, for messages."""
     return log.source if isinstance(log, Recording) else str(log)

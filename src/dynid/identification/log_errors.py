@@ -1,4 +1,7 @@
-"""Held-out errors log by log: of several logs that are judged together, which one is the worst, and in which joint."""
+"""Torque errors of each log: how measured and predicted torques are compared, and which log and joint is the worst.
+
+`Comparison` low-passes the torques and sums the squares of their differences; a `LogError` holds the sums of one log.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogError:
-    """What one held-out log adds to the errors."""
+    """Sums of squares over one log, or over several together, which its relative errors are made of."""
 
     name: str
+    """Name of the log in tables and sentences; empty for several together."""
     squares: Floats
     """(n,) sum of the squares of each joint's residuals."""
     total: Floats
@@ -40,17 +44,17 @@ class LogError:
         return self.errors[:-1]
 
     def error(self, joints: Mask | None = None) -> float:
-        """Relative error over some joints together, or over all [%]; NaN where nothing was measured."""
+        """Relative error [%] over the marked joints (n,) together, over all if None; NaN where nothing was measured."""
         counted = slice(None) if joints is None else joints
         return float(relative_errors(self.squares[counted], self.total[counted])[-1])
 
     def worst_joint(self, joints: Mask | None = None) -> int:
-        """The one of some joints, or of all, that adds most to the error."""
+        """Index of the joint, among the marked ones (n,) or all if None, with the largest sum of squares."""
         return int(np.argmax(self.squares if joints is None else np.where(joints, self.squares, -1.0)))
 
 
 def name_logs(runs: Sequence[Experiment]) -> list[str]:
-    """Names that tell runs apart: that of the file, with the number of the run where several have the same name."""
+    """Unique names of runs: the name of the file, or the number of the run where several files have the same name."""
     names = [Path(run.source).name for run in runs]
     counts = Counter(names)
     return [
@@ -60,9 +64,12 @@ def name_logs(runs: Sequence[Experiment]) -> list[str]:
 
 
 def name_worst(logs: Sequence[LogError], joint_names: Sequence[str], joints: Mask | None = None) -> str:
-    """A clause that names the log with the largest error over some joints, or over all, and its worst joint.
+    """A clause that names the log with the largest error and its worst joint; empty where there is one log only.
 
-    It is empty where there is one log only.
+    Args:
+        logs: The errors of each log.
+        joint_names: (n,) names of the joints.
+        joints: (n,) joints that count; all if None.
     """
     known = [log for log in logs if np.isfinite(log.error(joints))]
     if len(logs) < 2 or not known:
@@ -75,13 +82,13 @@ def name_worst(logs: Sequence[LogError], joint_names: Sequence[str], joints: Mas
     return f"; the worst log is {worst.name} ({worst.error():.3g} %), there {name} ({error:.3g} %)"
 
 
-SETTLED = 1e-2
-"""Relative accuracy to which the filter must have settled at the ends of a compared stretch (convention)."""
+SETTLING_ACCURACY = 1e-2
+"""Remaining share of the filter's step response, by which the samples left out at the ends are chosen (convention)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How measured and predicted torques are compared."""
+    """The rules by which measured and predicted torques are compared."""
 
     band_hz: float | None = None
     """Band to which the torques are low-passed [Hz]; None for no filter."""
@@ -89,17 +96,25 @@ class Comparison:
     """Time left out at both ends of a low-passed stretch [s]; None for the settling time of the filter."""
 
     def torques(self, run: Experiment, *torques: Floats) -> tuple[tuple[Floats, ...], Mask]:
-        """Torques (N, n) as they are compared, zero where a sample does not count, and the mask of those that count.
+        """Low-pass torques of one run for the comparison, and mark the samples that count.
 
         With a band they are low-passed wherever they were measured, also at rest and in slow rows that do not count.
-        The filter is the usual one, a Butterworth filter of order 4 run forwards and backwards with odd extension of
-        the ends. Samples near the ends, where the filter has not settled, are left out.
+        The filter is a Butterworth filter of order 4, run forwards and backwards with odd extension of the ends.
+        Samples near the ends, where the filter has not settled, are left out.
+
+        Args:
+            run: The run.
+            *torques: Its torques or residuals, each (N, n).
+
+        Returns:
+            The same torques, zero where a sample does not count, and the mask (N, n) of those that count.
         """
         if self.band_hz is None or self.band_hz >= WIDEST_BAND * run.rate_hz:
             return tuple(np.where(run.valid, torque, 0.0) for torque in torques), run.valid
-        smooth, counts = np.zeros((len(torques), *run.effort.shape)), np.zeros_like(run.valid)
-        trim = Butterworth(1.0, self.band_hz, SETTLED).settling_s if self.trim_s is None else self.trim_s
-        margin = int(np.ceil(trim * run.rate_hz - 1e-9))
+        smooth = np.zeros((len(torques), *run.effort.shape))
+        counts = np.zeros_like(run.valid)
+        trim = Butterworth(1.0, self.band_hz, SETTLING_ACCURACY).settling_s if self.trim_s is None else self.trim_s
+        margin = int(np.ceil(trim * run.rate_hz - 1e-9))  # samples; less rounding, so that whole numbers stay
         for rows, joint in _measured_stretches(run, margin):
             known = np.isfinite(run.effort[rows, joint])
             whole = np.column_stack([_bridge_holes(torque[rows, joint], known) for torque in torques])
@@ -110,8 +125,15 @@ class Comparison:
         return tuple(np.where(counts, smooth, 0.0)), counts
 
     def error(self, runs: Sequence[Experiment], predict: Callable[[Experiment], Floats], name: str = "") -> LogError:
-        """The errors of predicted torques over some runs together."""
-        squares, total = [], []
+        """The errors of predicted torques over some runs together.
+
+        Args:
+            runs: The runs.
+            predict: Gives the torques (N, n) of a run.
+            name: Name of the result.
+        """
+        squares = []
+        total = []
         for run in runs:
             (measured, residual), _ = self.torques(run, run.effort, run.effort - predict(run))
             squares.append((residual**2).sum(axis=0))
@@ -120,7 +142,10 @@ class Comparison:
 
 
 def _measured_stretches(run: Experiment, margin: int) -> Iterator[tuple[slice, int]]:
-    """Rows and joint of every stretch whose torques were measured without a hole longer than the margin."""
+    """Rows and joint of every stretch whose torques were measured without a hole longer than the margin [samples].
+
+    Stretches that are no longer than the two margins which are cut off are left out.
+    """
     for rows, _ in stretches(run):
         for joint in range(run.q.shape[1]):
             known = rows.start + np.flatnonzero(np.isfinite(run.effort[rows, joint]))
@@ -130,6 +155,6 @@ def _measured_stretches(run: Experiment, margin: int) -> Iterator[tuple[slice, i
 
 
 def _bridge_holes(torque: Floats, known: Mask) -> Floats:
-    """(N,) torques, interpolated linearly where they are not known."""
+    """(N,) torques of one joint, interpolated linearly where they are not known (N,)."""
     rows = np.arange(torque.size)
     return np.interp(rows, rows[known], torque[known])

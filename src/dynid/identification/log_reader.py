@@ -1,8 +1,10 @@
 """From logs to experiments by a recipe: read, check, split, process.
 
-Logs are files or `Recording` objects. `LogReader` is the way of every log for `identify_logs` and the run folders
-(identification, validation, load), whether the command line or Python asks. A log is read as a whole, or piece by
-piece; all logs of a robot get one cutoff.
+Logs are files or `Recording` objects. `identify_logs` and the run folders (identification, validation, load) read every
+log by a `LogReader`, from the command line and from Python. A log is read as a whole, or piece by piece; all logs of a
+robot are low-passed at one cutoff.
+
+The *gate* is the check of a log before it is used: a log with errors among the findings is refused.
 """
 
 from __future__ import annotations
@@ -52,36 +54,38 @@ Notice = Callable[[Finding], None]
 """Called with a finding that a person should see at once."""
 
 LARGE_MB, HUGE_MB = 200.0, 2000.0
-"""Size of a log from which on it is read piece by piece [MB]: if nothing in the recipe needs it whole, and whatever the
-recipe needs (convention: its arrays would take about 1 to 3, and 10 GB)."""
+"""Sizes of a log above which it is read piece by piece [MB]: above the first if nothing in the recipe needs the whole
+log in memory, above the second in any case (convention: the arrays would take 1 to 3 GB, and 10 GB)."""
 
 
 def log_finding(finding: Finding) -> None:
-    """Give a finding to Python's logging, as a warning or as information."""
+    """Write a finding to the logger ``dynid``, as a warning or, if it is a note, as information."""
     logger = logging.getLogger("dynid")
     logger.log(logging.INFO if finding.severity == "note" else logging.WARNING, "%s", finding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _OpenLog:
-    """A log that is checked and on one clock; its cutoff can still be changed where it has a chain."""
+    """A log that was read, checked and put on one clock, before it is filtered: its cutoff can still be changed."""
 
     recording: Recording
     """The whole log."""
     part: Recording
     """What is processed: the whole log, or its training part."""
     options: Processing
+    """The processing of the part."""
     chain: Chain | None
-    """None for isolated rows, which no filter can treat."""
+    """The processing steps up to the filter; None for isolated rows, which cannot be filtered."""
     delay_note: str
+    """What was estimated about a delay of the torques; empty where nothing was."""
     findings: tuple[Finding, ...]
-    """What the gate found in it by itself."""
+    """The gate's findings about this log alone."""
 
     def experiment(self) -> Experiment:
-        """The processed part, which knows the log again by some of its stretches."""
+        """The processed part; it keeps keys of some stretches of the log, by which copies are recognised later."""
         run = process(self.part, self.options) if self.chain is None else self.chain.experiment()
         keys = self.part.kept_stretch_keys() if self.part.effort is not None else np.zeros(0)
-        steps = (*([self.delay_note] if self.delay_note else []), *run.processing_steps)
+        steps = (self.delay_note, *run.processing_steps) if self.delay_note else run.processing_steps
         return replace(run, processing_steps=steps, stretch_keys=tuple(keys.tolist()))
 
 
@@ -92,7 +96,9 @@ class LogReader:
     robot: Robot
     """The robot with its terms."""
     recipe: Recipe
+    """Its settings of gate, processing and hold-out are used."""
     channel_map: ChannelMapSource | None = None
+    """Channel map of log files, or its file."""
     rows: str | None = None
     """Rows of every log that are used, such as "100:5000", counted from 0; None for all."""
     time: str | None = None
@@ -102,41 +108,45 @@ class LogReader:
     check: Check = check_and_process
     """The gate: checks a recording and processes it on the way. Streamed logs are checked by `StreamCheck` instead."""
     progress: Progress | None = None
+    """Called as logs are read and checked."""
     notice: Notice = log_finding
     """Called with the gate's warnings about each log that is read, and with notes of `identify_logs`."""
     without_gate: str = "the setting gate=false of the recipe (--set gate=false, or Recipe(gate=False) in Python)"
-    """How a person uses a log that the gate refuses."""
+    """The words of a remedy for a refused log: how a person uses it without the gate."""
     told: set[tuple[str, str]] = field(default_factory=set, repr=False, compare=False)
-    """Code and message of warnings that hold for all logs and were reported."""
+    """Code and message of the warnings about all logs that were reported already, so that each is reported once."""
     seen: SeenSamples = field(default_factory=SeenSamples, repr=False, compare=False)
-    """The samples of the logs that were read: no log may hold a part of another."""
+    """Keys of the samples of all logs that were read: a log that contains a part of another one is refused."""
 
     def experiments(
         self, logs: Sequence[Log], *, for_validation: bool = False, cutoff_hz: float | None = None
     ) -> list[Experiment]:
-        """Read and process logs, each by itself.
+        """Read and process logs independently of each other.
 
         Args:
             logs: The logs.
-            for_validation: Whether they validate a fit: standstill counts if the recipe says so, and the ends are kept
-                when torques are compared in a band, as the comparison trims them itself.
+            for_validation: Whether they validate a fit: samples at rest count if the recipe has a dead band, and the
+                ends are kept when torques are compared in a band, as the comparison trims them itself.
             cutoff_hz: The cutoff of the logs that were fitted [Hz], for logs that the recipe gives none; it is lowered
                 for a log whose rate is too low. None leaves the choice to the spectrum of each log.
         """
         hz = cutoff_hz if self.recipe.cutoff_hz == "auto" else None
         return [
-            self._not_empty(log, self._open(log, done, for_validation=for_validation, hz=hz).experiment())
+            self._require_samples(log, self._open(log, done, for_validation=for_validation, hz=hz).experiment())
             for log, done in _shares(logs)
         ]
 
     def training_and_proof(
         self, logs: Sequence[Log], held_out: Sequence[Log] = ()
     ) -> tuple[list[Experiment], list[Experiment]]:
-        """Read and process logs that are fitted, and what judges the fit: held-out parts of them, or other logs.
+        """Read and process the logs of a fit, and held-out parts of them or other logs for its validation.
 
         Args:
-            logs: The logs; without their held-out parts, where the recipe has a hold-out.
-            held_out: Logs for the proof, where the recipe has no hold-out. They get the cutoff of the fitted ones.
+            logs: The logs of the fit.
+            held_out: Logs of the validation, where the recipe has no hold-out. They get the cutoff of the fitted ones.
+
+        Returns:
+            The experiments of the fit, without parts that are held out, and the experiments of the validation.
         """
         opened = [self._open(log, done) for log, done in _shares(logs)]
         self._judge_together(logs, opened)
@@ -146,27 +156,37 @@ class LogReader:
             opened = [
                 replace(one, chain=chain.with_cutoff(hz, reason)) for one, chain in zip(opened, chains, strict=True)
             ]
-        runs = [self._not_empty(log, one.experiment()) for log, one in zip(logs, opened, strict=True)]
+        runs = [self._require_samples(log, one.experiment()) for log, one in zip(logs, opened, strict=True)]
         if self.recipe.hold_out_rule is not None:
-            return runs, [self._not_empty(log, self._held_out(one)) for log, one in zip(logs, opened, strict=True)]
+            return runs, [
+                self._require_samples(log, self._held_out(one)) for log, one in zip(logs, opened, strict=True)
+            ]
         return runs, self.experiments(held_out, for_validation=True, cutoff_hz=common_cutoff(runs))
 
     def recordings(self, logs: Sequence[Log]) -> list[Recording]:
-        """Read logs as they were recorded: the part that the recipe names, with the robot's joints; unchecked."""
+        """Read the chosen rows or time of logs, with columns in the order of the robot's joints; nothing is checked."""
         return [self._recording(log, done) for log, done in _shares(logs)]
 
     def stream(self, log: Log) -> Iterator[Experiment]:
-        """The processed pieces of a log, with delay and cutoff of the first; the gate objects at the end."""
+        """Read and process a log piece by piece, with the delay and the cutoff of the first piece.
+
+        The gate is asked after the last piece.
+
+        Raises:
+            DataError: The gate refuses the log.
+        """
         with locate_errors(log):
             chain, note = self._begin(log)
             options = chain.options
             if self.recipe.cutoff_hz == "auto":
                 options = replace(options, cutoff_hz=share_cutoff([chain])[0])
             check = StreamCheck(self.robot) if self.recipe.gate else None
-            has_samples, dropped, read = False, Counter[str](), [0.0]
-            pieces = self._pieces(log, lambda share, _: read.append(share))  # from another thread
+            has_samples = False
+            dropped = Counter[str]()
+            shares_read = [0.0]  # a reading thread appends to it; progress is reported from this thread
+            pieces = self._pieces(log, lambda share, _: shares_read.append(share))
             for run in process_stream(pieces, options, check=check):
-                self._report(read[-1], f"reading {_name(log)}")
+                self._report(shares_read[-1], f"reading {_name(log)}")
                 has_samples = has_samples or bool(run.valid.any())
                 dropped.update(run.dropped)
                 yield replace(run, processing_steps=(note, *run.processing_steps)) if note else run
@@ -200,7 +220,12 @@ class LogReader:
         return replace(options, rest=options.rest if recipe.dead_band is None else None, trim_s=trim)
 
     def _recording(self, log: Log, done: float = 0.0) -> Recording:
-        """Read a log: its rows that the recipe names, in the order of the robot's joints."""
+        """Read the chosen rows of a log, with columns in the order of the robot's joints.
+
+        Args:
+            log: The log.
+            done: Share of all logs that is done before this one, for the progress.
+        """
         self._report(done, f"reading {_name(log)}")
         with locate_errors(log):
             recording = log if isinstance(log, Recording) else read_recording(
@@ -211,21 +236,29 @@ class LogReader:
             self._require_torques(recording)
             self.seen.add(log, recording)
             if isinstance(self.recipe.cutoff_hz, int | float) and not recording.isolated:
-                check_band("cutoff_hz", self.recipe.cutoff_hz, _rate(recording))  # before the gate, which takes long
+                check_band("cutoff_hz", self.recipe.cutoff_hz, _rate(recording))  # refused early: the gate takes long
         return recording
 
     def _open(self, log: Log, done: float, *, for_validation: bool = False, hz: float | None = None) -> _OpenLog:
-        """Read and check one log, or its training part where the recipe holds a part out."""
+        """Read and check one log; of a log that the recipe splits, the training part is prepared for processing.
+
+        Args:
+            log: The log.
+            done: Share of all logs that is done before this one, for the progress.
+            for_validation: As for `experiments`.
+            hz: Cutoff [Hz], lowered where the log's rate is too low; that of the recipe by default.
+        """
         recording = self._recording(log, done)
         rule = None if for_validation else self.recipe.hold_out_rule
         self._report(done, f"{'checking' if self.recipe.gate else 'processing'} {_name(log)}")
         with locate_errors(log):
-            part, options = recording, self._options(for_validation=for_validation)
+            part = recording
+            options = self._options(for_validation=for_validation)
             if hz is not None:
                 options = replace(options, cutoff_hz=min(hz, HIGHEST_CUTOFF * _rate(recording)))
             if rule is not None:
                 part, _ = split_recording(recording, rule)
-                # the split may blank the held-out torques of the training part: they do not count as missing data there
+                # the split replaces held-out torques of the training part by NaN, which are not missing data
                 blanked = max(0.0, _missing_share(part) - _missing_share(recording))
                 most = min(1.0, blanked + options.cleaning.most_missing)
                 options = replace(options, cleaning=replace(options.cleaning, most_missing=most))
@@ -233,15 +266,17 @@ class LogReader:
             if note:
                 where = f"{_name(log)}: effort"
                 self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
-            # of a log with a held-out part the gate sees the whole, by default options, which spare it a second chain
-            judged = options if rule is None else Processing(effort_delay_s=options.effort_delay_s)
-            findings, chain = tuple[Finding, ...](), None
+            # The gate checks the whole log, also where a part is held out. Then its chain is not that of the training
+            # part, which is processed again below, and the default processing is enough for the check.
+            gate_options = options if rule is None else Processing(effort_delay_s=options.effort_delay_s)
+            findings = tuple[Finding, ...]()
+            chain = None
             if self.recipe.gate:
-                quality, chain = self.check(recording, judged, self.robot)
+                quality, chain = self.check(recording, gate_options, self.robot)
                 findings = tuple(quality.findings)
                 self.refuse_or_warn(log, findings)
             else:
-                self._warn(log, recording.findings)  # what the reader found; nothing is judged
+                self._warn(log, recording.findings)  # the file reader's findings alone
             if (chain is None or rule is not None) and not part.isolated:
                 chain = Chain.start(part, options)
         return _OpenLog(
@@ -252,21 +287,22 @@ class LogReader:
         """The held-out part of a log, processed with the choices of the training part."""
         rule = self.recipe.hold_out_rule
         assert rule is not None
-        chosen = opened.options if opened.chain is None else opened.chain.options
+        training = opened.options if opened.chain is None else opened.chain.options
         options = self._options(for_validation=True)
-        options = replace(options, cutoff_hz=chosen.cutoff_hz, effort_delay_s=chosen.effort_delay_s)
+        options = replace(options, cutoff_hz=training.cutoff_hz, effort_delay_s=training.effort_delay_s)
         run = process(split_recording(opened.recording, rule)[1], options)
         return mask_training(run, opened.recording, rule)
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 
     def _pieces(self, log: Log, progress: Progress | None = None) -> Iterator[Recording]:
+        """The raw pieces of a log; a recording in memory is one piece."""
         if isinstance(log, Recording):
             return iter([match_joints(log, self.robot)])
         return read_stream(log, self.robot, channel_map=self.channel_map, progress=progress)
 
     def _begin(self, log: Log) -> tuple[Chain, str]:
-        """The first piece of a log with its own cutoff and delay, and a note about the delay."""
+        """Prepare the first piece of a log, which decides cutoff and delay; with a note about the delay, or ''."""
         with locate_errors(log):
             first = next(self._pieces(log))
             self._require_torques(first)
@@ -276,36 +312,37 @@ class LogReader:
                 self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
             return Chain.start(first, options), note
 
-    # --- what is said about logs -----------------------------------------------------------------------------------
+    # --- progress, warnings and refusals ---------------------------------------------------------------------------
 
     def _report(self, share: float, step: str) -> None:
         if self.progress is not None:
             self.progress(share, step)
 
     def _judge_together(self, logs: Sequence[Log], opened: Sequence[_OpenLog]) -> None:
-        """Report what only all logs together show."""
+        """Warn of what only all logs together show; findings about single logs were reported already."""
         if not self.recipe.gate or len(logs) < 2:
             return
         runs = [one.chain.experiment(filter_effort=False) for one in opened if one.chain is not None]
-        told = {(finding.code, finding.joint) for one in opened for finding in one.findings}
+        reported = {(finding.code, finding.joint) for one in opened for finding in one.findings}
         if len(runs) == len(logs) and all(run.valid.any() for run in runs):
             found = diagnose(self.robot, runs)
-            self._warn(None, [finding for finding in found if (finding.code, finding.joint) not in told])
+            self._warn(None, [finding for finding in found if (finding.code, finding.joint) not in reported])
 
     def refuse_or_warn(self, log: Log, findings: Sequence[Finding]) -> None:
         """Refuse a log with errors among its findings; report its warnings."""
-        wrong = [finding for finding in findings if finding.severity == "error"]
-        if wrong:
-            first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        errors = [finding for finding in findings if finding.severity == "error"]
+        if errors:
+            first = errors[0]
+            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
             where = first.where if first.joint is None else f"{first.where} of {first.joint}"
             remedy = f"{first.remedy} dynid check lists everything."
-            if not any(prevents_processing(finding) for finding in wrong):
+            if not any(prevents_processing(finding) for finding in errors):
                 remedy += f" The log is used all the same with {self.without_gate}."
             raise DataError(f"{first.message}{more}", path=_path(log), place=where, remedy=remedy)
         self._warn(log, findings)
 
     def _warn(self, log: Log | None, findings: Sequence[Finding]) -> None:
-        """Report warnings about a log, or all of them; of the channel map only once."""
+        """Report warnings about a log, or about all logs (None); a warning of the channel map is reported once."""
         for finding in findings:
             if finding.severity != "warning" or (finding.code, finding.message) in self.told:
                 continue
@@ -314,10 +351,12 @@ class LogReader:
             self.notice(replace(finding, where=f"{'all logs' if log is None else _name(log)}: {finding.where}"))
 
     def _require_torques(self, recording: Recording) -> None:
+        """Refuse a log without joint torques where they are needed."""
         if self.needs_torques and recording.effort is None:
             raise DataError("no joint torques are mapped", remedy=torque_remedy(recording))
 
-    def _not_empty(self, log: Log, run: Experiment) -> Experiment:
+    def _require_samples(self, log: Log, run: Experiment) -> Experiment:
+        """The experiment of a log, which is refused where no sample can be used."""
         self._refuse_empty(log, bool(run.valid.any()), run.dropped)
         return run
 
@@ -336,7 +375,7 @@ def common_cutoff(runs: Sequence[Experiment]) -> float | None:
 
 
 def _shares(logs: Sequence[Log]) -> Iterator[tuple[Log, float]]:
-    """Each log, and the share of all that is done before it."""
+    """Each log with the share of all logs that is done before it, from 0 to below 1."""
     return ((log, number / len(logs)) for number, log in enumerate(logs))
 
 
@@ -366,7 +405,7 @@ def read_in_pieces(logs: Sequence[Log], *, needed_whole: bool) -> bool:
 
 @contextmanager
 def locate_errors(log: Log) -> Iterator[None]:
-    """Let errors about data name the log."""
+    """Add the path of the log to errors about its data, and a remedy where a folder was given."""
     try:
         yield
     except DataError as error:
@@ -378,17 +417,19 @@ def locate_errors(log: Log) -> Iterator[None]:
 
 
 def _path(log: Log) -> str | None:
+    """The path of a log; None for a recording that was made in memory."""
     return (log.source or None) if isinstance(log, Recording) else str(log)
 
 
 def _name(log: Log) -> str:
+    """The file name of a log, for messages."""
     return Path(_path(log) or "recording").name
 
 
-def refuse_in_pieces(wanted: Sequence[str]) -> None:
-    """Refuse settings that need whole logs in memory."""
-    if wanted:
+def refuse_in_pieces(blockers: Sequence[str]) -> None:
+    """Refuse settings, given by their names, that need whole logs in memory; nothing happens where there are none."""
+    if blockers:
         raise ArgumentError(
-            f"{wanted[0]} needs a whole log in memory, and this one is read piece by piece",
+            f"{blockers[0]} needs a whole log in memory, and this one is read piece by piece",
             remedy="Leave it out, or choose the engine memory where the memory is large enough.",
         )

@@ -4,7 +4,9 @@ Parameters that contribute less than 1 % of the largest measured torque on every
 fitted again: the equations become better conditioned, and the estimates of single trajectories agree better (Tables 1
 and 2 of the paper).
 
-A pruned robot has zeros in place of the insignificant parameters, which costs accuracy and saves operations.
+A `PrunedRobot` has zeros in place of the insignificant parameters: generated code needs fewer operations for it and is
+less accurate, as `PruningCost` tells. `significant_parameters` is the main function. Shapes: b parameters, n joints,
+T trajectories.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class PruningCost:
     """Function of the C package -> its operations per call."""
 
     def table(self) -> Table:
-        """One row per figure: all parameters, significant ones."""
+        """One row for each of these numbers, with a column for all parameters and one for the significant ones."""
         rows: list[list[Cell]] = [["parameters", *self.parameters], _errors("training error %", self.training_error)]
         if self.held_out_error is not None:
             rows.append(_errors("held-out error %", self.held_out_error))
@@ -72,7 +74,7 @@ class PrunedRobot:
 
     robot: Robot
     criterion: str
-    """The rule that decided, in words."""
+    """The rule that decided which parameters are significant, as text."""
     kept: tuple[str, ...]
     """Names of the significant parameters."""
     dropped: tuple[str, ...]
@@ -80,11 +82,11 @@ class PrunedRobot:
     samples: int
     """Number of samples at which parameters were chosen and the inertia matrix was examined."""
     indefinite: int
-    """Number of those at which it is not positive definite; forward dynamics is not defined there."""
+    """Number of samples at which the inertia matrix is not positive definite: no forward dynamics exists there."""
     terms_left_out: tuple[str, ...] = ()
     """Significant terms that `robot` cannot carry: terms with memory and terms of other joints."""
     error_bound: Floats | None = None
-    """(n,) bound of the torque error on planned motions [N m or N]: sum of the sizes of the dropped contributions."""
+    """(n,) bound of the torque error on planned motions [N m or N]: sum of the absolute dropped contributions."""
     largest_torque: Floats | None = None
     """(n,) largest torque on planned motions [N m or N]."""
     cost: PruningCost | None = None
@@ -92,18 +94,24 @@ class PrunedRobot:
 
     @classmethod
     def of(cls, robot: Robot, positions: Sequence[Floats], **facts: Any) -> PrunedRobot:
-        """Examine the inertia matrix at positions (N, n) of some motions; `facts` are the other fields."""
+        """Make a pruned robot, and count the positions at which its inertia matrix is not positive definite.
+
+        Args:
+            robot: The robot with zeros in place of the insignificant parameters.
+            positions: (N, n) positions of each of several motions [rad or m].
+            **facts: The other fields.
+        """
         smallest = np.concatenate([eigvalsh(inertia_matrix(robot, q)).min(axis=1) for q in positions])
         return cls(robot=robot, samples=smallest.size, indefinite=int((smallest <= 0.0).sum()), **facts)
 
     def notes(self) -> list[str]:
-        """Lines for the reader of generated code."""
+        """Lines about pruning and its errors, for comments in generated code."""
         total = len(self.kept) + len(self.dropped)
         rule = self.criterion.replace(" %", " percent")  # comments of the code hold letters and digits only
         lines = [f"Pruned: {len(self.kept)} of {total} parameters kept ({rule}), judged on {self.samples} samples."]
         if self.cost is not None:
             where = "the training data" if self.cost.held_out_error is None else "held-out data"
-            full, pruned = self.cost.held_out_error or self.cost.training_error
+            full, pruned = self.cost.held_out_error or self.cost.training_error  # errors [%]
             lines.append(f"Torque error on {where}: {full:.3g} percent with all, {pruned:.3g} percent pruned.")
         if self.error_bound is not None and self.largest_torque is not None:
             lines.append("Bound of the error of the torques of inverse dynamics on these samples:")
@@ -122,6 +130,7 @@ class PrunedRobot:
 
 
 def _errors(name: str, errors: tuple[float, float]) -> list[Cell]:
+    """A row of the table of costs."""
     return [name, *(f"{error:.3g}" for error in errors)]
 
 
@@ -148,12 +157,14 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrajectoryStatistics:
-    """Estimates of the same parameters from several trajectories, one at a time."""
+    """Estimates of the same parameters, made from each of several trajectories separately."""
 
     names: tuple[str, ...]
+    """(b,) names of the parameters."""
     units: tuple[str, ...]
+    """(b,) their SI units."""
     values: Floats
-    """(T, b) one row per trajectory; NaN where the trajectory alone does not determine the parameter"""
+    """(T, b) one row per trajectory; NaN where the trajectory alone does not determine the parameter."""
 
     @property
     def average(self) -> Floats:
@@ -162,7 +173,7 @@ class TrajectoryStatistics:
 
     @property
     def std(self) -> Floats:
-        """(b,) between trajectories; NaN with fewer than two."""
+        """(b,) standard deviation between trajectories; NaN with fewer than two."""
         return np.asarray(np.ma.masked_invalid(self.values).std(axis=0, ddof=1).filled(np.nan))
 
     @property
@@ -176,7 +187,11 @@ class TrajectoryStatistics:
         return np.asarray(np.fmin.reduce(self.values, axis=0))
 
     def table(self, marked: Mask | None = None) -> Table:
-        """As in [Izaguirre1992] Tables 1 and 2; an asterisk marks significant parameters."""
+        """The table of [Izaguirre1992] Tables 1 and 2.
+
+        Args:
+            marked: (b,) significant parameters, which get an asterisk; all by default.
+        """
         marks = np.ones(len(self.names), dtype=bool) if marked is None else marked
         columns = zip(self.names, marks, self.average, self.std, self.maximum, self.minimum, self.units, strict=True)
         rows = [
@@ -188,7 +203,7 @@ class TrajectoryStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Significance:
-    """The significant parameters, and the fit of those alone."""
+    """Which parameters are significant, and the fit of the significant ones alone."""
 
     threshold: float
     """Share of a joint's largest torque that a parameter must reach somewhere."""
@@ -201,9 +216,9 @@ class Significance:
     reduced: TrajectoryStatistics
     """Statistics of the fits of the significant parameters (Table 2)."""
     condition: float
-    """Ratio of the extreme singular values of all weighted equations, columns as they are."""
+    """Condition number of the weighted regressor of all parameters, its columns not scaled."""
     reduced_condition: float
-    """The same ratio for the significant parameters."""
+    """Condition number of the weighted regressor of the significant parameters."""
     error: float
     """Relative torque error of all parameters on the data used [%]."""
     equations: Samples
@@ -213,22 +228,22 @@ class Significance:
 
     @property
     def criterion(self) -> str:
-        """The rule that decided, in words."""
+        """The rule that decided which parameters are significant, as text."""
         return f"at least {100 * self.threshold:g} % of the largest torque of a joint"
 
     @property
     def gain(self) -> float:
-        """Factor by which the condition number fell."""
+        """Condition number of all parameters over that of the significant ones."""
         return self.condition / self.reduced_condition
 
     @property
     def robot(self) -> Robot:
-        """The robot as it was before: geometry, terms, prior parameters."""
+        """The robot before identification: geometry, terms, prior parameters."""
         return self.equations.robot
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Names of the significant parameters, as in `every`."""
+        """Names of the significant parameters, in the order of `every`."""
         return tuple(compress(self.every.names, self.significant))
 
     @property
@@ -248,17 +263,19 @@ class Significance:
     @property
     def pruned(self) -> PrunedRobot:
         """The robot with the refitted significant parameters and zeros elsewhere, for generated code."""
-        equations, values = self.equations, self.estimate.values
-        found = equations.robot.with_parameters(equations.representative(values))
-        placed = list(zip(equations.terms, values[equations.base.rank :].tolist(), strict=True))
-        carried = [term.with_value(value) for term, value in placed if isinstance(term, StateTerm)]
+        equations = self.equations
+        values = self.estimate.values
+        robot = equations.robot.with_parameters(equations.representative(values))
+        term_values = list(zip(equations.terms, values[equations.base.rank :].tolist(), strict=True))
+        # a robot can carry terms that depend on the present state of one joint only
+        carried = [term.with_value(value) for term, value in term_values if isinstance(term, StateTerm)]
         return PrunedRobot.of(
-            found.with_terms(*carried, keep=True) if carried else found,
+            robot.with_terms(*carried, keep=True) if carried else robot,
             [run.q for run in equations.experiments],
             criterion=self.criterion,
             kept=self.kept,
             dropped=self.dropped,
-            terms_left_out=tuple(term.name for term, _ in placed if not isinstance(term, StateTerm)),
+            terms_left_out=tuple(term.name for term, _ in term_values if not isinstance(term, StateTerm)),
         )
 
     @property
@@ -291,10 +308,10 @@ def significant_parameters(equations: Samples, *, threshold: float = 0.01) -> Si
 
     Args:
         equations: The equations of several experiments, the trajectories.
-        threshold: Part of a joint's largest measured torque that a parameter must reach somewhere; that of the paper.
+        threshold: Share of a joint's largest measured torque that a parameter must reach somewhere; 1 % in the paper.
 
     Raises:
-        ArgumentError: The threshold is not a part.
+        ArgumentError: The threshold is not a share from 0 to below 1.
         EstimationError: No parameter reaches it.
 
     Example:
@@ -306,15 +323,16 @@ def significant_parameters(equations: Samples, *, threshold: float = 0.01) -> Si
         raise ArgumentError(f"the threshold is {threshold}", remedy="Give a part of the largest torque, such as 0.01.")
     check_data(equations, spare=1)
     whole = WLS().solve(equations)
-    share = contributions(equations, whole.values)
-    keep = share >= 100.0 * threshold
+    percent = contributions(equations, whole.values)
+    keep = percent >= 100.0 * threshold
     if not keep.any():
         reason = f"no parameter causes {100 * threshold:g} % of the largest torque of a joint"
         raise EstimationError(reason, remedy="Lower the threshold.")
-    part, weights = restrict_equations(equations, keep), refined_weights(equations)
+    part = restrict_equations(equations, keep)
+    weights = refined_weights(equations)
     return Significance(
         threshold=threshold,
-        contribution=share,
+        contribution=percent,
         significant=keep,
         every=trajectory_statistics(equations),
         reduced=trajectory_statistics(part),
@@ -327,9 +345,15 @@ def significant_parameters(equations: Samples, *, threshold: float = 0.01) -> Si
 
 
 def contributions(equations: Samples, beta: Floats) -> Floats:
-    """(b,) largest torque that each parameter causes, in percent of the largest measured torque of the same joint."""
+    """(b,) largest torque that each parameter causes, in percent of the largest measured torque of the same joint.
+
+    Args:
+        equations: The equations.
+        beta: (b,) values of the parameters.
+    """
     n = equations.robot.dof
-    caused, measured = np.zeros((n, beta.size)), np.zeros(n)
+    caused = np.zeros((n, beta.size))  # largest torque of each parameter on each joint
+    measured = np.zeros(n)
     for block in sample_blocks(replace(equations, band_hz=None)):
         counted = np.abs(block.matrix) * block.valid[..., None]
         caused = np.maximum(caused, counted.max(axis=0, initial=0.0) * np.abs(beta))
@@ -339,7 +363,7 @@ def contributions(equations: Samples, beta: Floats) -> Floats:
 
 
 def trajectory_statistics(equations: Samples) -> TrajectoryStatistics:
-    """Fit every experiment by itself."""
+    """Fit every experiment separately by weighted least squares."""
     values = []
     for run, blocks in zip(equations.experiments, equations.blocks, strict=True):
         part = equations.information.only(*blocks)
@@ -349,7 +373,12 @@ def trajectory_statistics(equations: Samples) -> TrajectoryStatistics:
 
 
 def restrict_equations(equations: Samples, keep: Mask) -> Samples:
-    """The equations of some parameters (b,), as if the others were zero; no sample is looked at again."""
+    """The equations of the parameters to keep, with the others zero; made from the reduced equations, not from samples.
+
+    Args:
+        equations: The equations of b parameters.
+        keep: (b,) which parameters stay.
+    """
     base, rank = equations.base, equations.base.rank
     rows = [k for k in range(rank) if keep[k]]
     part = replace(
@@ -364,4 +393,5 @@ def restrict_equations(equations: Samples, keep: Mask) -> Samples:
 
 
 def _condition(equations: Samples, weights: Floats) -> float:
+    """Condition number of the regressor with weights (n,) of the joints."""
     return float(condition_number(equations.information.weight(weights).R))

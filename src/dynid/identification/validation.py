@@ -1,4 +1,8 @@
-"""The proof: torque errors of an identified robot on held-out data, beside those of the prior model."""
+"""Validation: torque errors of an identified robot on held-out data, compared with those of the prior model.
+
+`validate` makes a `Validation`, which holds the errors and judges them; `explain_failure` looks for causes of large
+ones. `robot_error` gives the error of any robot without a verdict.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +40,9 @@ ALIKE = 1.01
 """Ratio up to which the errors of two models count as equal (convention: 1 %, where chance decides which is larger)."""
 NOISE_SHARE = 50.0
 """Share of the residual's power from which on noise is called its reason [%] (convention: the larger part)."""
-FAR = 2.0
-"""Error of a joint over the limit from which on it does not pass by itself, where the model is the reason (convention:
-the real logs have 24 % at most, at a limit of 15 %)."""
+FAILING_LIMIT_FACTOR = 2.0
+"""Multiple of the limit above which a single joint fails, where the model rather than noise is the reason (convention:
+the real logs have errors of 24 % at most, at a limit of 15 %)."""
 
 BIASING = frozenset({"controller", "delay", "drift", "gain", "load", "inconsistent"})
 """Codes of findings about logs and estimates that mean a biased result."""
@@ -84,7 +88,7 @@ class Validation:
     per_joint: Floats
     """(n,) relative error 100 |measured - predicted| / |measured| of each joint [%]."""
     relative_error: float
-    """Relative error over all joints together [%], the squares of N m and N added as numbers; see `by_kind`."""
+    """Relative error over all joints together [%]; torques and forces are added as plain numbers, see `by_kind`."""
     plain_error: float
     """Relative error of the plain model over all joints together [%]."""
     prior_error: float
@@ -108,7 +112,7 @@ class Validation:
     trim_s: float | None = None
     """Time left out at both ends of every low-passed stretch [s]; None for the settling time of the filter."""
     doubts: tuple[str, ...] = ()
-    """What the gate named in the data that biases the parameters, a delay for example, and that nothing mended."""
+    """Findings of the checks that mean biased parameters, such as an uncorrected delay; see `name_doubts`."""
     by_kind: tuple[KindError, ...] = ()
     """The errors of turning joints and of slides, which are judged apart; empty where all joints are of one kind."""
     noise_percent: Floats | None = None
@@ -120,9 +124,9 @@ class Validation:
 
     @property
     def passed(self) -> bool:
-        """Whether errors are within the limit and not larger than those of the prior model, and nothing is doubtful.
+        """Whether errors are within the limit and not larger than those of the prior model, without any doubts.
 
-        The turning joints and the slides are judged apart, and single joints by `failed_joints`.
+        Turning joints and slides are judged separately, and single joints by `failed_joints`.
         """
         return not self._objection
 
@@ -136,11 +140,13 @@ class Validation:
     @property
     def failed_joints(self) -> Mask:
         """(n,) joints above the limit because of the model, and above the prior model's error or twice the limit."""
-        bound = np.fmax(self.limit, np.fmin(ALIKE * self.prior_per_joint, FAR * self.limit))
+        # NaN of joints that were not compared drops out of fmin and fmax, and is never above the bound
+        bound = np.fmax(self.limit, np.fmin(ALIKE * self.prior_per_joint, FAILING_LIMIT_FACTOR * self.limit))
         return np.asarray((self.per_joint > bound) & self.of_model)
 
     @property
     def _held_out(self) -> str:
+        """Words for the data that were compared, with their band."""
         return "on held-out data" + ("" if self.band_hz is None else f" below {self.band_hz:g} Hz")
 
     @property
@@ -148,8 +154,8 @@ class Validation:
         """Why the validation does not pass, as one sentence; empty where it passes."""
         if not np.isfinite(self.relative_error):
             return "failed: nothing could be compared"
-        whole = KindError("", self.relative_error, self.prior_error)
-        for kind in sorted(self.by_kind or (whole,), key=lambda kind: -kind.error):
+        all_joints = KindError("", self.relative_error, self.prior_error)
+        for kind in sorted(self.by_kind or (all_joints,), key=lambda kind: -kind.error):  # the worst kind first
             error = f"{kind.error:.2f} %{f' of the {kind.name}' if kind.name else ''} {self._held_out}"
             others = [f"{other.name} {other.error:.2f} %" for other in self.by_kind if other is not kind]
             aside = f" ({', '.join(others)}; both together {self.relative_error:.2f} %)" if others else ""
@@ -160,9 +166,12 @@ class Validation:
                 return f"failed: {error} is worse than the prior model ({kind.prior_error:.2f} %){aside}"
         error = f"{self.relative_error:.2f} % {self._held_out}"
         rows = zip(self.joint_names, self.per_joint, self.prior_per_joint, self.failed_joints, strict=True)
-        if named := [f"{name} ({error:.3g} %, prior model {prior:.3g} %)" for name, error, prior, bad in rows if bad]:
+        named = [f"{name} ({error:.3g} %, prior model {prior:.3g} %)" for name, error, prior, failed in rows if failed]
+        if named:
             worst = name_worst(self.by_log, self.joint_names, self.failed_joints)
-            reason = f"worse than by the prior model or beyond {FAR:g} times the limit because of the model"
+            reason = (
+                f"worse than by the prior model or beyond {FAILING_LIMIT_FACTOR:g} times the limit because of the model"
+            )
             return f"failed: {error} is within the limit, but joints are predicted {reason}: {', '.join(named)}{worst}"
         if self.doubts:
             return f"not passed: {error} is within the limit, but {'; '.join(self.doubts)}{self._name_unjudged()}"
@@ -198,7 +207,8 @@ class Validation:
         judges = (
             "the verdict judges joints together"
             + (", turning ones and slides apart" if self.by_kind else "")
-            + f", and a joint by itself where the prior model predicts it better or beyond {FAR:g} times the limit"
+            + ", and a joint by itself where the prior model predicts it better or beyond "
+            + f"{FAILING_LIMIT_FACTOR:g} times the limit"
         )
         return f"Above the limit of {self.limit:g} %: {', '.join(above)}; {judges}."
 
@@ -272,22 +282,22 @@ class Validation:
 
 
 def explain_failure(fit: Fitted, check: Validation, runs: Sequence[Experiment]) -> tuple[Finding, ...]:
-    """Name the cause of errors above the limit; nothing where there are none, or noise is the reason.
+    """Find causes of errors above the limit; nothing where there are none, or noise is the reason.
 
     Args:
         fit: The identification.
         check: Its validation.
         runs: The runs of the validation.
     """
-    is_beyond = not check.passed or bool(np.any(check.per_joint > check.limit))
-    used = [run.matched(fit.robot) for run in runs if run.samples]
-    if not (is_beyond and check.of_model.any() and used):
+    is_above_limit = not check.passed or bool(np.any(check.per_joint > check.limit))
+    matched = [run.matched(fit.robot) for run in runs if run.samples]
+    if not (is_above_limit and check.of_model.any() and matched):
         return ()
-    return explain_residuals(fit.robot, used, [fit.torque(run) for run in used], check.of_model)
+    return explain_residuals(fit.robot, matched, [fit.torque(run) for run in matched], check.of_model)
 
 
 def name_doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """What findings about logs and estimate name that biases the result, as clauses with the log and the joint."""
+    """Clauses, each with log and joint, that repeat the findings which mean a biased result; each clause once."""
     return tuple(
         dict.fromkeys(
             ": ".join(part for part in (finding.log, finding.joint, finding.message) if part)
@@ -313,8 +323,8 @@ def validate(
         experiments: Held-out data, without samples of the identification. Logs, recordings and tables in memory (see
             `identify`) are checked and processed as a recipe does by default, with the cutoff of the identification.
         limit: Largest relative error that passes [%].
-        band_hz: Low-pass measured and predicted torques alike before they are compared, so that sensor noise above the
-            band does not count as error of the model [Hz]; the band of the identification by default.
+        band_hz: Band to which both measured and predicted torques are low-passed before they are compared, so that
+            sensor noise above it does not count as error of the model [Hz]; the band of the identification by default.
         trim_s: Time left out at both ends of every low-passed stretch [s]; the filter's settling time by default.
         channel_map: Channel map of log files and tables, or its file.
 
@@ -326,34 +336,38 @@ def validate(
         False
     """
     as_number("limit", limit, above=0.0)
-    if hasattr(fit, "identification"):  # what `read_result` gives
+    if hasattr(fit, "identification"):  # a result file's content from `read_result`, given instead of its fit
         raise ArgumentError(
             f"fit is a {type(fit).__name__}, the content of a result file",
             remedy="Restore the identification first: dynid.validate(saved.identification(), experiment).",
         )
     band = fit.equations.band_hz if band_hz is None else band_hz
-    runs = matched_runs(fit.robot, _processed(fit, experiments, channel_map))
+    runs = matched_runs(fit.robot, _process_held_out(fit, experiments, channel_map))
     if any(shares_samples(run, used) for run in runs for used in fit.equations.excerpts):
         raise ArgumentError(
             "an experiment that was used for the identification cannot validate it",
             remedy="Hold out one run, or a part of one.",
         )
-    simple = fit.plain if isinstance(fit, Identification) else fit
+    plain_model = fit.plain if isinstance(fit, Identification) else fit
     comparison = Comparison(band, trim_s)
-    residuals, logs = [], []
-    prior, plain, counts = np.zeros((3, fit.robot.dof))
+    residuals = []
+    logs = []
+    # sums over all runs, each (n,): squares of the prior and the plain model's residuals, and number of samples
+    prior_squares, plain_squares, counts = np.zeros((3, fit.robot.dof))
     for run, name in zip(runs, name_logs(runs), strict=True):
-        predicted, prior_torque = fit.torque(run), torque_along(fit.robot, fit.robot.parameter_vector, run)
+        predicted = fit.torque(run)
+        prior_torque = torque_along(fit.robot, fit.robot.parameter_vector, run)
         (measured, residual, plain_residual, prior_residual), counted = comparison.torques(
-            run, run.effort, run.effort - predicted, run.effort - simple.torque(run), run.effort - prior_torque
+            run, run.effort, run.effort - predicted, run.effort - plain_model.torque(run), run.effort - prior_torque
         )
         residuals.append(residual)
         logs.append(LogError(name, (residual**2).sum(axis=0), (measured**2).sum(axis=0)))
-        plain += (plain_residual**2).sum(axis=0)
-        prior += (prior_residual**2).sum(axis=0)
+        plain_squares += (plain_residual**2).sum(axis=0)
+        prior_squares += (prior_residual**2).sum(axis=0)
         counts += counted.sum(axis=0)
-    squares, total = np.sum([log.squares for log in logs], axis=0), np.sum([log.total for log in logs], axis=0)
-    errors, plain_errors, prior_errors = (relative_errors(part, total) for part in (squares, plain, prior))
+    squares = np.sum([log.squares for log in logs], axis=0)
+    total = np.sum([log.total for log in logs], axis=0)
+    errors, plain_errors, prior_errors = (relative_errors(x, total) for x in (squares, plain_squares, prior_squares))
     with np.errstate(divide="ignore", invalid="ignore"):
         rms = np.sqrt(squares / counts)
         return Validation(
@@ -371,30 +385,41 @@ def validate(
             limit=limit,
             band_hz=band,
             trim_s=trim_s,
-            by_kind=_errors_by_kind(fit.robot, squares, prior, total),
+            by_kind=_errors_by_kind(fit.robot, squares, prior_squares, total),
             noise_percent=_noise_percent(runs, rms, band),
             by_log=tuple(logs),
         )
 
 
 def _errors_by_kind(robot: Robot, squares: Floats, prior: Floats, total: Floats) -> tuple[KindError, ...]:
-    """The errors of turning joints and of slides, where a robot has both, from each joint's sums of squares (n,).
+    """The errors of turning joints and of slides; empty where the robot does not have both, with measured torques.
 
-    A kind without measured torque has no relative error and is left out.
+    Args:
+        robot: Its joints are turning ones or slides.
+        squares: (n,) sums of squares of the residuals.
+        prior: (n,) sums of squares of the prior model's residuals.
+        total: (n,) sums of squares of the measured torques.
     """
     slides = np.array([body.is_prismatic for body in robot.bodies], dtype=np.bool_)
-    kinds = [(name, of) for name, of in (("torques [N m]", ~slides), ("forces [N]", slides)) if total[of].sum() > 0.0]
+    masks = (("torques [N m]", ~slides), ("forces [N]", slides))
+    kinds = [(name, mask) for name, mask in masks if total[mask].sum() > 0.0]
     if len(kinds) < 2:
         return ()
 
-    def error(part: Floats, of: Mask) -> float:
-        return float(relative_errors(part[of], total[of])[-1])
+    def error(sums: Floats, mask: Mask) -> float:
+        return float(relative_errors(sums[mask], total[mask])[-1])
 
-    return tuple(KindError(name, error(squares, of), error(prior, of), of) for name, of in kinds)
+    return tuple(KindError(name, error(squares, mask), error(prior, mask), mask) for name, mask in kinds)
 
 
 def _noise_percent(runs: Sequence[Experiment], rms: Floats, band_hz: float | None) -> Floats:
-    """(n,) share of noise in the power of residuals with an rms (n,) in a band [%], by the longest run."""
+    """(n,) share of noise in the power of the residuals [%]; 100 where there is no residual.
+
+    Args:
+        runs: The runs; the longest shows the noise of the measured torques.
+        rms: (n,) root mean square of the residuals [N m or N].
+        band_hz: Band of the residuals [Hz]; None for all frequencies.
+    """
     longest = max(runs, key=lambda run: run.samples)
 
     def gain(frequency: Floats) -> Floats:
@@ -425,7 +450,8 @@ def robot_error(
         band_hz: Band of the comparison, as for `validate`; all frequencies by default.
         trim_s: As for `validate`.
     """
-    # gravity is a part of the program: of a tilted base it is new in any case, and quicker to compile with the values
+    # Gravity is a constant of a compiled program, so a tilted base needs a new program in any case. It is compiled
+    # quicker with the parameter values as constants, too, than with parameters as inputs as in `torque_along`.
     is_tilted = np.count_nonzero(robot.gravity) > 1
 
     def predict(run: Experiment) -> Floats:
@@ -434,12 +460,14 @@ def robot_error(
         return torque_along(robot, robot.parameter_vector, run)
 
     found = Comparison(band_hz, trim_s).error(matched_runs(robot, experiments), predict)
-    kinds = _errors_by_kind(robot, found.squares, found.squares, found.total)
+    kinds = _errors_by_kind(robot, found.squares, found.squares, found.total)  # prior errors are not used here
     return found.error() if found.total.any() else np.nan, {kind.name: kind.error for kind in kinds}
 
 
-def _processed(fit: Fitted, data: Data | Sequence[Data], channel_map: ChannelMapSource | None) -> list[Experiment]:
-    """Held-out data as experiments, which are taken as they are; logs are checked and processed."""
+def _process_held_out(
+    fit: Fitted, data: Data | Sequence[Data], channel_map: ChannelMapSource | None
+) -> list[Experiment]:
+    """Turn held-out data into experiments: logs are checked and processed, experiments are taken as they are."""
     given = list_data(data, fit.robot, channel_map)
     runs = [item for item in given if isinstance(item, Experiment)]
     logs = [item for item in given if not isinstance(item, Experiment)]
@@ -450,7 +478,10 @@ def _processed(fit: Fitted, data: Data | Sequence[Data], channel_map: ChannelMap
 
 
 def training_error_in_band(fit: Fitted, comparison: Comparison | None = None) -> float:
-    """Relative error on the data of the identification in a band, or that of its equations [%]; NaN without samples."""
+    """Relative error on the training data [%]: low-passed as the comparison says, or all frequencies without a band.
+
+    It is NaN where a band is given and no samples are in memory.
+    """
     compared = comparison or Comparison(fit.equations.band_hz)
     if compared.band_hz is None:
         return float(fit.training_error[-1])
