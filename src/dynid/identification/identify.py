@@ -333,10 +333,7 @@ def identify(
 
 
 def _convert_to(fit: Identification, base: BaseParameters) -> Identification:
-    """Convert a result to Lin's set of base parameters.
-
-    Where the fit changed the robot's geometry or gravity, the given set no longer fits the robot and is made again.
-    """
+    """Convert a result to Lin's set, which is made again where the fit changed the robot's geometry or gravity."""
     is_same_robot = base.fingerprint == fit.robot.fingerprint
     return fit.in_set(base if is_same_robot else base_parameters(fit.robot, "minimal-combinations"))
 
@@ -442,7 +439,7 @@ def identify_experiments(
     stated = (*recipe.spring_terms(robot), *terms)
     build = partial(build_equations, robot, terms=stated, band_hz=recipe.band_hz)
     equations = build(runs, base=base)
-    # runs without the differences between them, and findings about these; empty where there is nothing to subtract
+    # runs without their differences, and findings about these; empty where nothing is subtracted
     run_differences = subtract_run_differences(equations, recipe.per_run)
     if run_differences:
         equations = build(run_differences[0], base=equations.base)
@@ -505,12 +502,6 @@ def _update_load_friction(
     """Compute the loads of load-dependent friction again, from links that were fitted together with this friction.
 
     The selection computes them from links that were fitted without it, which contain a part of the friction.
-
-    Args:
-        rich_equations: The equations with all selected terms.
-        stated: The terms that are not selected, which come first.
-        selection: The selected mechanisms.
-        estimator: Fits the links.
     """
     loaded = [term for term in selection.terms if isinstance(term, LoadFriction)]
     if not loaded:
@@ -582,11 +573,8 @@ def conclude(
 
 
 def _has_base(equations: Factors, estimate: Estimate, standard: Floats) -> bool:
-    """Whether a robot with standard parameters (p,) has the estimated base parameters.
-
-    Without a standard estimate, undetermined parameters cannot be compared: then any robot that differs from the prior
-    one is taken to have them.
-    """
+    """Whether a robot with standard parameters (p,) has the estimated base parameters."""
+    # undetermined ones cannot be compared: then any robot that differs from the prior one is taken to have them
     if estimate.standard is None and estimate.undetermined.any() and not equations.terms:
         return not np.array_equal(standard, equations.robot.parameter_vector)
     values = estimate.values[: equations.base.rank]
