@@ -62,9 +62,9 @@ from dynid.logs.drives import CurrentGains
 from dynid.logs.units import parse_unit
 
 QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
-"""The signals a recording may hold, beside time."""
+"""The signals that a recording may hold in addition to time."""
 DRIVE_QUANTITIES = ("reference_velocity", "enabled", "kp", "kd", "supply")
-"""What a log may say of its drives beside the commanded positions."""
+"""The signals of drives that a log may hold in addition to the commanded positions (`ChannelMap.reference`)."""
 _NUMBER_TEXT = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?(?:/\d{1,40})?", re.ASCII)
 """A number or a fraction as text, bounded in length: the value of 1e99999999999 has a hundred billion digits."""
 Text = Annotated[str, Meta(max_length=1000, pattern=r"\A[^\0]*\Z")]
@@ -72,11 +72,14 @@ Texts = tuple[Text, ...]
 
 
 class Clock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
-    """The source of the time stamps."""
+    """The section [time]: the source of the time stamps."""
 
     column: Text | None = None
+    """Name of the column; None for a log whose format or `sample_time` gives the times."""
     file: Text | None = None
+    """Key under ``[files]`` of the file with the column; None for the file of each quantity."""
     unit: Text | None = None
+    """Unit of `column` or `sample_time`; None where the format declares it."""
     fraction: Text | None = None
     """Column with the part of time below the unit of `column`, as nanoseconds beside whole seconds."""
     fraction_unit: Text = "ns"
@@ -101,37 +104,37 @@ class _ValueOfKeyError(ValueError):
         self.key = key
 
 
-_FACTORS: dict[str, tuple[str, Callable[[Floats], Any]]] = {
+_FACTOR_RULES: dict[str, tuple[str, Callable[[Floats], Any]]] = {
     "sign": ("+1 or -1", lambda x: np.abs(x) == 1),
     "rated": ("above zero", lambda x: x > 0.0),
     "torque_constant": ("other than zero", lambda x: x != 0.0),
 }
-"""Key -> what its numbers should be, in words and as a question."""
+"""Key of `Signal` -> what its numbers should be (text for the error), and the test for it."""
 
 
 class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
     """The source of one quantity, and its conversion into SI units on the joint side."""
 
     columns: Text | Annotated[Texts, Meta(min_length=1)]
-    """Names or patterns: ``{0..5}`` counts, ``{joint}`` runs over the joints, ``*`` stands for anything unique."""
+    """Names or patterns: ``{0..5}`` counts, ``{joint}`` runs over the joints, ``*`` stands for any text."""
     file: Text | None = None
     """Key under ``[files]``."""
     unit: Text | Texts = ()
     """One unit, or one per column; empty where the format declares it."""
     sign: Any = None
-    """(k,) or scalar array of +1 and -1."""
+    """(k,) or scalar array of +1 and -1; k is the number of columns, n that of joints."""
     gear: Any = None
     """(n,) ratios or (n, n) matrix."""
     offset: Any = None
     """(n,) added on the joint side, in the unit of the signal."""
     time: Text | None = None
-    """Column with the time of this quantity, where it has a clock of its own."""
+    """Column with the time of this quantity, if it is sampled at other times than the positions."""
     width: Annotated[int, Meta(ge=0, lt=1000)] | Literal["joints"] | None = None
-    """Numbers per sample of a log with one number per line; "joints" for the number of the robot's joints."""
+    """For a file with one number per line: numbers per sample; "joints" for the number of the robot's joints."""
     transpose: bool = False
     """Whether samples run along the second axis."""
     rated: Any = None
-    """(k,) value of 100 %, in SI units."""
+    """(k,) value of 100 % in SI units, for signals in per cent."""
     torque_constant: Any = None
     """Current only: (n,) motor torque per current [N m/A]; the effort is computed from it."""
     gain: Any = None
@@ -143,7 +146,7 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=F
     """Commanded positions only: whether a drive keeps each one until the next; otherwise straight lines join them."""
 
     def __post_init__(self) -> None:
-        """Make tuples and arrays of what a person writes, and refuse factors that lose the signal."""
+        """Turn texts and lists into tuples and arrays, and refuse factors that lose the signal, such as zero."""
         for key in ("columns", "unit"):
             value = getattr(self, key)
             structs.force_setattr(self, key, (value,) if isinstance(value, str) else value)
@@ -157,33 +160,38 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=F
         if self.gain is not None:
             structs.force_setattr(self, "gain", self.gain if isinstance(self.gain, CurrentGains) else _gains(self.gain))
             _require(bool(np.all(self.gain.gain)), "gain", "other than zero", self.gain.gain)
-        for key, (wanted, holds) in _FACTORS.items():
+        for key, (wanted, holds) in _FACTOR_RULES.items():
             if (value := getattr(self, key)) is not None:
                 _require(bool(np.all(holds(value))), key, wanted, value)
         if self.gear is not None:
             matrix = self.gear if self.gear.ndim == 2 else np.diag(np.atleast_1d(self.gear))
-            square = matrix.shape[0] == matrix.shape[1]
-            if not square or matrix_rank(matrix, tol=1e-9 * float(np.abs(matrix).max())) < len(matrix):
+            is_square = matrix.shape[0] == matrix.shape[1]
+            if not is_square or matrix_rank(matrix, tol=1e-9 * float(np.abs(matrix).max())) < len(matrix):
                 raise _ValueOfKeyError(
                     "gear", "it is zero or singular, so that motions or torques of some joint are lost"
                 )
 
 
 class Reader(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a text file is written, where it can be read in two ways."""
+    """The section [reader]: the layout of a text file, needed only where the text can be read in two ways."""
 
     delimiter: Literal[",", ";", "\t", "|", " "] | None = None
+    """The character between fields; None to find it out."""
     decimal: Literal[".", ","] | None = None
+    """The decimal sign; None to find it out."""
 
 
 class ChannelMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False, omit_defaults=True):
     """A whole channel map; its fields are the keys and tables of the file."""
 
     name: Text = ""
+    """Name of the map."""
     source: Text = "the channel map"
     """Name of the map in errors: its file or its profile."""
     description: Text = ""
+    """Remarks for people."""
     profile: Text = ""
+    """Name of the built-in map whose sections this one replaces or completes; empty without."""
     joints: Texts = ()
     """The log's names of the joints, in the robot's order."""
     files: dict[str, Annotated[str, Meta(pattern=r"\A[^/\\\0]{1,1000}\Z")]] = {}
@@ -212,15 +220,16 @@ class ChannelMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
     @property
     def commands(self) -> dict[str, Signal]:
-        """Everything that the drives were told: quantity -> signal; empty without commanded positions."""
+        """Commands to the drives, gains and supply: quantity -> signal; empty without commanded positions."""
         return {} if self.reference is None else self._named(("reference", *DRIVE_QUANTITIES))
 
     def _named(self, quantities: Sequence[str]) -> dict[str, Signal]:
+        """Those of some quantities that the map has: quantity -> signal."""
         return {name: signal for name in quantities if (signal := getattr(self, name)) is not None}
 
     @property
     def commanded(self) -> ChannelMap | None:
-        """The map that reads the commanded positions as if they were the measured ones; None where there are none."""
+        """A map that reads the commanded positions as if they were measured; None if this map has no commands."""
         if self.reference is None:
             return None
         kept = {name: getattr(self, name) for name in ("name", "source", "joints", "files", "reader", "time")}
@@ -232,7 +241,7 @@ ChannelMapSource = ChannelMap | Mapping[str, Any] | str | Path
 
 
 def read_channel_map(source: ChannelMapSource) -> ChannelMap:
-    """A channel map from its file, by the name of a built-in one, from a parsed dictionary, or as it is.
+    """Read a channel map from its file, its parsed content, or the name of a built-in one; return a map unchanged.
 
     Example:
         >>> from dynid.logs.channel_map import read_channel_map
@@ -243,13 +252,14 @@ def read_channel_map(source: ChannelMapSource) -> ChannelMap:
         return source
     if isinstance(source, Mapping):
         return _as_map(dict(source))
-    ready = None if os.path.exists(source) else built_in_maps().get(str(source))
-    return _as_map(read_toml(ready or source, remedy=_REMEDY), f"profile {source}" if ready else str(source))
+    built_in = None if os.path.exists(source) else built_in_maps().get(str(source))  # a file of that name comes first
+    return _as_map(read_toml(built_in or source, remedy=_REMEDY), f"profile {source}" if built_in else str(source))
 
 
 def built_in_maps() -> dict[str, Path]:
-    """Name -> file of the maps that come with dynid: in the installed package, or at the root of a checkout."""
+    """Name -> file of the maps that come with dynid."""
     here = Path(__file__)
+    # an installed package has the folder beside this file, a checkout of the sources at its root
     folder = next((f for f in (here.parent, here.parents[3]) if (f / "channel_maps").is_dir()), here)
     return {path.stem: path for path in sorted((folder / "channel_maps").glob("*.toml"))}
 
@@ -257,25 +267,35 @@ def built_in_maps() -> dict[str, Path]:
 _REMEDY = (
     "It is not a channel map: that is a TOML file; dynid inspect run1.csv --robot arm.urdf > map.toml proposes one."
 )
-_KINDS = {"": ChannelMap, "time": Clock}
-_WANTED = {
+_TYPES_OF_SECTIONS = {"": ChannelMap, "time": Clock}
+"""Section -> its type, whose fields are the known keys; all others are `Signal`."""
+_REMEDIES_OF_SECTIONS = {
     "joints": 'It is a list of texts, as joints = ["shoulder", "elbow"]',
     "files": "It names files without folders",
     "reader": "delimiter is one of , ; tab | and blank, decimal is . or a comma; leave the line out: it is found out",
 }
-"""Section -> what it may hold; of all others the keys are told."""
+"""Section -> what it may hold, for errors; for other sections the error lists the known keys."""
 
 
 def _as_map(content: Mapping[str, Any], source: str | None = None) -> ChannelMap:
-    """The map of some content, over that of its profile; errors name the place."""
+    """Make a map of parsed content and of the profile that it names.
+
+    Args:
+        content: The parsed TOML.
+        source: Name of the map for errors; None for content without a file.
+
+    Raises:
+        DataError: The content is wrong; the error names section and key.
+    """
     path = source or "channel map"
     try:
-        base, profile = {}, content.get("profile")
+        base = {}
+        profile = content.get("profile")
         if profile is not None:
             if str(profile) not in (known := built_in_maps()):
                 raise DataError(f"there is no profile '{profile}'", remedy=f"The profiles are: {', '.join(known)}.")
             base = read_toml(known[str(profile)])
-        found = as_record({**base, **{key: _over(base.get(key), own) for key, own in content.items()}}, ChannelMap)
+        found = as_record({**base, **{key: _override(base.get(key), own) for key, own in content.items()}}, ChannelMap)
         for quantity, signal in {**found.signals, **found._named((*DRIVE_QUANTITIES, "reference"))}.items():
             _check_signal(quantity, signal)
         if found.reference is None and (drive := found._named(DRIVE_QUANTITIES)):
@@ -284,18 +304,22 @@ def _as_map(content: Mapping[str, Any], source: str | None = None) -> ChannelMap
         parse_unit(found.time.fraction_unit, "time")
     except DataError as error:
         section, _, key = (error.place or "").partition(".")
+        # as_record raises from msgspec's error, which msgspec raises from the one of `Signal.__post_init__`
         origin = error.__cause__ and error.__cause__.__cause__
         key = origin.key if isinstance(origin, _ValueOfKeyError) else key
         place = f"[{section}] {key}".strip() if section in ChannelMap.__struct_fields__ else error.place
-        keys = f"Known keys: {', '.join(sorted(_KINDS.get(section, Signal).__struct_fields__))}"
-        wanted = _WANTED.get(section.partition("[")[0], "" if key else keys)
+        keys = f"Known keys: {', '.join(sorted(_TYPES_OF_SECTIONS.get(section, Signal).__struct_fields__))}"
+        wanted = _REMEDIES_OF_SECTIONS.get(section.partition("[")[0], "" if key else keys)
         remedy = f"Mend this {'line' if key else 'part'} of the channel map. {wanted}.".removesuffix(" .")
         raise DataError(error.reason, path=path, place=place, remedy=error.remedy or remedy) from error
     return found if source is None else structs.replace(found, source=source)
 
 
-def _over(base: Any, own: Any) -> Any:
-    """A table of a map over that of its profile: it is required, and has the profile's columns unless it names some."""
+def _override(base: Any, own: Any) -> Any:
+    """A section of a map, completed by the profile's section where it names no columns of its own.
+
+    The section is then required, even if it is optional in the profile.
+    """
     sources = {"columns", "column", "sample_time"}
     if isinstance(base, Mapping) and isinstance(own, Mapping) and sources & base.keys() and not sources & own.keys():
         return {**{key: value for key, value in base.items() if key != "optional"}, **own}
@@ -303,6 +327,7 @@ def _over(base: Any, own: Any) -> Any:
 
 
 def _require(holds: bool, key: str, wanted: str, value: object) -> None:
+    """Refuse the value of a key unless a condition holds; ``wanted`` says what the value should be."""
     if not holds:
         shown = value.tolist() if isinstance(value, np.ndarray) else value
         raise _ValueOfKeyError(key, f"it should be {wanted}, not {repr(shown)[:200]}")
@@ -337,28 +362,31 @@ def _gains(value: Any) -> CurrentGains:
         _require(bool(value), "gain", "a gain or a list of gains", value)
         parts = [_gains(item) for item in value]
         return CurrentGains(np.concatenate([x.gain for x in parts]), np.concatenate([x.stderr for x in parts]))
-    first, *rest = re.split(r"\+-|\+/-|\u00b1", value) if isinstance(value, str) else [value]
+    first, *rest = re.split(r"\+-|\+/-|\u00b1", value) if isinstance(value, str) else [value]  # u00b1: plus-minus
     _require(len(rest) < 2, "gain", 'a gain such as "13.3 +- 0.7"', value)
-    gain, spread = _number("gain", first), rest[0].strip() if rest else "0"
+    gain = _number("gain", first)
+    spread = rest[0].strip() if rest else "0"
     std = _number("gain", spread.removesuffix("%")) * (abs(gain) / 100.0 if spread.endswith("%") else 1.0)
     _require(std >= 0.0, "gain", "one with a standard deviation from 0 up", value)
     return CurrentGains(np.array(gain), np.array(std))
 
 
 def _check_signal(quantity: str, signal: Signal) -> None:
-    """Refuse units of other quantities, and keys that have no effect beside the others."""
+    """Refuse units of other quantities, and keys that have no effect together with the others."""
     dimensions = {parse_unit(unit, quantity).dimension for unit in signal.unit}
-    torques, constant = quantity in ("current", "effort"), signal.torque_constant is not None
+    gives_torque = quantity in ("current", "effort")
+    has_constant = signal.torque_constant is not None
     no_share = bool(signal.unit) and "share" not in dimensions
     useless = (
         ("held", not signal.held and quantity != "reference", "only commanded positions are held or joined"),
-        ("gain", signal.gain is not None and not torques, "only torques and currents have one"),
+        ("gain", signal.gain is not None and not gives_torque, "only torques and currents have one"),
         ("rated", signal.rated is not None and no_share, "the unit is no share of anything"),
-        ("torque_constant", constant and (quantity != "current" or signal.gain is not None),
+        ("torque_constant", has_constant and (quantity != "current" or signal.gain is not None),
          "only currents have one, and a gain stands for it and the gear"),
-        ("gear", quantity == "current" and signal.gear is not None and not constant,
+        ("gear", quantity == "current" and signal.gear is not None and not has_constant,
          "a current passes no gear unless a torque_constant makes a torque of it"),
     )  # fmt: skip
+    # key, whether it has no effect, the reason
     for key, wrong, why in useless:
         if wrong:
             remedy = f"Take {key} out, or add what it needs."

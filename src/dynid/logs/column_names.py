@@ -1,8 +1,9 @@
 """What the name of a column says: quantity, unit, joint, and whether it is measured or commanded.
 
-A name is cut into words at blanks, marks, digits and changes of case: ``J1_angle_deg`` has the words j, 1, angle, and
-the unit deg. `WORDS` and `_ENDINGS` are all that is known of words and units. The robot's joint names, or a number, say
-the joint.
+`read_name` does all of this for one column; `words_of` and `quantity_in` do parts of it for names of files.
+A name is cut into words at blanks, punctuation, digits and changes of case: ``J1_angle_deg`` has the words j, 1, angle,
+deg. `WORDS` says which words stand for a quantity, `_ENDINGS` which last words are a unit. The joint is one of the
+robot's joint names (`JointNames`), or a number.
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, 
     "enable enabled",
     "joint": "joint joints jnt axis axes ax j a actuator actuators motor m achse gelenk",
 }.items()}  # fmt: skip
-"""What words say, as the headers of robot loggers have them: a quantity (a force is the effort of a slide), the role of
-a signal, signals that are no joint's own or that no channel map knows, and what stands beside the number of a joint."""
+"""Meaning -> the words for it in the headers of robot loggers. A meaning is a quantity (force: the effort of a
+prismatic joint); commanded or measured; other (a signal that belongs to no single joint, or that no channel map knows);
+or joint (a word beside the number of a joint)."""
 QUANTITIES = ("position", "velocity", "effort", "current")
 """The signals of joints, in the order in which ROS lists them."""
-_SAID = ("time", *QUANTITIES, "force", "temperature")
-_BY_UNIT: Mapping[str, str] = {"load": "effort", "rotation": "position"}
-"""Words that say a quantity only beside a unit of it: a load may be the side of a gear, a share or a payload."""
+_QUANTITIES_IN_NAMES = ("time", *QUANTITIES, "force", "temperature")
+_QUANTITY_WITH_UNIT: Mapping[str, str] = {"load": "effort", "rotation": "position"}
+"""Word -> the quantity that it says only if the column has a unit of that quantity: a load alone may also be the output
+side of a gear, a share or a payload."""
 _ENDINGS: Mapping[str, str] = {
     "deg_per_s": "deg/s", "deg_per_sec": "deg/s", "deg_s": "deg/s", "degs": "deg/s", "dps": "deg/s", "grad_s": "deg/s",
     "rad_per_s": "rad/s", "rad_s": "rad/s", "rads": "rad/s", "rpm": "rpm", "mm_per_s": "mm/s", "mm_s": "mm/s",
@@ -53,7 +56,7 @@ _ENDINGS: Mapping[str, str] = {
     "a": "A", "ms": "ms", "us": "us", "ns": "ns", "s": "s", "degc": "degC", "celsius": "degC", "c": "degC",
     "kelvin": "K", "k": "K", "degf": "degF", "fahrenheit": "degF", "f": "degF",
 }  # fmt: skip
-"""Last words of a name -> the unit that they spell, if it is one of the quantity."""
+"""Last words of a name, joined by underscores -> the unit that they spell, if it is a unit of the quantity."""
 _QUANTITY_OF = {
     "time": "time", "angle": "position", "length": "position", "angular velocity": "velocity", "velocity": "velocity",
     "torque": "effort", "force": "force", "current": "current", "temperature": "temperature",
@@ -74,7 +77,12 @@ class JointNames:
     """In the robot's order; empty without a robot."""
 
     def find(self, words: tuple[str, ...]) -> tuple[int, int, int] | None:
-        """(joint, first word, number of words) of the joint that some words name; None if they name none."""
+        """Find the joint that is named in a list of words.
+
+        Returns:
+            Index of the joint, place of the first word of its name, number of words of its name; None if no joint is
+            named. Of several the longest name counts.
+        """
         for spelling in _spellings(self.names):
             places = [
                 (joint, k, len(name))
@@ -95,7 +103,12 @@ class JointNames:
 
 @lru_cache(maxsize=8)
 def _spellings(names: tuple[str, ...]) -> list[dict[tuple[str, ...], int]]:
-    """Ways to spell all names, the fullest first: words of the name -> index of the joint."""
+    """Ways to spell all names, the fullest first: words of the name -> index of the joint.
+
+    For arm_joint_hip and arm_joint_knee these are (arm, joint, hip), (joint, hip) and (hip): the full name, the name
+    with the last of the words that all share, without any of them, and without words such as joint. A way that makes
+    two names equal, or leaves only numbers, is left out.
+    """
     full = [words_of(name) for name in names]
     shared = 0
     while len(full) > 1 and len({words[shared : shared + 1] for words in full}) == 1 and full[0][shared:]:
@@ -112,27 +125,32 @@ def _spellings(names: tuple[str, ...]) -> list[dict[tuple[str, ...], int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one name says."""
+    """What the name of one column says."""
 
     column: str
+    """The name."""
     quantity: str | None
+    """Key of `WORDS` for the quantity; None if the name says none."""
     unit: str | None
+    """The unit; None if there is none."""
     declared: bool
     """Whether the unit stands in brackets, and not only at the end of the name."""
     joint: int | None
-    """Index of the robot's joint that the name names."""
+    """Index of the robot's joint whose name is in the column's name."""
     number: int | None
     """Number of the joint, where it is named by a number."""
     commanded: bool
+    """Whether a word says commanded."""
     measured: bool
+    """Whether a word says measured."""
     other: bool
-    """Whether a word says that it is another quantity, or not a joint's own."""
+    """Whether one of the words for other signals is in the name (see `WORDS`)."""
     said: bool
     """Whether a word says the quantity, and not only the unit."""
     rest: tuple[str, ...]
-    """The words without the joint; ``#`` where the joint stood."""
+    """All words, with ``#`` in the place of the joint's name or number."""
     context: frozenset[str]
-    """The words without joint, quantity and unit."""
+    """The words that are left without joint, quantity and unit."""
 
     @property
     def is_named(self) -> bool:
@@ -142,22 +160,28 @@ class Reading:
     @property
     def says_a_quantity(self) -> bool:
         """Whether the name says what the column holds, even if no channel map knows it."""
-        return self.quantity is not None or self.declared or bool(_BY_UNIT.keys() & set(self.rest))
+        return self.quantity is not None or self.declared or bool(_QUANTITY_WITH_UNIT.keys() & set(self.rest))
 
 
 def words_for(quantity: str | None) -> frozenset[str]:
-    """The words that say a quantity, by themselves or beside its unit."""
-    return WORDS.get(quantity or "", frozenset()) | {word for word, said in _BY_UNIT.items() if said == quantity}
+    """The words that say a quantity, by themselves or together with its unit; none for no quantity."""
+    return WORDS.get(quantity or "", frozenset()) | {
+        word for word, said in _QUANTITY_WITH_UNIT.items() if said == quantity
+    }
 
 
 def quantity_in(words: Iterable[str]) -> str | None:
-    """The quantity that the last telling word says; ``q`` with a ``d`` or ``dot`` beside it is a velocity."""
+    """The quantity that some words say, or None.
+
+    The last word for a quantity counts, but a word for temperature wins over all others. The words d, q and q, dot are
+    a velocity.
+    """
     listed = list(words)
     if WORDS["temperature"] & set(listed):
         return "temperature"
     found = None
     for k, word in enumerate(listed):
-        role = next((role for role in _SAID if word in WORDS[role]), None)
+        role = next((role for role in _QUANTITIES_IN_NAMES if word in WORDS[role]), None)
         if role == "position" and (listed[k + 1 : k + 2] == ["dot"] or (k and listed[k - 1] == "d")):
             role = "velocity"
         found = role or found
@@ -165,12 +189,21 @@ def quantity_in(words: Iterable[str]) -> str | None:
 
 
 def read_name(column: str, joints: JointNames, unit: str | None = None) -> Reading:
-    """Read the name of a column; `unit` is what the log declares for it elsewhere, as in a line of units."""
+    """Read the name of a column.
+
+    Args:
+        column: The name.
+        joints: The robot's joint names.
+        unit: The unit that the log declares in another place, as in a line of units; None without.
+    """
     base, bracketed = declared_unit(column)
     words = tuple(part for word in words_of(base) for part in _german(word))
-    place, number = joints.find(words), None
-    if place is not None:
-        words = (*words[: place[1]], "#", *words[place[1] + place[2] :])
+    joint: int | None = None
+    number: int | None = None
+    # the joint's name, or else its number, gives way to #
+    if (place := joints.find(words)) is not None:
+        joint, first, length = place
+        words = (*words[:first], "#", *words[first + length :])
     elif (k := _number_place(words)) is not None:
         number = int(words[k])
         words = (*words[:k], "#", *words[k + 1 :])
@@ -179,14 +212,14 @@ def read_name(column: str, joints: JointNames, unit: str | None = None) -> Readi
     unit = bracketed or unit or None
     declared = unit is not None
     ending = "" if declared else _unit_at_end(words)
-    quantity, unit = _decide(word, core, unit, ending, place is not None or number is not None)
+    quantity, unit = _decide(word, core, unit, ending, joint is not None or number is not None)
     desired = "d" in core and core.index("d") > 0  # libfranka: q_d is the desired position, dq the velocity
     return Reading(
         column=column,
         quantity=quantity,
         unit=unit,
         declared=declared,
-        joint=None if place is None else place[0],
+        joint=joint,
         number=number,
         commanded=desired or bool(WORDS["commanded"] & set(core)),
         measured=bool(WORDS["measured"] & set(core)),
@@ -198,7 +231,7 @@ def read_name(column: str, joints: JointNames, unit: str | None = None) -> Readi
 
 
 def _german(word: str) -> list[str]:
-    """The parts of a word such as Istwinkel and Sollgeschwindigkeit; any other word as it is."""
+    """Split a German word that begins with measured (ist) or commanded (soll), as Istwinkel; keep any other word."""
     parts = re.fullmatch(r"(ist|soll)(.+)", word)
     return list(parts.groups()) if parts and quantity_in([parts[2]]) else [word]
 
@@ -213,37 +246,45 @@ def _decide(
 
     Args:
         word: The quantity that the words say.
-        core: The words without the joint.
+        core: The words without the joint and without words such as joint or axis.
         unit: The declared unit.
-        ending: The last words, if they spell a unit.
+        ending: The last words, if they spell a unit; empty if they do not, or if a unit is declared.
         named: Whether the name names a joint, or its number.
     """
     known = known_unit(unit or _ENDINGS.get(ending))
     if known is None:
         return word, unit
     unit = unit or _ENDINGS[ending]
-    weak = word if known.dimension == "share" else word or next((_BY_UNIT[x] for x in core if x in _BY_UNIT), None)
-    if weak is not None and known.dimension in ACCEPTED["effort" if weak == "force" else weak]:
-        return "effort" if known.dimension == "torque" else weak, unit
-    own = _QUANTITY_OF.get(known.dimension)
+    # the quantity by the words, also by words that count only together with a unit (a load in per cent says nothing)
+    with_unit = None if known.dimension == "share" else next(
+        (_QUANTITY_WITH_UNIT[x] for x in core if x in _QUANTITY_WITH_UNIT), None
+    )  # fmt: skip
+    by_words = word or with_unit
+    if by_words is not None and known.dimension in ACCEPTED["effort" if by_words == "force" else by_words]:
+        return "effort" if known.dimension == "torque" else by_words, unit
+    # words and unit disagree, or there are no words
+    by_unit = _QUANTITY_OF.get(known.dimension)
     if not ending:
-        return own if named or word is not None or own == "time" else None, unit
-    letter = word is not None and not any(len(said) > 1 for said in core if said in WORDS[word])
-    telling = own in QUANTITIES[:3] and len(ending) > 1
-    if telling and ((word is None and named) or letter or (word, own) == ("position", "velocity")):
-        return own, unit
+        return by_unit if named or word is not None or by_unit == "time" else None, unit
+    is_one_letter = word is not None and not any(len(said) > 1 for said in core if said in WORDS[word])
+    # a unit of one letter at the end (s, m, n, a) may be a word of its own, and currents are not judged by it
+    is_clear = by_unit in ("position", "velocity", "effort") and len(ending) > 1
+    if is_clear and ((word is None and named) or is_one_letter or (word, by_unit) == ("position", "velocity")):
+        return by_unit, unit
     return word, None
 
 
 def _number_place(words: tuple[str, ...]) -> int | None:
-    """Where the number of the joint stands: beside a word for joints, else the last number."""
+    """Index of the word that is the joint's number: the last one behind a word for joints, else the last number."""
     numbers = [k for k, word in enumerate(words) if word.isdigit()]
-    beside = [k for k in numbers if k and words[k - 1] in WORDS["joint"]]
-    return beside[-1] if beside else numbers[-1] if numbers else None
+    behind_joint = [k for k in numbers if k and words[k - 1] in WORDS["joint"]]
+    candidates = behind_joint or numbers
+    return candidates[-1] if candidates else None
 
 
 def _unit_at_end(words: tuple[str, ...]) -> str:
-    """The longest last words that spell a unit; empty where none do."""
+    """The longest last words that spell a unit, joined by underscores; empty where none do."""
     plain = [word for word in words if word != "#"]
+    # units have three words at most, and the first word of a name is no unit
     tails = ("_".join(plain[k:]) for k in range(max(1, len(plain) - 3), len(plain)))
     return next((tail for tail in tails if tail in _ENDINGS), "")

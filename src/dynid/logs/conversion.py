@@ -1,4 +1,8 @@
-"""From tables to the fields of a `Recording`: a channel map picks the columns and converts them."""
+"""From tables to the fields of a `Recording`: the columns that a channel map names, in SI units and the robot's order.
+
+`_Conversion.fields` has the five steps. `_through_gear` and `_values` hold the order of the factors that docs describe:
+unit, sign, gear, offset.
+"""
 
 from __future__ import annotations
 
@@ -26,30 +30,35 @@ from dynid.logs.recording import Commands, Temperatures
 from dynid.logs.units import Unit, known_unit, parse_unit
 from dynid.robot.model import Robot
 
-_FIELDS = {"position": "q", "velocity": "dq", "effort": "effort", "current": "current", "wrench": "wrench"}
-_EXAMPLE = {"position": "rad", "velocity": "rad/s", "effort": "N m", "current": "A", "wrench": "N", "time": "s"}
-_EXAMPLE |= {"reference": "rad", "reference_velocity": "rad/s", "supply": "V", "temperature": "degC"}
-_TOLD = {"reference": "position", "reference_velocity": "velocity"}
-"""Quantity -> field of `Commands`; the others have one name."""
+_RECORDING_FIELDS = {"position": "q", "velocity": "dq", "effort": "effort", "current": "current", "wrench": "wrench"}
+"""Quantity of the map -> field of `Recording`."""
+_EXAMPLE_UNITS = {"position": "rad", "velocity": "rad/s", "effort": "N m", "current": "A", "wrench": "N", "time": "s"}
+_EXAMPLE_UNITS |= {"reference": "rad", "reference_velocity": "rad/s", "supply": "V", "temperature": "degC"}
+"""Quantity of the map -> unit that an error proposes."""
+_COMMANDS_FIELDS = {"reference": "position", "reference_velocity": "velocity"}
+"""Quantity of the map -> field of `Commands`, where it has another name."""
 _PLAIN_NUMBERS = ("enabled", "kp", "kd")
 """Quantities of drives that have no unit unless one is declared."""
-_TURN = "Check transpose, which is true where samples run along the second axis"
+_TRANSPOSE_REMEDY = "Check transpose, which is true where samples run along the second axis"
 """Remedy for a log whose rows and columns seem exchanged."""
-_WRENCH = ("force",) * 3 + ("torque",) * 3
-_DIMENSIONS = {"revolute": ("angle", "angular velocity", "torque"), "prismatic": ("length", "velocity", "force")}
-"""Kind of a joint -> dimensions that its quantities alone have."""
+_WRENCH_DIMENSIONS = ("force",) * 3 + ("torque",) * 3
+_DIMENSIONS_OF_KIND = {
+    "revolute": ("angle", "angular velocity", "torque"),
+    "prismatic": ("length", "velocity", "force"),
+}
+"""Kind of a joint -> dimensions that quantities of joints of this kind have, and of the other kind do not."""
 
 
 def convert(
     channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None = None, first_row: int = 0
 ) -> dict[str, Any]:
-    """The arguments of `Recording` that some tables hold.
+    """Convert the tables of a run to arguments of `Recording`.
 
     Args:
         channel_map: What the columns mean.
         tables: The tables of one run, or of one piece of it, by the keys of its files.
         robot: Joints are matched by its names and counted against it.
-        first_row: Row at which a later piece of a run begins.
+        first_row: Number of rows of the run before these tables; above 0 for later pieces of a run read in pieces.
 
     Raises:
         DataError: The map does not fit the tables, or leaves a unit undeclared.
@@ -63,12 +72,16 @@ class _Conversion:
     def __init__(
         self, channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None, first_row: int
     ) -> None:
-        self._map, self._tables, self._robot, self._first_row = channel_map, tables, robot, first_row
+        self._map = channel_map
+        self._tables = tables
+        self._robot = robot
+        self._first_row = first_row
         self._signals = {**channel_map.signals, **channel_map.commands}
         if channel_map.temperature is not None:
             self._signals["temperature"] = channel_map.temperature
         self.joints = channel_map.joints or (robot.joint_names if robot else ())
-        self._times: dict[tuple[str, int], Floats] = {}
+        self._times: dict[tuple[str, int], Floats] = {}  # (column, id of the table) -> time stamps [s]
+        # tables of messages count their times from their own first one: the earliest is zero for all
         self._epoch_ns = min((table.epoch_ns for table in tables.values() if table.clocks), default=0)
         several = len(tables) > 1
         self._notes = [f"{key}: {note}" if several else note for key, table in tables.items() for note in table.notes]
@@ -82,7 +95,7 @@ class _Conversion:
         picked = self._pick_all()
         raw = {name: self._side_by_side(name, self._signals[name], item) for name, item in picked.items()}
         # 2. which column is which joint: as many as the robot has, in the robot's order or in another
-        main = {name: item for name, item in picked.items() if name in _FIELDS}
+        main = {name: item for name, item in picked.items() if name in _RECORDING_FIELDS}
         self._check_counts(main, raw)
         orders = self._orders(picked)
         # 3. SI units on the joint side, still in the log's order, with a clock for each quantity
@@ -99,14 +112,14 @@ class _Conversion:
             values[name] = np.ascontiguousarray(values[name][:, orders[name]])
         if "effort" in orders:
             gains = {key: numbers[orders["effort"]] for key, numbers in gains.items()}
-        # 5. names of the joints, and what is left to say
+        # 5. names of the joints; commands, temperatures, findings and notes
         width = values["position"].shape[1]
         names = self._robot.joint_names if self._robot else self.joints or picked["position"].joints
         if not names and self._map.effort is None and self._map.reference is not None:
             names = names_in_columns(picked["position"].names)
         return {
             **gains,
-            **{field: values[name] for name, field in _FIELDS.items() if name in values},
+            **{field: values[name] for name, field in _RECORDING_FIELDS.items() if name in values},
             **_clocks(times),
             "commands": self._commands(values, times, width),
             "temperature": Temperatures(
@@ -123,7 +136,7 @@ class _Conversion:
     # --- columns ---------------------------------------------------------------------------------------------------
 
     def _pick_all(self) -> dict[str, Picked]:
-        """The columns of every quantity; optional ones may be missing."""
+        """The columns of every quantity in the map; optional ones may be missing."""
         picked = {}
         for quantity, signal in self._signals.items():
             try:
@@ -135,7 +148,7 @@ class _Conversion:
         if "position" not in picked:
             raise DataError("the channel map has no [position]", remedy="Without positions nothing can be identified.")
         if "reference" not in picked:
-            picked = {name: item for name, item in picked.items() if name in (*_FIELDS, "temperature")}
+            picked = {name: item for name, item in picked.items() if name in (*_RECORDING_FIELDS, "temperature")}
         for quantity, item in picked.items():
             if len({item.table.clocks[name] for name in item.names if name in item.table.clocks}) > 1:
                 reason = f"the joints of {quantity} come in different messages, each with its own times"
@@ -148,26 +161,34 @@ class _Conversion:
         for quantity, item in picked.items():
             width = raw[quantity].shape[1]
             if self._robot is not None and quantity != "wrench" and width != self._robot.dof:
-                names = self._joint_words(item) if len(item.names) == width else ()
-                wide = any(array.ndim == 2 for array in item.arrays)
-                raise count_mismatch(quantity, width, names, self._robot, f" {_TURN}." if wide else "")
+                names = self._naming_texts(item) if len(item.names) == width else ()
+                has_array = any(array.ndim == 2 for array in item.arrays)
+                hint = f" {_TRANSPOSE_REMEDY}." if has_array else ""
+                raise count_mismatch(quantity, width, names, self._robot, hint)
         if self._map.joints and len(self._map.joints) != joints:
             reason = f"{len(self._map.joints)} joints are named for {joints} columns of position"
             raise DataError(reason, place="joints", remedy="Name every joint of the log once, in the robot's order.")
 
-    def _joint_words(self, item: Picked) -> tuple[str, ...]:
-        """The names that say which column belongs to which joint: the log's, the map's, or the columns' own."""
+    def _naming_texts(self, item: Picked) -> tuple[str, ...]:
+        """The texts that say which column belongs to which joint.
+
+        These are the names of joints in the log, else those in the map, else the names of the columns.
+        """
         return item.joints or (self._map.joints if len(self._map.joints) == len(item.names) else item.names)
 
     def _orders(self, picked: Mapping[str, Picked]) -> dict[str, Ints]:
-        """Quantity -> the places of the robot's joints among its columns, where names and order disagree."""
+        """The order of the columns of each quantity that has them in another order than the robot.
+
+        Returns:
+            Quantity -> (n,) for each joint of the robot the place of its column.
+        """
         orders: dict[str, Ints] = {}
         for quantity, item in picked.items():
             gear = self._signals[quantity].gear
-            single = quantity not in _FIELDS and len(item.names) == 1
+            single = quantity not in _RECORDING_FIELDS and len(item.names) == 1
             if quantity in ("wrench", "supply") or single or (gear is not None and gear.ndim == 2):
                 continue  # columns of coupled motors have no joint of their own
-            names = self._joint_words(item)
+            names = self._naming_texts(item)
             declared = bool(self._map.joints) and names == self._map.joints
             if declared and self._robot is not None:
                 refuse_contradiction(quantity, names, item.names, self._robot)
@@ -176,8 +197,12 @@ class _Conversion:
             if order is not None:
                 orders[quantity] = order
         if self._robot is not None and orders and not self._map.joints:
-            words = {q: self._joint_words(item) for q, item in picked.items() if q in _FIELDS and q not in orders}
-            refuse_unnamed(next(iter(orders)), words, self._robot)
+            others = {
+                quantity: self._naming_texts(item)
+                for quantity, item in picked.items()
+                if quantity in _RECORDING_FIELDS and quantity not in orders
+            }
+            refuse_unnamed(next(iter(orders)), others, self._robot)
         return orders
 
     # --- values ----------------------------------------------------------------------------------------------------
@@ -189,7 +214,8 @@ class _Conversion:
         units = self._units(quantity, signal, picked, width)
         if signal.gear is None:  # a motor turns even if its joint slides
             self._check_dimensions(quantity, units, picked.names, order)
-        factors = scale = np.array([unit.factor for unit in units])
+        scale = np.array([unit.factor for unit in units])
+        factors = scale  # with the rated value and the sign in what follows
         if any(unit.dimension == "share" for unit in units):
             if signal.rated is None:
                 reason = f"{quantity} is given in per cent, of what is not declared"
@@ -230,11 +256,11 @@ class _Conversion:
         names: tuple[str, ...] = signal.unit or (("number",) if quantity in _PLAIN_NUMBERS else declared)  # type: ignore[assignment]
         names = names * width if len(names) == 1 else names
         given = zip(names, declared * width) if signal.unit else ()
-        other = [said for own, said in given if said not in ("", "SI") and known_unit(said) != known_unit(own)]
+        other = [logged for own, logged in given if logged not in ("", "SI") and known_unit(logged) != known_unit(own)]
         if other:
             self._notes.append(f"{quantity}: the map's unit overrides {other[0]}, which the log declares")
         if not all(names):
-            remedy = f'Add a line such as unit = "{_EXAMPLE[quantity]}" to [{quantity}] in the channel map.'
+            remedy = f'Add a line such as unit = "{_EXAMPLE_UNITS[quantity]}" to [{quantity}] in the channel map.'
             raise _refusal(quantity, f"the unit of {quantity} is not declared", remedy)
         if len(names) != width:
             reason = f"{len(names)} units for {width} columns"
@@ -242,9 +268,18 @@ class _Conversion:
         return [parse_unit(name, quantity) for name in names]
 
     def _check_dimensions(self, quantity: str, units: list[Unit], columns: Sequence[str], order: Ints | None) -> None:
-        """Refuse millimetres of a turning joint, newtons of a moment."""
+        """Refuse units that contradict the joint: millimetres of a revolute joint, newtons of a moment.
+
+        Args:
+            quantity: The quantity.
+            units: Unit of each column.
+            columns: Names of the columns.
+            order: For each joint of the robot the place of its column; None where the orders agree.
+        """
         if quantity == "wrench":
-            if len(units) != 6 or any(unit.dimension not in ("SI", wanted) for unit, wanted in zip(units, _WRENCH)):
+            if len(units) != 6 or any(
+                unit.dimension not in ("SI", wanted) for unit, wanted in zip(units, _WRENCH_DIMENSIONS)
+            ):
                 remedy = 'Give six columns and six units, as unit = ["N", "N", "N", "N m", "N m", "N m"].'
                 raise _refusal(quantity, "a wrench is three forces and three moments", remedy)
             return
@@ -252,7 +287,8 @@ class _Conversion:
         joints = joints if order is None else [joints[k] for k in np.argsort(order)]
         names = columns if len(columns) == len(units) else [f"{quantity} {k + 1}" for k in range(len(units))]
         for joint, unit, name in zip(joints, units, names):
-            if unit.dimension in _DIMENSIONS["revolute" if joint.kind == "prismatic" else "prismatic"]:
+            other_kind = "revolute" if joint.kind == "prismatic" else "prismatic"
+            if unit.dimension in _DIMENSIONS_OF_KIND[other_kind]:
                 raise _refusal(
                     quantity,
                     f"joint '{joint.name}' is {joint.kind}, but the unit of its column '{name}' is one of "
@@ -263,9 +299,13 @@ class _Conversion:
                 )
 
     def _without_absurd(self, quantity: str, names: Sequence[str], values: Floats) -> Floats:
-        """Values without numbers that no signal of a robot has; where most are absurd, the unit is wrong."""
+        """Replace numbers beyond `LARGEST_SIGNAL` by NaN, with a finding.
+
+        Raises:
+            DataError: More than half of a column is beyond it: its unit is wrong.
+        """
         flat = values.ravel(order="K")
-        if flat @ flat <= LARGEST_SIGNAL**2:
+        if flat @ flat <= LARGEST_SIGNAL**2:  # then no number is beyond it; the sum is cheap, and false with a NaN
             return values
         absurd = np.isfinite(values) & (np.abs(values) > LARGEST_SIGNAL)
         if not absurd.any():
@@ -281,13 +321,17 @@ class _Conversion:
         return np.where(absurd, np.nan, values)
 
     def _torque_from_current(self, values: dict[str, Floats], times: dict[str, Floats]) -> dict[str, Floats]:
-        """Effort from currents, where the map gives gains or torque constants; effort times its own gain elsewhere.
+        """Compute the effort from currents with the map's gains or torque constants, or scale an effort by its gain.
+
+        Args:
+            values: Quantity -> values; the effort is put in.
+            times: Quantity -> time stamps; those of the effort are put in.
 
         Returns:
             `Recording.gain` and `Recording.gain_std`, as far as the map states them.
         """
-        stated = {name: self._signals[name] for name in ("current", "effort") if name in values}
-        stated = {name: own for name, own in stated.items() if own.gain is not None or own.torque_constant is not None}
+        signals = {name: self._signals[name] for name in ("current", "effort") if name in values}
+        stated = {name: x for name, x in signals.items() if x.gain is not None or x.torque_constant is not None}
         if not stated:
             return {}
         quantity, signal = next(iter(stated.items()))
@@ -296,7 +340,8 @@ class _Conversion:
                 reason = "effort is both measured and computed from currents"
                 raise _refusal(quantity, reason, "Take [effort] out, or gain and torque_constant.")
             self._notes.append("effort computed from currents with the declared constants")
-        drive, width = values[quantity], values[quantity].shape[1]
+        drive = values[quantity]
+        width = drive.shape[1]
         times["effort"] = times[quantity]
         if signal.gain is None:
             torque = drive * _per_joint(quantity, "torque_constant", signal.torque_constant, width)
@@ -307,10 +352,10 @@ class _Conversion:
         return {"gain": gain, "gain_std": std / np.abs(gain)}
 
     def _commands(self, values: Mapping[str, Floats], times: Mapping[str, Floats], width: int) -> Commands | None:
-        """What the drives were told, on the clock of the commanded positions."""
+        """The commands to the drives, on the clock of the commanded positions; None without commanded positions."""
         if "reference" not in values:
             return None
-        told: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for quantity in self._map.commands:
             if (array := values.get(quantity)) is None:
                 continue
@@ -321,14 +366,20 @@ class _Conversion:
             if not np.array_equal(times[quantity], times["reference"], equal_nan=True):  # each holds until the next
                 last = np.searchsorted(times[quantity], times["reference"], side="right") - 1
                 array = array[np.clip(last, 0, max(len(array) - 1, 0))]
-            told[_TOLD.get(quantity, quantity)] = array
-        return Commands(time=times["reference"], held=self._signals["reference"].held, **told)
+            fields[_COMMANDS_FIELDS.get(quantity, quantity)] = array
+        return Commands(time=times["reference"], held=self._signals["reference"].held, **fields)
 
     # --- time ------------------------------------------------------------------------------------------------------
 
     def _time(self, quantity: str, picked: Picked, rows: int) -> Floats:
-        """The clock of one quantity, (rows,) [s]."""
-        clock, own, table = self._map.time, self._signals[quantity].time, picked.table
+        """The time stamps of one quantity, (rows,) [s].
+
+        They come from the column that the map names for this quantity; else from the messages of the log; else from the
+        map's [time], which names a column or states the time between rows.
+        """
+        clock = self._map.time
+        own = self._signals[quantity].time
+        table = picked.table
         inherent = {table.clocks[name] for name in picked.names if name in table.clocks}
         if own or (not inherent and clock.column):
             place = (own or str(clock.column), id(table))
@@ -344,12 +395,12 @@ class _Conversion:
             counted = np.arange(self._first_row, self._first_row + rows, dtype=np.float64)
             time = counted * (clock.sample_time * parse_unit(clock.unit, "time").factor)
         if time.shape != (rows,):
-            remedy = f"{_TURN}, or name the right time column."
+            remedy = f"{_TRANSPOSE_REMEDY}, or name the right time column."
             raise _refusal(quantity, f"{quantity} has {rows} rows, its time column {time.size}", remedy)
         return time
 
     def _declared_time(self, column: str, table: Table) -> Floats:
-        """The time column the map names, in seconds."""
+        """The stamps in a time column (N,) [s], with those in the map's column of fractions added."""
         clock = self._map.time
         unit = clock.unit
         time: Floats | float = 0.0
@@ -369,7 +420,7 @@ class _Conversion:
 
 
 def _salvaged(loss: str) -> Finding:
-    """A finding for what was lost of a damaged file."""
+    """The finding for a part of a damaged file that was lost."""
     remedy = "The rest was read; copy or export the file again if more of it is needed."
     return Finding(code="salvaged", severity="warning", where="file", message=loss, remedy=remedy)
 
@@ -388,7 +439,11 @@ def _per_joint(quantity: str, key: str, value: Floats, width: int) -> Floats:
 
 
 def _through_gear(quantity: str, gear: Floats, motor: Floats) -> Floats:
-    """Motor side to joint side: positions and velocities through the inverse, torques through the matrix itself."""
+    """Convert motor-side values (N, n) to joint-side ones.
+
+    Positions and velocities of motors are ``gear @ joint``, so they pass the inverse; joint torques are ``gear @ motor
+    torque`` with a matrix of their own.
+    """
     if quantity == "wrench":
         raise _refusal(quantity, "a wrench does not pass a gear", "Take gear out.", "gear")
     width = motor.shape[1]
@@ -400,7 +455,7 @@ def _through_gear(quantity: str, gear: Floats, motor: Floats) -> Floats:
 
 
 def _clocks(times: Mapping[str, Floats]) -> dict[str, Floats | None]:
-    """Time of the positions, and the clocks that differ from it."""
+    """The fields of `Recording` for clocks: times of the positions, and those of effort and wrench if they differ."""
     time = times["position"]
     own = {name: clock for name, clock in times.items() if not np.array_equal(clock, time, equal_nan=True)}
     if "velocity" in own:
@@ -412,9 +467,9 @@ def _clocks(times: Mapping[str, Floats]) -> dict[str, Floats | None]:
 
 
 def _for_each_joint(quantity: str, values: Floats, width: int) -> Floats:
-    """One column per joint; a single one stands for all of what is no signal of a joint."""
-    own = (*_FIELDS, "reference", "reference_velocity")
-    if values.shape[1] != width and (values.shape[1] != 1 or quantity in own):
+    """Values (N, n) with one column per joint; one column of a gain, a switch or a temperature serves all joints."""
+    per_joint = (*_RECORDING_FIELDS, "reference", "reference_velocity")
+    if values.shape[1] != width and (values.shape[1] != 1 or quantity in per_joint):
         reason = f"{quantity} has {values.shape[1]} columns, position {width}"
         raise _refusal(quantity, reason, "Name one column per joint.")
     return np.broadcast_to(values, (len(values), width))

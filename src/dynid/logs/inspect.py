@@ -30,32 +30,33 @@ class Guess:
     section: str
     """The quantity."""
     text: str
-    """The guess."""
+    """What is proposed for it: columns, or a unit."""
     reason: str
     """Reason for the guess."""
     certain: bool
-    """Whether the log itself declares it."""
+    """Whether the log itself declares it; if not, a person has to check it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A channel map to check."""
+    """A proposed channel map, for a person to check."""
 
     toml: str
     """The proposed map; loadable once the lines marked "check" are confirmed."""
     guesses: tuple[Guess, ...]
+    """Reason for each line of the map, and for columns that it leaves out."""
     columns: tuple[str, ...]
     """Every column of the log, with size and range."""
     notes: tuple[str, ...]
     """Remarks of the readers."""
 
     def __str__(self) -> str:
-        """The proposal as text for a terminal."""
+        """The whole proposal as text for a terminal: columns, reasons, notes and map."""
         return f"{self.explanation}\n\nproposed channel map:\n\n{self.toml}"
 
     @property
     def explanation(self) -> str:
-        """The same without the map: columns, reasons and notes."""
+        """The proposal without the map as text: columns, reasons and notes."""
         guesses = [f"  [{g.section}] {g.text}: {g.reason}{'' if g.certain else ' (check)'}" for g in self.guesses]
         parts = {"columns": [f"  {line}" for line in self.columns], "why": guesses, "notes": list(self.notes)}
         return "\n\n".join(f"{title}:\n" + "\n".join(lines) for title, lines in parts.items() if lines)
@@ -85,7 +86,8 @@ def inspect_log(
     given = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
     files, others = _one_run(given)
     tables = read_tables({file.name: file for file in files}, progress)
-    tables, more = _same_kind(tables)
+    tables, repeated = _same_kind(tables)
+    others += repeated
     root = root_of(files[0])
     joints = {} if root is None else columns_of_joints(read_info(root)["features"])
     tables = {name: _split_features(table, joints) for name, table in tables.items()}
@@ -93,28 +95,34 @@ def inspect_log(
     notes = _notes(tables)
     if all(len(column) == 1 for table in tables.values() for column in table.columns.values()):
         notes.append("the log has one row: it shows no motion")
-    if others + more:
-        notes.append(f"one map for {others + more + 1} runs of one kind; {next(iter(tables))} was read for it")
+    if others:
+        notes.append(f"one map for {others + 1} runs of one kind; {next(iter(tables))} was read for it")
     is_bag = all(table.clocks for table in tables.values())
-    toml, guesses = (_from_messages if is_bag else _from_names)(tables, robot)
+    propose = _propose_for_messages if is_bag else _propose_by_names
+    toml, guesses = propose(tables, robot)
     return Proposal(toml=toml, guesses=tuple(guesses), columns=columns, notes=tuple(notes))
 
 
 def _split_features(table: Table, joints: Mapping[str, Sequence[str]]) -> Table:
-    """The table of a LeRobot data set with a column for each joint, in the place of features with a gripper."""
+    """Replace the features of a LeRobot data set that also hold a gripper by one column per joint.
+
+    Args:
+        table: The table; without such features it is returned as it is.
+        joints: Feature with a gripper -> names of its columns of joints.
+    """
     if not joints.keys() & table.columns.keys():
         return table
     columns = {
-        one: values
+        column: values
         for name in table.columns
-        for one in joints.get(name, [name])
-        if (values := table.column(one)) is not None
+        for column in joints.get(name, [name])
+        if (values := table.column(column)) is not None
     }
     return replace(table, columns=columns, notes=(*table.notes, GRIPPER))
 
 
 def _notes(tables: Mapping[str, Table]) -> list[str]:
-    """The remarks of the readers, each once, with the files that it is about where there are several."""
+    """The remarks of the readers, each one once, preceded by the names of its files if the run has several."""
     files: dict[str, list[str]] = {}
     for name, table in tables.items():
         for note in (*table.salvaged, *table.notes):
@@ -123,10 +131,10 @@ def _notes(tables: Mapping[str, Table]) -> list[str]:
 
 
 def _one_run(given: list[Path]) -> tuple[list[Path], int]:
-    """The files of the first run, and the number of further runs, among files and folders."""
-    if len(given) > 1 and all(path.is_dir() for path in given):
-        files, more = _one_run(given[:1])
-        return files, more + len(given) - 1
+    """The files of the first run among files and folders, and the number of further runs."""
+    if len(given) > 1 and all(path.is_dir() for path in given):  # several folders: each is a run
+        files, further = _one_run(given[:1])
+        return files, further + len(given) - 1
     folder = given[0]
     if len(given) > 1 or not folder.is_dir() or bag_files(folder):
         return given, 0
@@ -135,27 +143,31 @@ def _one_run(given: list[Path]) -> tuple[list[Path], int]:
     logs, runs = folder_contents(folder)
     if logs or not runs:
         return logs or given, 0
-    files, more = _one_run(runs[:1])
-    return files, more + len(runs) - 1
+    files, further = _one_run(runs[:1])
+    return files, further + len(runs) - 1
 
 
 def _same_kind(tables: dict[str, Table]) -> tuple[dict[str, Table], int]:
-    """The first table, and how many others have the same columns; all tables where they differ.
+    """Decide whether files with the same columns are several runs, or the parts of one.
 
-    Files of one run may have the same columns, too: then their names say different quantities.
+    They are several runs if all have the same columns, and if either these hold both time and positions, or the names
+    of the files do not say different quantities (positions.csv and torques.csv are one run).
+
+    Returns:
+        Several runs: the first table, and the number of the others. One run: all tables, and 0.
     """
     quantities = {quantity_in(words_of(Path(name).stem)) for name in tables}
     alike = len({table.names for table in tables.values()}) == 1
     first_names = next(iter(tables.values())).names
-    whole = {"time", "position"} <= {quantity_in(words_of(name)) for name in first_names}  # each is a run by itself
-    if len(tables) == 1 or not alike or (len(quantities) > 1 and not whole):
+    are_complete = {"time", "position"} <= {quantity_in(words_of(name)) for name in first_names}
+    if len(tables) == 1 or not alike or (len(quantities) > 1 and not are_complete):
         return tables, 0
     first = next(iter(tables))
     return {first: tables[first]}, len(tables) - 1
 
 
 def _describe(name: str, values: Floats) -> str:
-    """A column in one line."""
+    """A line about a column: name, shape, range, number of missing values."""
     finite = values[np.isfinite(values)]
     extent = f"{finite.min():.6g} to {finite.max():.6g}" if finite.size else "no numbers"
     missing = values.size - finite.size
@@ -163,30 +175,32 @@ def _describe(name: str, values: Floats) -> str:
     return f"{name}: {shape}, {extent}" + (f", {missing} missing" if missing else "")
 
 
-def _from_messages(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
-    """The proposal for bags of ROS messages, which say quantities, units and times themselves."""
+def _propose_for_messages(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
+    """Map and reasons for bags of ROS messages, which state quantities, units and times: only joints are missing."""
     columns = [column for table in tables.values() for column in table.clocks if "/position/" in column]
+    # columns are named TOPIC/position/JOINT
     joints = tuple(dict.fromkeys(column.rsplit("/", 1)[1] for column in columns))
-    place = dict(zip(named_joints(joints, robot), joints, strict=True)) if robot is not None else {}
-    is_known = robot is not None and place.keys() >= set(range(robot.dof))
-    ordered = tuple(place[j] for j in range(robot.dof)) if robot is not None and is_known else joints
+    name_of = dict(zip(named_joints(joints, robot), joints, strict=True)) if robot is not None else {}
+    is_known = robot is not None and name_of.keys() >= set(range(robot.dof))
+    ordered = tuple(name_of[j] for j in range(robot.dof)) if robot is not None and is_known else joints
     remark = "" if is_known else "  # check: put them into the order of the robot's joints"
     lines = ['profile = "joint_state"', *([f"joints = {_array(ordered)}{remark}"] if joints else [])]
     reason = "the joints' names" + ("" if ordered == joints[: len(ordered)] else "; the log has another order")
     guesses = [Guess(section="profile", text="joint_state", reason="messages declare themselves", certain=True)]
-    guesses += [Guess(section="joints", text=", ".join(ordered), reason=reason, certain=is_known)] * bool(joints)
+    if joints:
+        guesses.append(Guess(section="joints", text=", ".join(ordered), reason=reason, certain=is_known))
     return "\n".join(lines) + "\n", guesses
 
 
-def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
-    """The proposal from the columns' names and ranges."""
+def _propose_by_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
+    """Map and reasons from the columns' names and values."""
     survey = Survey(tables, robot)
     found = survey.find()
     keys = {name: f"file{k + 1}" for k, name in enumerate(tables)} if len(tables) > 1 else {}
     sections = ["[files]\n" + "\n".join(f"{key} = {_quoted(name)}" for name, key in keys.items())] if keys else []
     taken = {name for one in found.values() for name in one.columns} | set(survey.time.columns if survey.time else ())
     singles = [name for table in tables.values() for name in _single(table)]
-    others = [name for name in singles if name not in taken] or ["..."]
+    others = [name for name in singles if name not in taken] or ["..."]  # examples for sections to be filled in
     if survey.time is None:
         others = [name for name in others if name != singles[0]]
         sections.append(
@@ -207,7 +221,11 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
 
 
 def _time_section(time: Found, tables: Mapping[str, Table], keys: Mapping[str, str]) -> str:
-    """The lines of the clock; files with a time column of that name have each their own."""
+    """The section [time] of the map.
+
+    It names no file if several files have a time column of this name: each is then read with its own. Names such as c1
+    are no names, but numbers of columns of files without a header.
+    """
     column = time.columns[0]
     shared = sum(column in table.columns for table in tables.values()) > 1 and not column.startswith("c")
     lines = [f"file = {_quoted(keys[time.file])}"] if keys and not shared else []
@@ -218,8 +236,9 @@ def _time_section(time: Found, tables: Mapping[str, Table], keys: Mapping[str, s
 
 
 def _section(quantity: str, found: Mapping[str, Found], survey: Survey, keys: Mapping[str, str]) -> str:
-    """The lines of one quantity."""
-    one, order = found[quantity], ""
+    """The section of one quantity, with remarks on what a person has to check."""
+    one = found[quantity]
+    order = ""
     if one.foreign:
         order = "  # check: none is a joint of the robot by its name; put them into the robot's order"
     if any(other.reordered for other in found.values()) and not one.by_name and len(one.columns) == len(
@@ -232,6 +251,7 @@ def _section(quantity: str, found: Mapping[str, Found], survey: Survey, keys: Ma
         lines.append(f"unit = {_listed(one.units)}{_check(one)}")
     if one.file in survey.folded:
         lines.append('width = "joints"')
+    # an array with more columns than rows has its samples along the second axis
     if any(
         x.ndim == 2 and len(x) < x.shape[1] for x in map(survey.tables[one.file].column, one.columns) if x is not None
     ):
@@ -244,19 +264,21 @@ def _section(quantity: str, found: Mapping[str, Found], survey: Survey, keys: Ma
 
 
 def _check(one: Found) -> str:
+    """The remark behind a unit that has to be checked."""
     return "" if one.certain else f"  # check: {one.reason}"
 
 
 def _guesses(quantity: str, one: Found) -> list[Guess]:
-    """Why these columns, and why this unit."""
+    """The reasons for the columns of a quantity and for their unit."""
     columns = Guess(section=quantity, text=", ".join(one.columns), reason=one.why, certain=one.by_name)
     unit = Guess(section=quantity, text=f"unit {', '.join(one.units)}", reason=one.reason, certain=one.certain)
     return [columns, unit] if one.units else [columns]
 
 
 def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
-    """A line for each quantity with columns that look like it and that the map does not name."""
-    robot, guesses = survey.robot, []
+    """For each quantity the columns that look like it and that the map does not name, with the reason."""
+    robot = survey.robot
+    guesses = []
     for kind, names in survey.left_out(found).items():
         values = [x for table in survey.tables.values() for name, x in table.columns.items() if name in names]
         reason = "they do not make one column for each joint"
@@ -278,11 +300,11 @@ def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
 
 
 def _single(table: Table) -> list[str]:
-    """How a map would name every single column of a table."""
+    """The name in a map of every column of numbers: that of the column, or ``name[k]`` within an array."""
     return [
-        own
+        single
         for name, values in table.columns.items()
-        for own in ([name] if values.ndim == 1 else [f"{name}[{k}]" for k in range(values.shape[1])])
+        for single in ([name] if values.ndim == 1 else [f"{name}[{k}]" for k in range(values.shape[1])])
     ]
 
 
@@ -297,4 +319,5 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _array(texts: Sequence[str]) -> str:
+    """A list of texts as TOML writes it."""
     return f"[{', '.join(map(_quoted, texts))}]"

@@ -1,4 +1,9 @@
-"""Joints are matched by name: columns whose names are the robot's, in another order, are put into the robot's order."""
+"""Matching the joints of a log to those of the robot by their names, and the errors and findings where names disagree.
+
+`column_order` decides: columns whose names are the robot's joints, in another order, are put into the robot's order.
+`match_joints` does the same for a whole recording. The other functions check names against one another or word what is
+to be told.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +28,19 @@ from dynid.robot.model import Robot
 def column_order(
     names: Sequence[str], robot: Robot | None, *, whose: str = "the log", place: str | None = None
 ) -> Ints | None:
-    """For each of the robot's joints the place of its column; None where the names do not tell, or agree already.
+    """Find the column of each of the robot's joints by the names of the columns.
 
-    Names tell nothing where none of them is a joint of the robot, or where they only count (``q_0``, ``q_1``, ...).
+    Names say nothing if none of them is a joint of the robot, or if they only count (``q_0``, ``q_1``, ...).
 
     Args:
-        names: Names of the columns, or of the log's joints; a name may hold more than the joint's, as ``elbow_pos``.
-        robot: The robot.
-        whose: What has the names, for the error.
-        place: Where the names stand, for the error.
+        names: Names of the columns, or of the log's joints; a name may hold other words, as ``elbow_pos``.
+        robot: The robot; None if it is not known.
+        whose: Owner of the names, for the error.
+        place: Section and key with the names, for the error.
+
+    Returns:
+        (n,) place of the column of each joint of the robot; None if the order is the robot's already, or if the names
+        do not say it.
 
     Raises:
         DataError: Some names are joints of the robot, but not every joint has one name.
@@ -39,10 +48,10 @@ def column_order(
     if robot is None or len(names) != robot.dof or tuple(names) == robot.joint_names:
         return None
     joints = named_joints(names, robot)
-    told = [joint for joint in joints if joint is not None]
-    if sorted(told) == list(range(robot.dof)):
-        return None if told == list(range(robot.dof)) else np.argsort(told)
-    if told and not _only_count(names):
+    known = [joint for joint in joints if joint is not None]
+    if sorted(known) == list(range(robot.dof)):
+        return None if known == list(range(robot.dof)) else np.argsort(known)
+    if known and not _only_count(names):
         raise _partly_known(names, joints, robot, whose, place)
     return None
 
@@ -54,15 +63,21 @@ def named_joints(names: Sequence[str], robot: Robot) -> list[int | None]:
 
 @lru_cache(maxsize=1024)
 def _named(name: str, joint_names: tuple[str, ...]) -> int | None:
-    """The joint that a name names, found once: every piece of a stream asks for the same names."""
+    """Index of the joint that a name names; cached, because every piece of a stream asks for the same names."""
     found = JointNames(joint_names).find(words_of(name))
-    return None if found is None else found[0]
+    return None if found is None else found[0]  # without the place of the joint's name in the words
 
 
 def other_joints(names: Sequence[str], robot: Robot) -> str:
-    """What a log lacks and has beside the robot's joints, as text; names may be those of columns."""
+    """Say which of the robot's joints a log lacks, and which of its names are no joint of the robot; may be empty.
+
+    Args:
+        names: Names of the log's joints or columns.
+        robot: The robot.
+    """
     known = JointNames(robot.joint_names)
     found = [read_name(name, known) for name in names]
+    # numbers in names stand for joints only if the names agree in all else
     numbers = known.numbers() if len({reading.context for reading in found}) == 1 else {}
     places = [reading.joint if reading.joint is not None else numbers.get(reading.number or -1) for reading in found]
     missing = [name for j, name in enumerate(robot.joint_names) if j not in places]
@@ -73,7 +88,7 @@ def other_joints(names: Sequence[str], robot: Robot) -> str:
 
 
 def shortened(names: Sequence[str]) -> str:
-    """A list of names, at most eight of them."""
+    """The names as text: at most eight, and the number of the others."""
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
@@ -81,8 +96,8 @@ def count_mismatch(quantity: str, count: int, names: Sequence[str], robot: Robot
     """The error for a log with another number of joints than the robot.
 
     Args:
-        quantity: Whose columns were counted.
-        count: Their number.
+        quantity: The quantity whose columns were counted.
+        count: Number of its columns.
         names: Names of the columns, or of their joints; empty where one array holds them all.
         robot: The robot.
         hint: A further remedy.
@@ -100,18 +115,27 @@ def count_mismatch(quantity: str, count: int, names: Sequence[str], robot: Robot
 def _only_count(names: Sequence[str]) -> bool:
     """Whether names differ by a number alone, which counts the columns from 0 or from 1."""
     words = [words_of(name) for name in names]
-    frames = {tuple("#" if word.isdigit() else word for word in spelled) for spelled in words}
+    patterns = {tuple("#" if word.isdigit() else word for word in spelled) for spelled in words}
     numbers = [[int(word) for word in spelled if word.isdigit()] for spelled in words]
-    if len(frames) > 1 or any(len(own) != 1 for own in numbers):
+    if len(patterns) > 1 or any(len(in_name) != 1 for in_name in numbers):
         return False
-    return [own[0] - numbers[0][0] for own in numbers] == list(range(len(names))) and numbers[0][0] in (0, 1)
+    counted = [number for (number,) in numbers]
+    return counted[0] in (0, 1) and counted == list(range(counted[0], counted[0] + len(names)))
 
 
 def _partly_known(
     names: Sequence[str], joints: Sequence[int | None], robot: Robot, whose: str, place: str | None
 ) -> DataError:
-    """The error for names of which some are joints of the robot, but not one for each joint."""
-    from difflib import get_close_matches  # few maps are wrong
+    """The error for names of which some are joints of the robot, but not one for each joint.
+
+    Args:
+        names: The names.
+        joints: For each name the index of the joint that it names, or None.
+        robot: The robot.
+        whose: Owner of the names.
+        place: Section and key with the names.
+    """
+    from difflib import get_close_matches  # imported here, because few maps are wrong
 
     missing = [name for j, name in enumerate(robot.joint_names) if j not in joints]
     unknown = [name for name, joint in zip(names, joints, strict=True) if joint is None]
@@ -121,7 +145,7 @@ def _partly_known(
         near = get_close_matches(name, missing, n=1) or get_close_matches(name.lower(), missing, n=1)
         reasons.append(f"no joint of robot '{robot.name}' is named '{name}'" + (f" (near: {near[0]})" if near else ""))
     for joint in twice:
-        given = dict.fromkeys(f"'{name}'" for name, own in zip(names, joints, strict=True) if own == joint)
+        given = dict.fromkeys(f"'{name}'" for name, index in zip(names, joints, strict=True) if index == joint)
         same = f"name the same joint {robot.joint_names[joint]}" if len(given) > 1 else "is given twice"
         reasons.append(f"{' and '.join(given)} {same}")
     return DataError(
@@ -133,7 +157,13 @@ def _partly_known(
 
 
 def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Finding:
-    """The finding that a log, or a channel map that declares it as the robot's order, has the joints in another one."""
+    """The finding that joints are listed in another order than the robot's, and were matched by name.
+
+    Args:
+        names: The joints in the order of the list.
+        robot: The robot.
+        declared: Whether the list stands in the channel map, as the robot's order; otherwise it is the log's.
+    """
     who = "the channel map lists the joints" if declared else "the log has the joints"
     return Finding(
         code="joint-order",
@@ -145,10 +175,10 @@ def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Find
 
 
 def paired_by_order(names: Sequence[str], robot: Robot | None) -> list[Finding]:
-    """The finding that a log's joints are taken in their order, where it names as many and none of the robot's."""
+    """The finding that joints of a log with as many joints, but other names than the robot, are paired by order."""
     if robot is None or len(names) != robot.dof or any(joint is not None for joint in named_joints(names, robot)):
         return []
-    pairs = ", ".join(f"{own} = {joint}" for own, joint in zip(names, robot.joint_names, strict=True))
+    pairs = ", ".join(f"{name} = {joint}" for name, joint in zip(names, robot.joint_names, strict=True))
     return [Finding(
         code="joint-order", severity="warning", where="joints", message=f"paired with the robot by order: {pairs}",
         remedy="Check them: no name of the log is one of the robot's.",
@@ -156,7 +186,7 @@ def paired_by_order(names: Sequence[str], robot: Robot | None) -> list[Finding]:
 
 
 def refuse_unnamed(named: str, others: Mapping[str, Sequence[str]], robot: Robot) -> None:
-    """Refuse columns that do not say their joints beside others that do, in another order than the robot's.
+    """Refuse columns that do not name joints in a log whose other columns do, in another order than the robot's.
 
     Args:
         named: The quantity whose columns name the joints.
@@ -177,13 +207,20 @@ def refuse_unnamed(named: str, others: Mapping[str, Sequence[str]], robot: Robot
 
 
 def refuse_contradiction(quantity: str, declared: Sequence[str], columns: Sequence[str], robot: Robot) -> None:
-    """Refuse a map whose `joints` are other joints of the robot than those that the names of the columns say.
+    """Refuse a channel map whose `joints` and column names both name all joints, but in different orders.
+
+    Args:
+        quantity: The quantity of the columns.
+        declared: The map's `joints`.
+        columns: Names of the columns.
+        robot: The robot.
 
     Raises:
-        DataError: Both name all joints, in different orders.
+        DataError: The orders differ.
     """
-    named, said = named_joints(declared, robot), named_joints(columns, robot)
-    if None not in named + said and named != said:
+    by_map = named_joints(declared, robot)
+    by_columns = named_joints(columns, robot)
+    if None not in by_map + by_columns and by_map != by_columns:
         raise DataError(
             f"joints are {shortened(declared)}, but the columns of {quantity} are named {shortened(columns)}",
             place="joints",
@@ -192,7 +229,7 @@ def refuse_contradiction(quantity: str, declared: Sequence[str], columns: Sequen
 
 
 def _unnamed(columns: Mapping[str, Sequence[str]], robot: Robot) -> list[str]:
-    """The quantities with a column for each joint, of which none names a joint."""
+    """The quantities with as many columns as the robot has joints, none of which names a joint."""
     return [
         quantity
         for quantity, names in columns.items()
@@ -201,16 +238,19 @@ def _unnamed(columns: Mapping[str, Sequence[str]], robot: Robot) -> list[str]:
 
 
 def names_in_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """What distinguishes the names of columns: their words without those at either end that all have in common."""
+    """The parts of the names of columns that differ: without the words at both ends that all names share.
+
+    arm_hip_pos and arm_knee_pos give hip and knee. Empty if the names only count, or if nothing distinguishes them.
+    """
     words = [re.split(r"[._]", name) for name in names]
     if len(words) < 2 or _only_count(names):
         return ()
     for _ in range(2):  # the common end, then the common beginning
-        words = [own[::-1] for own in words]
+        words = [parts[::-1] for parts in words]
         alike = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
-        shared = min(len(list(alike)), *(len(own) - 1 for own in words))
-        words = [own[shared:] for own in words]
-    found = tuple("_".join(own) for own in words)
+        shared = min(len(list(alike)), *(len(parts) - 1 for parts in words))
+        words = [parts[shared:] for parts in words]
+    found = tuple("_".join(parts) for parts in words)
     return found if len(set(found)) == len(found) and all(found) else ()
 
 
@@ -220,29 +260,29 @@ def joint_findings(
     robot: Robot | None,
     orders: Mapping[str, Ints],
 ) -> list[Finding]:
-    """What the names of columns say about the joints that they are taken for.
+    """The findings about the joints of a log: paired by order only, listed in another order, or not named at all.
 
     Args:
         picked: Quantity -> its columns.
-        declared: The map's names of the joints; empty without.
+        declared: The map's `joints`; empty without.
         robot: The robot.
-        orders: Quantity -> the places of the robot's joints among its columns, where its names have another order.
+        orders: Quantity -> for each joint of the robot the place of its column, where its names have another order.
     """
     if robot is None:
         return []
     position = picked["position"]
-    in_log = [name for name in position.table.names if name in position.names]
-    own = named_joints(position.names, robot)
+    in_log = [name for name in position.table.names if name in position.names]  # in the order of the log
+    joints = named_joints(position.names, robot)
     found = paired_by_order(declared or position.joints or names_in_columns(position.names), robot)
-    if orders:
-        words = position.joints or (declared if len(declared) == len(position.names) else position.names)
-        found.append(order_finding(words, robot, declared=True))
-    elif position.joints:
-        listed = [position.joints[position.names.index(name)] for name in in_log]
-        told = [joint for joint in named_joints(listed, robot) if joint is not None]
-        if told != sorted(told) and len(set(told)) == robot.dof:
+    if orders:  # the map lists the columns, or the joints, in another order than the robot's
+        listed = position.joints or (declared if len(declared) == len(position.names) else position.names)
+        found.append(order_finding(listed, robot, declared=True))
+    elif position.joints:  # messages that name their joints: the log itself may have another order
+        listed = tuple(position.joints[position.names.index(name)] for name in in_log)
+        known = [joint for joint in named_joints(listed, robot) if joint is not None]
+        if known != sorted(known) and len(set(known)) == robot.dof:
             found.append(order_finding(listed, robot, declared=False))
-    if not declared and in_log != list(position.names) and set(own) == set(range(robot.dof)):
+    if not declared and in_log != list(position.names) and set(joints) == set(range(robot.dof)):
         columns = {quantity: item.names for quantity, item in picked.items()}
         for quantity in _unnamed(columns, robot):
             found.append(Finding(
@@ -255,7 +295,7 @@ def joint_findings(
 
 
 def match_joints(recording: Recording, robot: Robot | None) -> Recording:
-    """The recording with its columns in the robot's order, where its joint names are the robot's in another order.
+    """Put the columns of a recording into the robot's order, if it has the robot's joint names in another order.
 
     Raises:
         DataError: Some names are joints of the robot, but not every joint has one name.

@@ -1,8 +1,13 @@
-"""Which columns of an unknown log hold which quantity, in which unit: from their names and their values.
+"""Which columns of an unknown log hold which quantity, in which unit: guessed from their names and their values.
 
-Columns of one quantity are candidates together where their names agree: in all words but the joint, in the place of
-the word for the quantity (joints that the robot does not have), or in the quantity alone (torques of turning, forces of
-sliding joints). `_score` chooses among the candidates.
+`Survey.find` works in three steps:
+
+1. `read_name` (column_names.py) says what the name of each column tells: quantity, unit, joint.
+2. `_candidates` forms sets of columns that may be one quantity of all joints. Three ways to form a set are tried: names
+   that differ in the joint alone (`_by_rest`), names that differ behind or before the word for the quantity, for joints
+   that the robot does not have (`_by_word`), and names that share the quantity alone, as torques of revolute and forces
+   of prismatic joints.
+3. `_score` ranks the candidates of a quantity; `_units` guesses the unit of the best one.
 """
 
 from __future__ import annotations
@@ -22,26 +27,29 @@ from dynid.logs.readers.base import Table
 from dynid.logs.units import declared_unit, known_unit
 from dynid.robot.model import Robot
 
-_DEFAULT = {
+_DEFAULT_UNITS = {
     "position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N m", "N"), "current": ("A", "A"),
     "temperature": ("degC", "degC"),
 }  # fmt: skip
-"""Quantity -> units of a turning and of a sliding joint."""
-_BEYOND = {("position", "rad"): (3.0 * math.pi, "deg"), ("position", "m"): (10.0, "mm"),
-           ("temperature", "degC"): (200.0, "K")}  # fmt: skip
-"""Quantity and unit -> largest value (convention: no joint turns by more than one and a half turns, slides further or
-gets hotter), and the unit of larger ones."""
-NEAR_REFERENCE = 0.3
-"""Largest distance of commanded from measured positions, relative to their own spread (convention)."""
-_STEPS = (("s", 0.25), ("ms", 100.0), ("us", 1e5))
-"""Largest time between rows in each unit (convention: loggers write between 4 and 4000 rows a second)."""
-_RATES = {known_unit(unit): f"{unit}/s" for unit in ("rad", "deg", "m", "mm")}
-"""Unit of positions -> that of velocities beside them, where nothing states one."""
-_DRIVES = ("enabled", "kp", "kd", "supply")
+"""Quantity -> unit for a revolute joint, unit for a prismatic joint, where nothing states a unit."""
+_LARGEST_IN_UNIT = {("position", "rad"): (3.0 * math.pi, "deg"), ("position", "m"): (10.0, "mm"),
+                    ("temperature", "degC"): (200.0, "K")}  # fmt: skip
+"""Quantity and default unit -> largest value that is believed in this unit, and the unit assumed beyond it (convention:
+no joint turns by more than one and a half turns, slides by more than 10 m or gets hotter than 200 degC)."""
+LARGEST_TRACKING_RATIO = 0.3
+"""Largest standard deviation of commanded minus measured positions, as a share of that of the measured ones, at which
+columns count as the commands of these positions (convention)."""
+_LARGEST_STEPS = (("s", 0.25), ("ms", 100.0), ("us", 1e5))
+"""Time unit -> largest time between rows that is believed in it; larger steps are nanoseconds (convention: loggers
+write between 4 and 4000 rows a second)."""
+_VELOCITY_UNITS = {known_unit(unit): f"{unit}/s" for unit in ("rad", "deg", "m", "mm")}
+"""Unit of the positions -> unit of the velocities in the same log, where no name states one."""
+_DRIVE_QUANTITIES = ("enabled", "kp", "kd", "supply")
 _NO_UNIT = "no unit in the names"
-_WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
-_PLAIN = frozenset({"#", "joint", "joints", "axis", "j", "a", "actuator", "motor", "array"})
-"""Words that say no more than that a column belongs to a joint."""
+_WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+"""Last words of the columns of a wrench: forces, then moments."""
+_JOINT_WORDS = frozenset({"#", "joint", "joints", "axis", "j", "a", "actuator", "motor", "array"})
+"""Words that say only that a column belongs to some joint; ``#`` stands for the joint's name or number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,32 +60,38 @@ class Found:
     """Key of the table."""
     columns: tuple[str, ...]
     why: str
-    """Why these columns."""
+    """Reason for the choice of these columns, for the user."""
     units: tuple[str, ...] = ()
-    """One for all columns, or one each."""
+    """One unit for all columns, or one for each."""
     reason: str = ""
-    """Why this unit."""
+    """Reason for the choice of the units, for the user."""
     certain: bool = False
-    """Whether the log declares the unit."""
+    """Whether the log declares the unit of every column."""
     stated: bool = False
-    """Whether the log or some name states a unit."""
+    """Whether the name of any column, or the log for it, states a unit."""
     by_name: bool = False
     """Whether the robot's joint names say which column belongs to which joint."""
     reordered: bool = False
     """Whether the log has them in another order than the robot."""
     foreign: bool = False
-    """Whether they have names of joints, but not of the robot's, so that their order is the log's."""
+    """Whether the columns name joints that the robot does not have; they are then in the log's order."""
     fraction: str | None = None
-    """Time only: the column with the nanoseconds beside whole seconds."""
+    """Time only: name of a second column with the nanoseconds, where `columns` holds whole seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Candidate:
+    """A set of columns that may be one quantity of all joints."""
+
     file: str
+    """Key of the table."""
     quantity: str
     readings: tuple[Reading, ...]
+    """What the name of each column says, in the robot's order of the joints."""
     by_name: bool
+    """As in `Found`."""
     reordered: bool
+    """As in `Found`."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -88,18 +102,25 @@ class Survey:
     """The tables of one run with what their names say; `find` chooses the columns of every quantity."""
 
     def __init__(self, tables: Mapping[str, Table], robot: Robot | None) -> None:
-        self.robot, self.joints = robot, JointNames(robot.joint_names if robot else ())
+        self.robot = robot
+        self.joints = JointNames(robot.joint_names if robot else ())
         self.tables = dict(tables)
         self.time = self._find_time()
+        # only now, because `_folded` compares the lengths of columns with that of the time column
         self.tables = {file: self._folded(file, table) for file, table in tables.items()}
         self.folded = [file for file in tables if self.tables[file] is not tables[file]]
-        """Files with one number per line, the joints of a sample one below the other."""
+        """Keys of tables that had one number per line, the joints of a sample one below the other."""
 
     def find(self) -> dict[str, Found]:
-        """Quantity -> its columns; also those of commanded positions, temperatures, drives and a wrench."""
+        """Choose the columns of each quantity.
+
+        Returns:
+            Quantity -> its columns. Besides `QUANTITIES` the keys may be reference (commanded positions), temperature,
+            the quantities of drives (enabled, kp, kd, supply) and wrench.
+        """
         candidates = [one for file in self.tables for one in self._candidates(file)]
         measured = [one for one in candidates if not one.readings[0].commanded]
-        width = self.robot.dof if self.robot else None
+        width = self.robot.dof if self.robot else None  # number of joints; without a robot that of the positions
         found: dict[str, Found] = {}
         for name in QUANTITIES:
             if best := self._best(name, measured, width):
@@ -109,7 +130,7 @@ class Survey:
             del found["effort"]
         if "position" not in found:
             return found | self._wrench()
-        rates = [_RATES.get(known_unit(unit), "") for unit in found["position"].units]
+        rates = [_VELOCITY_UNITS.get(known_unit(unit), "") for unit in found["position"].units]
         if "velocity" in found and not found["velocity"].stated and all(rates):
             reason = "the positions have these units"
             found["velocity"] = replace(found["velocity"], units=tuple(rates), reason=reason)
@@ -120,36 +141,47 @@ class Survey:
         return found | (self._drives() if "reference" in found else {}) | self._wrench()
 
     def values(self, found: Found) -> Floats:
-        """(N, k) the columns side by side."""
+        """(N, k) values of the chosen columns, side by side."""
         return np.column_stack([_tall(self.tables[found.file].columns[name]) for name in found.columns])
 
     def left_out(self, found: Mapping[str, Found]) -> dict[str, list[str]]:
-        """What they look like -> columns that look like a joint's quantity, and that are not found."""
+        """Find the columns that look like a quantity of a joint and that were not chosen.
+
+        Returns:
+            Quantity that they look like ("commanded position", "unknown quantity", ...) -> names of the columns.
+        """
         used = {(one.file, name) for one in (*found.values(), *self._drives().values()) for name in one.columns}
         if self.time is not None:
             used |= {(file, name) for file in self.tables for name in (*self.time.columns, self.time.fraction or "")}
-        left: dict[str, list[str]] = {}
+        rejected: dict[str, list[str]] = {}
         for file, table in self.tables.items():
             for reading in self._readings(table):
                 kind = "effort" if reading.quantity == "force" else reading.quantity
                 unit = known_unit(reading.unit)
+                # a name with a joint and a unit, but no quantity; a voltage of a drive is no quantity of a joint
                 if kind is None and reading.is_named and reading.says_a_quantity:
                     kind = None if unit is not None and unit.dimension == "voltage" else "unknown quantity"
                 is_known = kind in (*QUANTITIES, "unknown quantity", "temperature")
                 if is_known and not reading.other and (file, reading.column) not in used:
-                    left.setdefault("commanded " * reading.commanded + str(kind), []).append(reading.column)
-        return left
+                    prefix = "commanded " if reading.commanded else ""
+                    rejected.setdefault(f"{prefix}{kind}", []).append(reading.column)
+        return rejected
 
     # --- time ------------------------------------------------------------------------------------------------------
 
     def _find_time(self) -> Found | None:
-        """The column of time: rising numbers whose name says so; a header's stamp before a recorder's own."""
+        """Find the column of time: rising numbers whose name says time.
+
+        Of several the stamp in a message's header comes first, then a column named by a word for time, then one that
+        only has a unit of time.
+        """
         found: list[tuple[int, Found]] = []
         for file, table in self.tables.items():
             readings = self._readings(table)
-            alone = len(table.names) == 1 and quantity_in(words_of(PurePath(file).stem)) == "time"
+            # a file of one column says by its own name that it holds times
+            is_time_file = len(table.names) == 1 and quantity_in(words_of(PurePath(file).stem)) == "time"
             for reading in readings:
-                if (reading.quantity != "time" and not alone) or reading.other:
+                if (reading.quantity != "time" and not is_time_file) or reading.other:
                     continue
                 nanos = _fraction_beside(reading, readings, table)
                 stamps = table.columns[reading.column] + (0.0 if nanos is None else 1e-9 * table.columns[nanos])
@@ -163,7 +195,7 @@ class Survey:
         return min(found, key=lambda pair: pair[0])[1] if found else None
 
     def stamps(self, time: Found) -> Floats:
-        """(N,) the column of time in its unit."""
+        """(N,) time stamps in the unit of the time column, with the nanoseconds of a second column added."""
         columns = self.tables[time.file].columns
         whole = columns[time.columns[0]]
         return whole if time.fraction is None else whole + 1e-9 * columns[time.fraction]
@@ -171,7 +203,7 @@ class Survey:
     # --- columns ---------------------------------------------------------------------------------------------------
 
     def _folded(self, file: str, table: Table) -> Table:
-        """The table with a row per sample, where it has one number per line and as many as all joints need."""
+        """Give a table of one number per line a row per sample, if it has (time stamps) x (joints) numbers."""
         if self.robot is None or self.robot.dof < 2 or self.time is None or len(table.columns) != 1:
             return table
         ((name, column),) = table.columns.items()
@@ -181,11 +213,13 @@ class Survey:
         return replace(table, columns={name: column.reshape(shape)})
 
     def _readings(self, table: Table) -> list[Reading]:
-        """What the columns' names say."""
+        """What the name of each column of a table says."""
         return [read_name(name, self.joints, table.units.get(name)) for name in table.names]
 
     def _candidates(self, file: str) -> Iterator[_Candidate]:
-        table, stem = self.tables[file], words_of(PurePath(file).stem)
+        """Form the sets of columns of one table that may be a quantity of all joints."""
+        table = self.tables[file]
+        stem = words_of(PurePath(file).stem)
         several = len(self.tables) > 1
         by_file = quantity_in(stem) if quantity_in(stem) in QUANTITIES else None
         readings = []
@@ -197,6 +231,7 @@ class Survey:
             if reading.quantity in (*QUANTITIES, "force", "temperature") and not reading.other:
                 readings.append(reading)
         slides = self.robot is not None and all(joint.kind == "prismatic" for joint in self.robot.moving_joints)
+        # three ways to tell which columns belong together: each gives a key, or None for a column it does not judge
         for way in (_by_rest, _by_word, lambda reading: None if reading.joint is None else "any words"):
             groups: dict[Any, list[Reading]] = {}
             for reading in readings:
@@ -216,12 +251,16 @@ class Survey:
     def _ordered(
         self, group: list[Reading], *, is_fine: bool, by_place: bool
     ) -> tuple[tuple[Reading, ...], bool, bool] | None:
-        """Columns in the robot's order, whether names say it, and that the log has another; None for no whole set.
+        """Sort the columns of a set into the robot's order of joints.
 
         Args:
             group: The columns.
-            is_fine: Whether their names differ in the joint alone; others must be those of all joints.
-            by_place: Whether they are taken in the log's order: their names are no joints of the robot.
+            is_fine: Whether their names differ in the joint alone; if not, there must be one column for every joint.
+            by_place: Whether to keep the log's order, because the names are no joints of the robot.
+
+        Returns:
+            The columns; whether their names say which joint each belongs to; whether the log had another order. None
+            if the columns are not one set: joints are named twice or missing.
         """
         if by_place:  # two whole sets of columns, as of two arms, are not put together
             sets = sum(count > 1 for count in Counter(reading.rest for reading in group).values())
@@ -231,6 +270,7 @@ class Survey:
         known = [key for key in keys if key is not None]
         if len(group) > 1 and len(set(known)) < len(keys):
             return None
+        # indices of joints count from 0; numbers in names from 0 or 1
         start = 0 if by_joint else min(*known, 1) if known else 0
         if not is_fine and sorted(known) != list(range(start, start + (len(self.joints.names) or len(group)))):
             return None
@@ -244,28 +284,45 @@ class Survey:
     def _best(
         self, quantity: str, candidates: Sequence[_Candidate], width: int | None, *, alone: bool = False
     ) -> Found | None:
-        """The candidate of a quantity with the best score; `alone` wants it to be the only one."""
-        own = [one for one in candidates if one.quantity == quantity]
-        if alone and len({name for one in own for name in one.columns}) > 1:
+        """Choose the candidate of a quantity with the best score.
+
+        Args:
+            quantity: The quantity.
+            candidates: Candidates of all quantities.
+            width: Number of columns that are wanted; None for any.
+            alone: Whether to choose nothing if more than one column could be the quantity.
+        """
+        of_quantity = [one for one in candidates if one.quantity == quantity]
+        if alone and len({name for one in of_quantity for name in one.columns}) > 1:
             return None
-        fitting = [(score, one) for one in own if (score := self._score(one, width)) is not None]
+        fitting = [(score, one) for one in of_quantity if (score := self._score(one, width)) is not None]
         return self._found(max(fitting, key=lambda pair: pair[0])[1]) if fitting else None
 
     def _score(self, one: _Candidate, wanted: int | None) -> tuple[int, ...] | None:
-        """How well columns fit: by name, by a word for the quantity, several, measured, by unit, without other words.
+        """Score a candidate; scores are compared like tuples, so that the first entry that differs decides.
 
-        None if they are not as many as wanted.
+        Better is: names of the robot's joints, a word for the quantity (not only a unit), several columns, a word for
+        measured, a unit in the name, no other words; then more columns, then fewer words.
+
+        Args:
+            one: The candidate.
+            wanted: Number of columns that are wanted; None for any.
+
+        Returns:
+            The score; None if the candidate has another number of columns.
         """
         columns = [self.tables[one.file].columns[name] for name in one.columns]
         width = sum(1 if column.ndim == 1 else min(column.shape) for column in columns)
         if wanted is not None and width != wanted:
             return None
         first = one.readings[0]
-        bare = not any(reading.context for reading in one.readings)  # wrist_1 counts the parts of one joint's name
+        # other words may mean that the number counts parts of one joint (wrist_1, wrist_2), not joints
+        bare = not any(reading.context for reading in one.readings)
         facts = (one.by_name, first.said, width > 1, first.measured, first.unit is not None, bare)
         return (*map(int, facts), width, -len(first.rest))
 
     def _found(self, one: _Candidate) -> Found:
+        """Turn a candidate into the result, with its units and the reasons for the user."""
         units, reason, certain = self._units(one)
         why = "the joints' names" if one.by_name else f"the name {one.columns[0]!r}"
         if one.reordered:
@@ -279,10 +336,14 @@ class Survey:
     # --- units and values ------------------------------------------------------------------------------------------
 
     def _units(self, one: _Candidate) -> tuple[list[str], str, bool]:
-        """The unit of each column, the reason, and whether the log declares it."""
+        """Guess the unit of each column.
+
+        Returns:
+            The units, one per column of numbers; the reason; whether the log declares all of them.
+        """
         table = self.tables[one.file]
         declared = [table.units.get(name, "") for name in one.columns]
-        said = [own or reading.unit or "" for own, reading in zip(declared, one.readings, strict=True)]
+        said = [unit or reading.unit or "" for unit, reading in zip(declared, one.readings, strict=True)]
         if all(declared):
             return declared, "the log declares it", True
         if all(said):
@@ -291,23 +352,28 @@ class Survey:
         slides = [False] * values.shape[1]
         if self.robot is not None and self.robot.dof == len(slides):
             slides = [joint.kind == "prismatic" for joint in self.robot.moving_joints]
-        units = [_DEFAULT[one.quantity][slide] for slide in slides]
+        # no or not every unit is known: the default ones, or others where the values are too large for these
+        units = [_DEFAULT_UNITS[one.quantity][1 if slide else 0] for slide in slides]
         for unit in set(units):
-            largest, other = _BEYOND.get((one.quantity, unit), (np.inf, unit))
-            if _largest(values[:, [own == unit for own in units]]) > largest:
-                units = [other if own == unit else own for own in units]
+            largest, other = _LARGEST_IN_UNIT.get((one.quantity, unit), (np.inf, unit))
+            if _largest(values[:, [column_unit == unit for column_unit in units]]) > largest:
+                units = [other if column_unit == unit else column_unit for column_unit in units]
         if len(said) == len(units):
             force = ["N" if reading.quantity == "force" else "" for reading in one.readings]
-            units = [a or b or c for a, b, c in zip(said, force, units, strict=True)]
+            choices = zip(said, force, units, strict=True)
+            units = [stated or of_force or guessed for stated, of_force, guessed in choices]
         reach = f"values reach {_largest(values):.4g}"
         if "deg" in units and "deg" not in said:
             return units, f"{reach}: degrees, or radians of a motor (then add its gear)", False
         return units, f"no unit in {'some of ' if any(said) else ''}the names; {reach}", False
 
     def _reference(self, candidates: Sequence[_Candidate], found: Mapping[str, Found]) -> dict[str, Found]:
-        """The commanded positions, if columns say so and their values lie near the measured ones.
+        """Find the commanded positions: columns whose names say commanded and whose values follow the measured ones.
 
         Weak servos stay far behind their commands: in a log without torques it suffices that the names are alike.
+
+        Returns:
+            {"reference": the columns}, or nothing.
         """
         measured = found["position"]
         actual = self.values(measured)
@@ -318,15 +384,15 @@ class Survey:
             wanted = self.values(signal)
             if wanted.shape != actual.shape:
                 continue
-            is_near = np.nanstd(wanted - actual) < NEAR_REFERENCE * np.nanstd(actual)
+            is_near = np.nanstd(wanted - actual) < LARGEST_TRACKING_RATIO * np.nanstd(actual)
             if is_near or ("effort" not in found and _bare(signal.columns[0]) == _bare(measured.columns[0])):
                 return {"reference": signal}
         return {}
 
     def _drives(self) -> dict[str, Found]:
-        """What the log says of its drives, as columns or else as a constant of the file."""
+        """Find the columns of the drives' quantities, or a constant of the file where there is no column."""
         found: dict[str, Found] = {}
-        for quantity in _DRIVES:
+        for quantity in _DRIVE_QUANTITIES:
             for file, table in self.tables.items():
                 columns = [name for name in table.columns if WORDS[quantity] & set(words_of(name))]
                 columns = columns[: 1 if quantity == "supply" else None]  # one voltage for all drives
@@ -334,16 +400,17 @@ class Survey:
                 if (columns or constants) and quantity not in found:
                     why = f"the name {(columns or constants)[0]!r}" + ("" if columns else ", a constant of the file")
                     found[quantity] = Found(file=file, columns=tuple(columns or constants), why=why,
-                                            units=("V",) * (quantity == "supply"), reason=_NO_UNIT)  # fmt: skip
+                                            units=("V",) if quantity == "supply" else (), reason=_NO_UNIT)  # fmt: skip
         return found
 
     def _wrench(self) -> dict[str, Found]:
-        """Six columns of forces and moments, or the one array that holds them."""
-        units, reason = ("N",) * 3 + ("N m",) * 3, f"{_NO_UNIT}; moments may be N mm"
+        """Find the wrench of a force sensor: six columns of forces and moments, or one array of six numbers."""
+        units = ("N",) * 3 + ("N m",) * 3
+        reason = f"{_NO_UNIT}; moments may be N mm"
         for file, table in self.tables.items():
             words = {name: filter(str.isalpha, reversed(words_of(declared_unit(name)[0]))) for name in table.names}
-            last = {name: next(own, "") for name, own in words.items()}
-            names = [name for axis in _WRENCH for name in table.names if last[name] == axis]
+            last = {name: next(reversed_words, "") for name, reversed_words in words.items()}
+            names = [name for axis in _WRENCH_AXES for name in table.names if last[name] == axis]
             wide = [name for name, x in table.columns.items() if x.ndim == 2 and x.shape[1] == 6]
             wide = [name for name in wide if last[name] in ("f", "ft", "w", "wrench")]
             if chosen := names if len(names) == 6 else wide[:1]:
@@ -353,27 +420,39 @@ class Survey:
 
 
 def _by_rest(reading: Reading) -> Any:
+    """Key of the set of a column: all words but the joint, and whether the joint is named or numbered."""
     return ("name" if reading.joint is not None else "number", reading.rest) if reading.is_named else reading.column
 
 
 def _by_word(reading: Reading) -> Any:
-    said = words_for(reading.quantity)
-    places = [k for k, word in enumerate(reading.rest) if word in said]
+    """Key of the set of a column: the words up to the one for the quantity, or from it on; None without such a word.
+
+    ``pos_left_hip`` and ``pos_left_knee`` give (pos,); ``left_hip_pos`` and ``left_knee_pos`` give (*, pos).
+    """
+    telling = words_for(reading.quantity)
+    places = [k for k, word in enumerate(reading.rest) if word in telling]
     if not places:
         return None
     return reading.rest[: places[-1] + 1] if places[0] == 0 else ("*", *reading.rest[places[-1] :])
 
 
 def _unsaid(reading: Reading, by_file: str | None, several: bool) -> str | None:
-    """The quantity of a column whose name says none: that of its file, or a position."""
+    """Guess the quantity of a column whose name says none: that of its file, or a position.
+
+    Args:
+        reading: What the name of the column says.
+        by_file: The quantity in the name of its file.
+        several: Whether the run has several files.
+    """
     words = set(reading.rest)
-    is_plain = not words - _PLAIN - {"c"} or reading.joint is not None
+    # "c" is the name of a column without a header (c1, c2, ...), which says nothing
+    is_plain = not words - _JOINT_WORDS - {"c"} or reading.joint is not None
     if is_plain and by_file is not None:
         return by_file
     if is_plain and reading.is_named and not several and "c" not in words:
         return "position"
     # joint1_cmd says no quantity: servos are sent positions; `_reference` asks whether the joints went there
-    return "position" if reading.is_named and not words - _PLAIN - WORDS["commanded"] else None
+    return "position" if reading.is_named and not words - _JOINT_WORDS - WORDS["commanded"] else None
 
 
 def _bare(column: str) -> list[str]:
@@ -383,17 +462,23 @@ def _bare(column: str) -> list[str]:
 
 
 def _fraction_beside(reading: Reading, readings: Sequence[Reading], table: Table) -> str | None:
-    """The column of nanoseconds that belongs to a column of whole seconds."""
-    seconds, nanos = {"sec", "secs", "seconds"}, {"nanosec", "nanosecs", "nanoseconds", "nsec", "nsecs"}
+    """The name of the column of nanoseconds that belongs to a column of whole seconds; None if there is none.
+
+    Both names agree in all other words, as ``header.stamp.sec`` and ``header.stamp.nanosec``.
+    """
+    seconds = {"sec", "secs", "seconds"}
+    nanos = {"nanosec", "nanosecs", "nanoseconds", "nsec", "nsecs"}
+    words = set(reading.rest)
     for other in readings:
-        own, its = set(reading.rest), set(other.rest)
-        if own & seconds and its & nanos and own - seconds == its - nanos:
+        other_words = set(other.rest)
+        if words & seconds and other_words & nanos and words - seconds == other_words - nanos:
             values = table.columns[other.column]
             return other.column if np.all((values >= 0) & (values < 1e9)) else None
     return None
 
 
 def _time_unit(reading: Reading, stamps: Floats, table: Table, nanos: str | None) -> tuple[str, str, bool]:
+    """The unit of a time column, the reason for it, and whether the log declares it."""
     if declared := table.units.get(reading.column):
         return declared, "the log declares it", True
     if nanos is not None:
@@ -401,7 +486,7 @@ def _time_unit(reading: Reading, stamps: Floats, table: Table, nanos: str | None
     if reading.unit and "sec" not in reading.rest:
         return reading.unit, f"the name ends in '{reading.unit}'", False
     step = float(np.median(np.diff(stamps)))
-    unit = next((unit for unit, most in _STEPS if step < most), "ns")
+    unit = next((unit for unit, largest in _LARGEST_STEPS if step < largest), "ns")
     return unit, f"rows are {step:.4g} apart, which fits {unit}", False
 
 
@@ -411,11 +496,12 @@ def _once(units: Sequence[str]) -> tuple[str, ...]:
 
 
 def _tall(values: Floats) -> Floats:
-    """Values of a column, or of an array with the samples along its longer side."""
+    """(N,) or (N, k) values with a row per sample: the samples run along the longer side of an array."""
     return values.T if values.ndim == 2 and values.shape[0] < values.shape[1] else values
 
 
 def _largest(values: Floats) -> float:
+    """Largest absolute value among the finite ones; 0 without any."""
     finite = values[np.isfinite(values)]
     return float(np.abs(finite).max()) if finite.size else 0.0
 

@@ -1,7 +1,8 @@
 """CSV, TSV and blank-separated text, with or without a header, read by pandas.
 
-The dialect (how the file separates fields, writes decimals and names columns) is found from the first lines; ambiguous
-files are refused. Text where numbers should be is a missing sample, and so is an empty field; the lines are named.
+`read` is the reader. The dialect (delimiter, decimal sign, names and units of the columns) is found from the first
+lines by `sniff`; ambiguous files are refused. A field with text where numbers should be is a missing sample, and so is
+an empty one; notes name the lines.
 """
 
 from __future__ import annotations
@@ -25,30 +26,37 @@ from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, note_left_out
 from dynid.logs.units import declared_unit
 
 HEAD_BYTES = 2**18
-"""Bytes that are used to choose a dialect, and that are searched for the end (convention: a header and some rows)."""
+"""Bytes at the beginning that are used to choose a dialect, and at the end that are searched for a last line that was
+cut off (convention: enough for a header and some rows)."""
 SAMPLE_LINES, HEADER_LINES = 50, 100
 """Number of rows that are used to choose a dialect, and of lines within which the numbers must begin (convention)."""
 LONGEST_NUMBER, LONGEST_NAME = 1100, 1000
 """Most letters of a number (derivation: a double needs at most 1077 when it is written in full) and of the name of a
 column (convention)."""
-MOST_SKIPPED = 0.05
+LARGEST_SKIPPED_SHARE = 0.05
 """Largest share of lines with too many fields (convention: that of missing samples, `dynid.processing.Cleaning`)."""
-MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Byte order mark of UTF-8."""
 BLANK = " "
-"""Stands for any run of spaces and tabs."""
+"""Delimiter that stands for any number of spaces and tabs."""
 _NUMBER = re.compile(r"[+-]?(?:(?:\d++\.?\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _COMMENT = re.compile(r"\A\s*(?:#|%|//)\s*")
 
 
 def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
-    """Read a text file of numbers; fields of words are left out and named in the notes."""
+    """Read a text file of numbers; columns of words are left out and named in the notes.
+
+    Args:
+        path: The file.
+        options: Delimiter and decimal sign where they are known.
+        rows: Rows per table; 0 for one table of the whole file.
+    """
     with path.open("rb") as file:
         stream, lost = _without_zeros(file)
         head = stream.read(HEAD_BYTES)
         if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise LogReadError("it is UTF-16 text", place="byte 0", remedy="Save it as UTF-8.")
-        head = head.removeprefix(MARK)
+        head = head.removeprefix(BYTE_ORDER_MARK)
         dialect = sniff(_lines(head, is_whole=not stream.read(1)), options)
         notes = () if dialect.named else ("no header: columns are named c1, c2, ...",)
         words = [name for name, numeric in zip(dialect.names, dialect.numeric) if not numeric]
@@ -61,11 +69,11 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
             lost.append(f"{len(dialect.corrupt)} rows hold no numbers ({_ranges(dialect.corrupt)}) and were left out")
         for columns, faults in _parse(stream, dialect, rows):
             yield replace(table, columns=columns, salvaged=(*lost, *faults))
-            lost = []
+            lost = []  # they are told with the first table only
 
 
 def _without_zeros(stream: IO[bytes]) -> tuple[IO[bytes], list[str]]:
-    """The text before the zeros of a power failure, and a clause about them."""
+    """The text without zero bytes at its end, as a power failure leaves them, and a list of notes about them."""
     size = stream.seek(0, io.SEEK_END)
     if size == 0:
         raise LogReadError("it is empty", remedy="Record it again.")
@@ -81,7 +89,12 @@ def _without_zeros(stream: IO[bytes]) -> tuple[IO[bytes], list[str]]:
 
 
 def _lines(head: bytes, *, is_whole: bool) -> list[str]:
-    """The first lines as text; a last one that is not whole is dropped."""
+    """The first lines as text.
+
+    Args:
+        head: The first bytes of the file.
+        is_whole: Whether they are the whole file; otherwise the last line is dropped, because it may be cut.
+    """
     if b"\0" in head:
         raise LogReadError("it is not text", place=f"byte {head.index(0)}", remedy="Give it the suffix of its format.")
     try:
@@ -95,23 +108,33 @@ def _lines(head: bytes, *, is_whole: bool) -> list[str]:
 
 
 def _parse(stream: IO[bytes], dialect: Dialect, rows: int) -> Iterator[tuple[dict[str, Floats], list[str]]]:
-    """The columns of every piece, and what is wrong with it."""
+    """Parse the rows with pandas, piece by piece.
+
+    Args:
+        stream: The text.
+        dialect: Layout of the text.
+        rows: Rows per piece; 0 for one piece.
+
+    Yields:
+        Column -> values (N,) of a piece, and clauses about samples that are missing or were left out.
+    """
     import pandas as pd
 
     has_cut_line = _is_cut(stream, dialect)
     stream.seek(0)
     for _ in range(dialect.first_line):
         stream.readline()
-    begin, done = stream.tell(), 0
+    begin = stream.tell()
+    done = 0  # rows of earlier pieces
     for number, row in enumerate(stream if dialect.quoted else (), start=dialect.first_line + 1):
-        if row.count(b'"') % 2:  # behind it lines would be taken for one
+        if row.count(b'"') % 2:  # pandas would take all following lines for one field
             reason, remedy = "a quotation mark is not closed", "Remove or mend the line."
             raise LogReadError(reason, place=f"line {number}", remedy=remedy)
     stream.seek(begin)
     if has_cut_line:
         stream, begin = io.BytesIO(stream.read().rpartition(b"\n")[0]), 0
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as skips:  # pandas warns of lines with too many fields
             warnings.simplefilter("always")
             frames = pd.read_csv(
                 stream, sep=r"\s+" if dialect.delimiter == BLANK else dialect.delimiter, decimal=dialect.decimal,
@@ -122,14 +145,14 @@ def _parse(stream: IO[bytes], dialect: Dialect, rows: int) -> Iterator[tuple[dic
             )  # fmt: skip
             for frame in frames if rows else [frames]:
                 columns, bad = _numbers(frame, dialect)
-                faults = ["the last line was cut off and left out"] * (has_cut_line and not done)
+                faults = ["the last line was cut off and left out"] if has_cut_line and not done else []
                 if bad.size:
                     lines = _lines_of_rows(stream, begin, bad + done, dialect.first_line)
                     what = f"{bad.size} rows hold text where numbers should be ({_ranges(lines)})"
                     faults.append(f"{what}: these samples are missing")
-                skipped = [int(word) for fault in told for word in re.findall(r"line (\d+):", str(fault.message))]
-                faults += _tell_skipped([line + dialect.first_line for line in skipped], dialect, len(frame))
-                told.clear()
+                skipped = [int(word) for skip in skips for word in re.findall(r"line (\d+):", str(skip.message))]
+                faults += _describe_skipped([line + dialect.first_line for line in skipped], dialect, len(frame))
+                skips.clear()
                 done += len(frame)
                 yield columns, faults
     except pd.errors.EmptyDataError as error:
@@ -137,15 +160,16 @@ def _parse(stream: IO[bytes], dialect: Dialect, rows: int) -> Iterator[tuple[dic
 
 
 def _numbers(frame: Any, dialect: Dialect) -> tuple[dict[str, Floats], Ints]:
-    """The columns of numbers, and the rows in which one of them holds text."""
+    """The columns of numbers of a pandas frame: name -> values (N,); and the rows in which one of them holds text."""
     import pandas as pd
 
-    columns, bad = {}, np.zeros(len(frame), dtype=bool)
+    columns = {}
+    bad = np.zeros(len(frame), dtype=bool)
     for k, name in enumerate(dialect.names):
         if not dialect.numeric[k]:
             continue
         column = frame[k]
-        if column.dtype.kind not in "fiu":
+        if column.dtype.kind not in "fiu":  # pandas found other things than floats and integers
             text = column.astype(str).str.replace(dialect.decimal, ".", regex=False).where(column.notna())
             column = pd.to_numeric(text, errors="coerce")
             bad |= (column.isna() & text.notna()).to_numpy()
@@ -153,17 +177,34 @@ def _numbers(frame: Any, dialect: Dialect) -> tuple[dict[str, Floats], Ints]:
     return columns, np.flatnonzero(bad)
 
 
-def _tell_skipped(lines: Sequence[int], dialect: Dialect, rows: int) -> list[str]:
-    """A clause about lines with too many fields, which pandas left out; too many of them are refused."""
+def _describe_skipped(lines: Sequence[int], dialect: Dialect, rows: int) -> list[str]:
+    """A clause about lines with too many fields, which pandas left out.
+
+    Args:
+        lines: The lines, counted from 1.
+        dialect: Layout of the text.
+        rows: Number of rows that were read.
+
+    Raises:
+        LogReadError: More than `LARGEST_SKIPPED_SHARE` of the rows, and more than one, have too many fields.
+    """
     what = f"{len(lines)} rows have more than {len(dialect.names)} fields"
-    if len(lines) > max(MOST_SKIPPED * rows, 1):
+    if len(lines) > max(LARGEST_SKIPPED_SHARE * rows, 1):
         raise LogReadError(what, place=f"line {lines[0]}", remedy="Remove or mend these lines.")
     return [f"{what} ({_ranges(lines)}) and were left out"] if lines else []
 
 
 def _lines_of_rows(stream: IO[bytes], begin: int, rows: Ints, first_line: int) -> list[int]:
-    """The lines of some rows, counted from 1; blank lines are no rows."""
-    place, wanted = stream.tell(), set(rows.tolist())
+    """Lines in the file, counted from 1, of some rows of numbers, counted from 0; blank lines are no rows.
+
+    Args:
+        stream: The text; its position is kept, because pandas is still reading.
+        begin: Byte at which the first row begins.
+        rows: The rows.
+        first_line: Index of the line of the first row.
+    """
+    place = stream.tell()
+    wanted = set(rows.tolist())
     stream.seek(begin)
     filled = (number for number, line in enumerate(stream, start=first_line + 1) if line.strip())
     found = [number for row, number in enumerate(filled) if row in wanted]
@@ -172,48 +213,52 @@ def _lines_of_rows(stream: IO[bytes], begin: int, rows: Ints, first_line: int) -
 
 
 def _ranges(lines: Sequence[int]) -> str:
-    """Lines in words: ``lines 2 to 11, 40``; some of many."""
-    runs = [[line for _, line in group] for _, group in groupby(enumerate(lines), lambda pair: pair[1] - pair[0])]
-    words = [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
-    return f"line{'s' * (len(lines) > 1)} {', '.join(words[:6])}{' ...' * (len(words) > 6)}"
+    """Ascending lines as text: ``lines 2 to 11, 40``; the first six ranges of many."""
+    # in a range of consecutive lines the difference of line and index is constant
+    ranges = [[line for _, line in group] for _, group in groupby(enumerate(lines), lambda pair: pair[1] - pair[0])]
+    words = [f"{some[0]} to {some[-1]}" if len(some) > 1 else str(some[0]) for some in ranges]
+    plural = "s" if len(lines) > 1 else ""
+    more = " ..." if len(words) > 6 else ""
+    return f"line{plural} {', '.join(words[:6])}{more}"
 
 
 def _is_cut(stream: IO[bytes], dialect: Dialect) -> bool:
-    """Whether the last line was cut off."""
+    """Whether the last line was cut off: it has no line break at its end, and not all fields or a broken number."""
     stream.seek(max(0, stream.seek(0, io.SEEK_END) - HEAD_BYTES))
     last = stream.read().rpartition(b"\n")[2].decode("utf-8", "replace")
     fields = _fields(last, dialect.delimiter)
     numbers = [field for field, numeric in zip(fields, dialect.numeric) if numeric and field]
-    whole = len(fields) == len(dialect.names) and all(is_number(field, dialect.decimal) for field in numbers)
-    return bool(last.strip()) and not whole
+    is_whole = len(fields) == len(dialect.names) and all(is_number(field, dialect.decimal) for field in numbers)
+    return bool(last.strip()) and not is_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Layout of the fields of a text file."""
+    """Layout of a text file, with what its first lines tell."""
 
     delimiter: str
-    """One character; `BLANK` for any run of spaces and tabs."""
+    """One character; `BLANK` for any number of spaces and tabs."""
     decimal: str
-    """"." or ","."""
+    """Decimal sign, a point or a comma."""
     names: tuple[str, ...]
     """One per field; c1, c2, ... without a header."""
     numeric: tuple[bool, ...]
-    """Which fields hold numbers; the others are passed over."""
+    """For each field whether it holds numbers; other fields are left out."""
     first_line: int
     """Index of the first row of numbers among the lines, from 0."""
     values: tuple[tuple[float, ...], ...]
-    """The sampled rows, to tell two readings of the same text apart."""
+    """The first rows of numbers; they show whether two dialects read the same text alike."""
     units: tuple[str | None, ...]
-    """The unit that a second header line, or brackets behind a name, declare; None without."""
+    """For each field the unit that a line of units, or brackets behind the name, declare; None without."""
     named: bool
     """Whether a header fits the fields."""
     corrupt: tuple[int, ...]
-    """Lines of rows without numbers before the first row, counted from 1."""
+    """Lines between the header and the first row of numbers that look like rows, but hold no numbers; from 1."""
     quoted: bool
     """Whether fields stand in quotation marks."""
     doubt: int
-    """0: numbers only; 1: some columns hold words; 2: some rows do not fit, for the parser to name."""
+    """0: numbers only; 1: some columns hold only words; 2: some rows have other numbers of fields, or text among the
+    numbers of a column; `_parse` will name them."""
 
 
 def is_number(token: str, decimal: str) -> bool:
@@ -221,7 +266,7 @@ def is_number(token: str, decimal: str) -> bool:
     if len(token) > LONGEST_NUMBER:
         return False
     if decimal == ",":
-        token = "!" if "." in token else token.replace(",", ".")
+        token = "!" if "." in token else token.replace(",", ".")  # "!" is no number
     return _NUMBER.fullmatch(token) is not None
 
 
@@ -240,19 +285,20 @@ def sniff(lines: list[str], options: Options) -> Dialect:
     ]
     if not found:
         raise _no_table(lines)
-    headed = [dialect for dialect in found if dialect.named] or found
-    best = min(dialect.doubt for dialect in headed)
-    whole = [dialect for dialect in headed if dialect.doubt == best]
-    if best == 2:
-        return max(whole, key=lambda dialect: sum(dialect.numeric))
-    commas = [dialect for dialect in headed if dialect.delimiter == "," and whole[0].decimal == ","]
-    distinct = {(dialect.values, dialect.numeric): dialect for dialect in reversed([*whole, *commas])}
+    headed = [dialect for dialect in found if dialect.named] or found  # a header that fits is evidence
+    least_doubt = min(dialect.doubt for dialect in headed)
+    best = [dialect for dialect in headed if dialect.doubt == least_doubt]
+    if least_doubt == 2:  # a damaged file: the dialect that finds most columns of numbers
+        return max(best, key=lambda dialect: sum(dialect.numeric))
+    # with a comma as decimal sign the comma could also be the delimiter, even if it leaves more doubt
+    commas = [dialect for dialect in headed if dialect.delimiter == "," and best[0].decimal == ","]
+    distinct = {(dialect.values, dialect.numeric): dialect for dialect in reversed([*best, *commas])}
     if len(distinct) == 1:
         return next(iter(distinct.values()))
     readings = " or ".join(f"{len(d.numeric)} fields (delimiter {d.delimiter!r})" for d in distinct.values())
     raise LogReadError(
         f"it can be read as {readings}",
-        place=f"line {whole[0].first_line + 1}",
+        place=f"line {best[0].first_line + 1}",
         remedy="Declare delimiter and decimal under [reader] in the channel map.",
     )
 
@@ -270,7 +316,7 @@ def _no_table(lines: list[str]) -> LogReadError:
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
-    """The fields of a line."""
+    """The fields of a line, without blanks around them; a delimiter in quotation marks does not separate."""
     if delimiter == BLANK:
         return line.split()
     parts = next(csv.reader([line], delimiter=delimiter), []) if '"' in line else line.split(delimiter)
@@ -278,7 +324,7 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 
 def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
-    """The file as a table in one dialect, or None if it is not one."""
+    """Read the first lines in one dialect; None if they make no table of numbers."""
     first = next((i for i, line in enumerate(lines[:HEADER_LINES]) if _starts_table(line, delimiter, decimal)), None)
     if first is None:
         return None
@@ -290,16 +336,18 @@ def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
     if width > MAX_COLUMNS or 2 * len(fitting) <= len(rows):
         return None
     fields = [[row[k] for row in fitting] for k in range(width)]
+    # for each column the share of numbers among the fields that are not empty
     shares = [
         sum(is_number(token, decimal) for token in column if token) / max(sum(map(bool, column)), 1)
         for column in fields
     ]
     numeric = tuple(share > 0.0 for share in shares)
     words = [word for column, is_numeric in zip(fields, numeric) if not is_numeric for word in column]
-    if not any(numeric) or any(_several(word) for word in words):
+    if not any(numeric) or any(_holds_fields(word) for word in words):
         return None
     header = _header(lines[:first], delimiter, width)
     names, units, corrupt = header or (tuple(f"c{k + 1}" for k in range(width)), (None,) * width, ())
+    is_mixed = any(0.0 < share < 1.0 for share in shares)
     return Dialect(
         delimiter=delimiter,
         decimal=decimal,
@@ -311,24 +359,24 @@ def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
         values=tuple(tuple(_value(row[k], decimal) for k in range(width) if numeric[k]) for row in fitting),
         named=header is not None,
         quoted=any('"' in line for line in sample),
-        doubt=2 if uneven or any(0.0 < share < 1.0 for share in shares) else int(not all(numeric)),
+        doubt=2 if uneven or is_mixed else 0 if all(numeric) else 1,
     )
 
 
-def _several(word: str) -> bool:
-    """Whether a word is rather several fields that another delimiter separates."""
+def _holds_fields(word: str) -> bool:
+    """Whether a field of text looks like several fields that another delimiter separates."""
     parts = word.split()
     return bool(set(word) & set(",;\t|")) or (len(parts) > 1 and all(is_number(part, ".") for part in parts))
 
 
 def _value(token: str, decimal: str) -> float:
-    """The number in a field; minus infinity stands for a missing one, because NaN equals nothing."""
+    """The number in a field; minus infinity for a missing one, because a NaN is not equal to itself."""
     usable = is_number(token, decimal) and token.lower().strip("+-") != "nan"
     return float(token.replace(decimal, ".")) if usable else float("-inf")
 
 
 def _starts_table(line: str, delimiter: str, decimal: str) -> bool:
-    """Whether at least half of a line's fields are numbers."""
+    """Whether a line can be the first row of the table: at least half of its fields are numbers."""
     if _COMMENT.match(line):
         return False
     filled = [field for field in _fields(line, delimiter) if field]
@@ -339,12 +387,21 @@ def _starts_table(line: str, delimiter: str, decimal: str) -> bool:
 def _header(
     above: list[str], delimiter: str, width: int
 ) -> tuple[tuple[str, ...], tuple[str | None, ...], tuple[int, ...]] | None:
-    """Names, units and the lines of rows without numbers below the names.
+    """Find names and units of the columns in the lines above the numbers.
 
-    The names are the line above the numbers with the right number of different fields that says most quantities, the
-    lowest of several; a line of units may follow.
+    Of the lines with the right number of different fields, the one with most words for quantities has the names, the
+    lowest of several equal ones. A line of units may be below it.
+
+    Args:
+        above: The lines above the first row of numbers.
+        delimiter: The delimiter.
+        width: Number of fields.
+
+    Returns:
+        Names, units, and the lines below the names that are neither units nor numbers, counted from 1; None if no line
+        has the right number of fields.
     """
-    fitting: dict[int, list[str]] = {}
+    fitting: dict[int, list[str]] = {}  # line -> its fields, from the lowest line to the highest
     for number, line in reversed(list(enumerate(above, start=1))):
         fields = [name.strip("\"' ") for name in _fields(_COMMENT.sub("", line, count=1), delimiter)]
         fits = len(fields) == width and any(fields) and (width > 1 or "," not in line)
