@@ -88,7 +88,7 @@ def test_no_message_is_an_error_with_a_remedy(nodes: ModuleType) -> None:
 
 def test_a_push_is_told_from_messages(nodes: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     fit, run = small_fit()
-    guard = dynid.monitor.LiveWatch(fit, dynid.monitor.calibrate(fit, folds=2))
+    guard = dynid.monitor.LiveWatch(fit, dynid.monitor.calibrate(fit))
     watcher = nodes.Watcher(guard, fit.robot)
     names = ["gripper", *reversed(fit.robot.joint_names)]
     for k in range(400):
