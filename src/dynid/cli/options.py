@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share: robots, logs, channel maps, recipes, output folders."""
+"""What the commands share: types of arguments, options, the class of commands, and reading the robot of ROBOT."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
 Function = Callable[..., Any]
+"""The function of a command."""
 Decorator = Callable[[Function], Function]
+"""What `click.option` and `click.argument` return: it adds one parameter to a function."""
 
 
 # --- types ------------------------------------------------------------------------------------------------------------
@@ -39,7 +41,7 @@ class ExistingPath(click.Path):
         return super().convert(value, param, ctx)
 
     def remedy(self) -> str:
-        """Remedy if no similar name exists."""
+        """Say what to do if no similar name exists."""
         return f"Check the name; the current folder is {Path.cwd()}."
 
 
@@ -83,17 +85,20 @@ class LogOrShare(LogPath):
 
 
 class NewFolder(click.Path):
-    """A folder to write to; an empty name, as of a variable that is not set, would be the present folder."""
+    """A folder to write to.
+
+    An empty name, as of a shell variable that is not set, would be the current folder and is refused.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; an empty one is refused."""
+        """Return the path, unless it is empty."""
         if value == "":
             self.fail("the name of the folder is empty", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class FiniteRange(click.FloatRange):
-    """A range of finite numbers; NaN would pass every comparison."""
+    """A range of finite numbers; NaN, which passes the comparisons of click, is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -112,12 +117,12 @@ POSITIVE = FiniteRange(min=0.0, min_open=True)
 
 
 def _list_runs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """A folder of runs stands for its runs, where there is a channel map."""
+    """Replace each folder of runs by its runs, in commands that have a channel map (the map tells runs apart)."""
     from dynid.logs.reading import runs_in
 
     chart = ctx.params.get("channel_map")
-    known = any(parameter.name == "channel_map" for parameter in ctx.command.params)
-    return tuple(str(run) for log in given for run in runs_in(log, chart)) if known else given
+    has_map = any(parameter.name == "channel_map" for parameter in ctx.command.params)
+    return tuple(str(run) for log in given for run in runs_in(log, chart)) if has_map else given
 
 
 GATE = option("--check/--no-check", "gate", default=None,
@@ -142,10 +147,11 @@ MAP = option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME", is_eag
              "one, such as ur_rtde, libfranka, joint_state, xl330 or lerobot_rad.")  # fmt: skip
 LOGS = argument("logs", nargs=-1, required=True, type=LogPath(), callback=_list_runs)
 ROBOT: tuple[Decorator, ...] = (argument("robot"), HOLD, GRAVITY)
+"""The robot of a command, with the options that change it."""
 
 
 def output_options(content: str, *, required: bool = False) -> tuple[Decorator, ...]:
-    """The options --out, --force and --json; ``content`` says what the folder is for."""
+    """Make the options --out, --force and --json; ``content`` says what the folder is for."""
     out = option("--out", type=NewFolder(path_type=Path), required=required, help=f"Folder for {content}.")
     return out, FORCE, JSON
 
@@ -154,7 +160,7 @@ OUT = output_options("the results", required=True)
 
 
 def recipe_options(example: str) -> tuple[Decorator, ...]:
-    """The options --recipe and --set; ``example`` is a setting for their help."""
+    """Make the options --recipe and --set; ``example`` is a setting for their help."""
     words = f"Change one setting of the recipe, such as {example}; repeatable. docs/recipes.md lists those of identify."
     return (
         option(
@@ -168,10 +174,10 @@ def recipe_options(example: str) -> tuple[Decorator, ...]:
 
 
 class RecipeCommand(click.Command):
-    """A command whose parameters may be settings of a recipe; it proposes one for an option that there is not."""
+    """A command whose parameters may be settings of a recipe; for an unknown option it proposes a setting."""
 
     task = ""
-    """Name of the task of `dynid.workflows` that the command runs; empty for others."""
+    """Full name of the `dynid.workflows` task that the command runs; empty for a command without a task."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments."""
@@ -179,6 +185,7 @@ class RecipeCommand(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             word = error.option_name.removeprefix("--").replace("-", "_")
+            # --period stands for period_s: the setting with or without its unit
             keys = [key for key in self.recipe_keys() if key == word or key.rpartition("_")[0] == word]
             if not keys:
                 raise
@@ -186,24 +193,26 @@ class RecipeCommand(click.Command):
             raise errors.ArgumentError(f"there is no option {error.option_name}", remedy=remedy) from None
 
     def recipe_keys(self) -> tuple[str, ...]:
-        """Settings of the command's recipe; empty where it has none."""
+        """Names of the settings of the command's recipe; empty where it has none."""
         field = resolve_name(self.task).__dataclass_fields__.get("recipe") if self.task else None
         return tuple(field.default_factory.__dataclass_fields__) if field else ()
 
     def given(self, args: Sequence[str]) -> dict[str, Any]:
-        """Parameter -> its text, or texts, as the words give it; nothing is converted and no file is opened.
+        """Parse words; returns each given parameter with its text or texts. Nothing is converted, no file is opened.
 
         Raises:
             click.UsageError: The words name an option that the command does not have.
         """
         context = click.Context(self, info_name=self.name)
-        return dict(self.make_parser(context).parse_args(list(args))[0])
+        values, _, _ = self.make_parser(context).parse_args(list(args))
+        return dict(values)
 
 
 def command(*parameters: Decorator | Sequence[Decorator], examples: Sequence[str]) -> Callable[[Function], Any]:
-    """Make a sub-command with these parameters, whose help ends with examples."""
+    """Make a sub-command with these parameters, one by one or in groups, whose help ends with examples."""
 
     def make(function: Function) -> click.Command:
+        # decorators apply from the last to the first, as they would above a function
         for one in reversed(parameters):
             for add in (one,) if callable(one) else reversed(one):
                 function = add(function)
@@ -214,13 +223,13 @@ def command(*parameters: Decorator | Sequence[Decorator], examples: Sequence[str
 
 
 def is_given(name: str) -> bool:
-    """Whether an option of the whole program was given."""
+    """Whether an option of the program as a whole, such as --no-snap, was given."""
     ctx = click.get_current_context(silent=True)
     return ctx is not None and bool(ctx.find_root().params.get(name))
 
 
 def refuse_run(out: Path, what: str, ending: str = "files") -> None:
-    """Refuse a folder whose files belong to a run."""
+    """Refuse an output folder that is the folder of a run; ``what`` and ``ending`` are words of the message."""
     if (out / "run.json").exists():
         remedy = f"Choose another folder with --out, such as {out.name}_{ending}."
         reason = f"'{out}' is the folder of a run, and {what} would mix with its files"
@@ -237,8 +246,8 @@ def read_robot(
 
     Args:
         name: File or name.
-        hold: Words of ``--hold``.
-        gravity: Words of ``--gravity``.
+        hold: Values of ``--hold``, ``JOINT[=POSITION]``.
+        gravity: Value of ``--gravity``, ``X,Y,Z`` [m/s^2].
         tell: Whether a note says that rounded right angles of the file are taken as exact.
         judge: Whether a robot with impossible masses or tensors is refused.
     """
@@ -250,17 +259,18 @@ def read_robot(
     from dynid.robot.formats import read_robot as read_file
     from dynid.robot.formats.urdf import read_urdf
 
-    found, held = format_of(name), _held_joints(hold)
-    if found is None and name in zoo.names():
+    file_format = format_of(name)
+    held = _held_joints(hold)
+    if file_format is None and name in zoo.names():
         if held:
             raise errors.ArgumentError("--hold applies to robot files only", remedy="Omit it for built-in robots.")
         robot = zoo.get(name)
-    elif found is None and not is_robot_file(name):
+    elif file_format is None and not is_robot_file(name):
         raise _no_robot(name)
     else:
         if any(character in key for key in held for character in "*?["):
             held = _matching_joints(joints_in_file(name), held)
-        if found is not None and found.name == "URDF":
+        if file_format is not None and file_format.name == "URDF":
             robot = read_urdf(name, hold=held, snap=not is_given("no_snap"))
             for finding in angle_findings(robot) if tell else ():
                 show_finding(finding)
@@ -272,7 +282,7 @@ def read_robot(
 
 
 def _held_joints(words: Sequence[str]) -> dict[str, float]:
-    """Positions of held joints by name, from the words of ``--hold``."""
+    """Read the values of ``--hold``; returns name or pattern -> position [rad or m], 0 where none is given."""
     try:
         held = {name: float(value or 0.0) for name, _, value in (word.partition("=") for word in words)}
         if odd := [name for name, value in held.items() if not math.isfinite(value)]:
@@ -283,7 +293,7 @@ def _held_joints(words: Sequence[str]) -> dict[str, float]:
 
 
 def _matching_joints(joints: Sequence[str], held: dict[str, float]) -> dict[str, float]:
-    """Positions of held joints by name, from names and patterns."""
+    """Replace patterns such as ``finger*`` by the joints that match; returns joint -> position [rad or m]."""
     found: dict[str, float] = {}
     for pattern, position in held.items():
         matching = [joint for joint in joints if joint == pattern or fnmatchcase(joint, pattern)]
@@ -301,6 +311,7 @@ def _refuse_unphysical(robot: Robot, name: str) -> None:
 
     faults, harmless = impossible_inertias(robot)
     for finding in harmless:
+        # an impossible inertia that no torque depends on (of a base link, say) is only a note
         message = f"{finding.message}; no torque depends on it, and it is left as it is"
         show_finding(replace(finding, severity="note", message=message))
     if faults and not is_given("allow_unphysical"):
@@ -309,11 +320,12 @@ def _refuse_unphysical(robot: Robot, name: str) -> None:
 
 
 def _no_robot(name: str) -> errors.ArgumentError:
-    """What is wrong with a name that is no robot."""
+    """Make the error for a name that is neither a robot file nor a built-in robot."""
     from dynid.robot import zoo
     from dynid.robot.formats import FORMATS
 
-    endings, near = ", ".join(ending for row in FORMATS for ending in row.endings), nearest(name, zoo.names())
+    endings = ", ".join(ending for row in FORMATS for ending in row.endings)
+    near = nearest(name, zoo.names())
     if Path(name).is_file():
         remedy = f"Give a robot file ({endings}); it comes first, then the logs: dynid identify arm.urdf run1.csv."
         return errors.ArgumentError(f"'{name}' is no description of a robot that dynid reads", remedy=remedy)

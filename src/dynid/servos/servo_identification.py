@@ -1,4 +1,4 @@
-"""From commands and encoders to the parameters of drives: the whole way, with what can and cannot be known."""
+"""Identify the parameters of servos from commands and encoders: `identify_actuators` and its `ActuatorEstimate`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from dynid.arrays import Floats
+from dynid.arrays import Bools, Floats
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.robot.model import Robot
@@ -17,41 +17,43 @@ from dynid.servos.kinds import DELAY
 from dynid.servos.motion import CommandedMotion, stretches_of
 from dynid.servos.motion_errors import MotionError, fit_followers, motion_error
 from dynid.servos.servo_equations import Search, ServoEquations, search_servos
-from dynid.servos.servo_knowledge import SIGNED, OpenDirection, judge_knowledge
+from dynid.servos.servo_knowledge import SIGNED_KINDS, OpenDirection, judge_knowledge
 from dynid.servos.servo_model import ServoModel, ServoParameter
 from dynid.servos.servo_simulator import simulate_servos
 
-FOLDS = 3
-"""Parts of a single motion, and groups of several, that are predicted from the others. Convention."""
+FOLD_COUNT = 3
+"""Number of parts of one motion, or of groups of motions, that are predicted from the others. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ActuatorEstimate:
-    """Identified parameters of servos."""
+    """Identified parameters of servos, with their uncertainty and the errors of the motions that they predict."""
 
     model: ServoModel
-    """The model; its first guess is what was found."""
+    """The model, with the identified values as its start values."""
     values: Floats
     """(P,) values of the model's entries."""
     std: Floats
     """(P,) standard deviations: infinite for what the motions leave open, and for all entries of a search that did not
     converge; NaN for other values at a bound."""
     open_directions: tuple[OpenDirection, ...]
-    """What the motions do not tell apart."""
+    """Changes of the entries that the motions do not determine."""
     at_bound: tuple[str, ...]
-    """Entries that stand at a bound."""
+    """Names of the entries that are at a bound."""
     binding: tuple[str, ...]
-    """Those of them that the data want beyond it."""
+    """Those of them that the data want beyond their bound."""
     biased: tuple[str, ...]
-    """Entries that this moves by more than chance; their intervals reach to where they would be without the bounds."""
+    """Names of the entries that would move significantly without the bounds; their intervals reach that far."""
     errors: tuple[MotionError, ...]
-    """Errors of the simulated motions, trained ones first."""
+    """Errors of the simulated motions: those of the fit, then held-out ones."""
     followers: Floats
-    """(3, n) offset, gain and lag of joints that merely follow, see `motion_errors.fit_followers`."""
+    """(3, n) offset, gain and lag of joints that merely follow their commands, see `motion_errors.fit_followers`."""
     reach: Floats
     """(n, 2) smallest and largest measured positions of all motions, in the description's coordinates [rad or m]."""
     iterations: int
+    """Steps of the search."""
     converged: bool
+    """Whether the search ended at a minimum."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,16 +62,18 @@ class ActuatorEstimate:
 
     @property
     def interval(self) -> Floats:
-        """(P, 2) 95 % intervals; infinite where open, NaN at bounds. Those of what cannot be negative end at zero."""
+        """(P, 2) 95 % intervals; infinite where open, NaN at bounds; cut at zero for kinds that are never negative."""
         half = norm.ppf(0.975) * self.std
-        low, high = self.values - half, self.values + half
-        positive = np.array([e.kind not in (*SIGNED, DELAY) for e in self.model.entries], dtype=bool)
+        low = self.values - half
+        high = self.values + half
+        # a delay may be negative if the clocks of commands and encoders differ
+        positive = np.array([e.kind not in (*SIGNED_KINDS, DELAY) for e in self.model.entries], dtype=bool)
         low = np.where(positive & np.isfinite(low) & (self.values >= 0.0), np.maximum(low, 0.0), low)
         return np.stack([low, high], axis=1)
 
     @property
     def error(self) -> MotionError:
-        """The root mean square over the motions that were not fitted, or over all where there are none."""
+        """Root mean square error over the motions that were not fitted, or over all where there are none."""
         return MotionError.mean([error for error in self.errors if not error.trained] or self.errors)
 
     @property
@@ -84,15 +88,16 @@ class ActuatorEstimate:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is to be known before the values are used: a search that stopped, a law that does not fit, bounds."""
+        """Warnings about the search, the law, values at bounds, open values and positions beyond limits."""
         misfit = self.error.finding
         found = [] if misfit is None else [misfit]
         if self.binding:
             kinds = {entry.kind for entry in self.model.entries if entry.name in self.binding}
-            then = f"; without it these would be others: {', '.join(self.biased)}" if self.biased else ""
+            consequence = f"; without it these would be others: {', '.join(self.biased)}" if self.biased else ""
             found.append(Finding(
                 code="at-bound", severity="warning", where="values",
-                message=f"the data want values beyond the bounds: {self._standing(self.binding)}{then}",
+                message=f"the data want values beyond the bounds: {self._with_values(self.binding)}{consequence}",
+                # where friction is at its bound, the damping of the drive is stated too large
                 remedy=("Check kd, or leave it free (kd_scale under free)" if "viscous" in kinds else
                         "Check the law and its gains, or give other bounds ([lower], [upper])")
                 + "; intervals reach to the values without bounds.",
@@ -102,7 +107,7 @@ class ActuatorEstimate:
         if still := [name for name in self.at_bound if name not in self.binding]:
             found.append(Finding(
                 code="at-bound", severity="warning", where="values",
-                message=f"these stand at their bounds and are no estimates: {self._standing(still)}",
+                message=f"these stand at their bounds and are no estimates: {self._with_values(still)}",
                 remedy="Leave them out, or record motions that show them.", evidence={"values at bounds": len(still)},
                 brief=f"at their bounds, and no estimates: {_some(still)}",
             ))  # fmt: skip
@@ -134,8 +139,8 @@ class ActuatorEstimate:
             ))  # fmt: skip
         return tuple(found)
 
-    def _standing(self, names: Sequence[str]) -> str:
-        """Entries with their values."""
+    def _with_values(self, names: Sequence[str]) -> str:
+        """Write entries with their values, such as "viscous joint1 at 0"."""
         return ", ".join(f"{name} at {self.values[self.names.index(name)]:g}" for name in names)
 
     @property
@@ -149,12 +154,12 @@ class ActuatorEstimate:
         )
 
     def simulate(self, motion: CommandedMotion) -> Floats:
-        """(N, n) readings under a motion's commands [rad or m]."""
+        """Simulate the readings (N, n) of the encoders under a motion's commands [rad or m]."""
         return np.asarray(simulate_servos(self.model, self.values, motion))
 
 
 def _some(names: Sequence[str]) -> str:
-    """Up to three of some names, and how many there are."""
+    """Write up to three names, and the number of the others."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"{', '.join(names[:3])}{more}" if names else "no other value"
 
@@ -173,8 +178,8 @@ def identify_actuators(
         robot: Geometry and links, on a fixed base.
         motions: The motions to explain.
         law: The law of the drives: `PositionLaw` or `MotorLaw`, or one of your own.
-        parameters: Kinds of parameters; a bare name is free in each joint.
-        held_out: Motions that the result is tried on.
+        parameters: Parameters to find; the name of a kind stands for one value in each joint.
+        held_out: Motions that are predicted with the result, and not fitted.
 
     Raises:
         ArgumentError: The same motion comes twice, or none.
@@ -191,14 +196,14 @@ def identify_actuators(
 def fit_servos(
     model: ServoModel, motions: Sequence[CommandedMotion], held_out: Sequence[CommandedMotion] = ()
 ) -> ActuatorEstimate:
-    """Fit a model; arguments and errors as for `identify_actuators`."""
+    """Fit a model and judge the result; arguments and errors as for `identify_actuators`."""
     _refuse_copies(motions, held_out)
     equations, found = fit_values(model, motions)
     return _judge(equations, found, stretches_of(held_out))
 
 
 def fit_values(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[ServoEquations, Search]:
-    """The values alone, without judging what is known of them."""
+    """Find the values alone; returns the equations with the result of the search."""
     if not motions:
         raise ArgumentError("there is no motion to fit", remedy="Give one motion or more.")
     equations = ServoEquations(model, stretches_of(motions))
@@ -206,28 +211,32 @@ def fit_values(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[S
 
 
 def predict_parts(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[MotionError, ...]:
-    """Errors of motions, or of thirds of a single one, that are each predicted from the others.
+    """Cross-validate a model: predict each third of the motions, or of a single motion, with a fit to the others.
+
+    Returns:
+        The errors of the predicted motions.
 
     Raises:
         ArgumentError: A single motion is too short.
         EstimationError: A simulated motion runs away.
     """
-    pieces = motions[0].cut_at(*np.arange(1, FOLDS) / FOLDS) if len(motions) == 1 else motions
+    pieces = motions[0].cut_at(*np.arange(1, FOLD_COUNT) / FOLD_COUNT) if len(motions) == 1 else motions
     errors = []
-    for fold in range(min(FOLDS, len(pieces))):
-        equations, found = fit_values(model, [piece for k, piece in enumerate(pieces) if k % FOLDS != fold])
+    for fold in range(min(FOLD_COUNT, len(pieces))):
+        equations, found = fit_values(model, [piece for k, piece in enumerate(pieces) if k % FOLD_COUNT != fold])
         followers = fit_followers(equations.motions)
         errors += [
             motion_error(model, found.values, motion, followers, trained=False)
-            for motion in stretches_of(pieces[fold::FOLDS])
+            for motion in stretches_of(pieces[fold::FOLD_COUNT])
         ]
     return tuple(errors)
 
 
 def _judge(equations: ServoEquations, found: Search, held_out: Sequence[CommandedMotion]) -> ActuatorEstimate:
-    """The estimate with its covariance, open directions and errors."""
+    """Make the estimate from the result of a search: judge its values and predict all motions."""
     model, values = equations.model, found.values
-    known, followers = judge_knowledge(equations, values), fit_followers(equations.motions)
+    known = judge_knowledge(equations, values)
+    followers = fit_followers(equations.motions)
     # where a search merely stopped, the curvature says nothing of the distance to the truth
     std = known.std if found.converged else np.full_like(known.std, np.inf)
     return ActuatorEstimate(
@@ -235,10 +244,9 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
         values=values,
         std=std,
         open_directions=known.open_directions,
-        **{
-            name: tuple(model.entries[k].name for k in np.flatnonzero(which))
-            for name, which in (("at_bound", known.at_bound), ("binding", known.binds), ("biased", known.biased))
-        },
+        at_bound=_names_where(model, known.at_bound),
+        binding=_names_where(model, known.binds),
+        biased=_names_where(model, known.biased),
         errors=tuple(
             motion_error(model, values, motion, followers, trained=trained)
             for group, trained in ((equations.motions, True), (held_out, False))
@@ -251,8 +259,13 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
     )
 
 
+def _names_where(model: ServoModel, is_chosen: Bools) -> tuple[str, ...]:
+    """Name the entries of a model at which a flag (P,) is set."""
+    return tuple(model.entries[k].name for k in np.flatnonzero(is_chosen))
+
+
 def _reach(model: ServoModel, values: Floats, motions: Sequence[CommandedMotion]) -> Floats:
-    """(n, 2) smallest and largest readings less the zeros [rad or m]."""
+    """Find the smallest and largest readings (n, 2) of all motions, less the encoders' zeros [rad or m]."""
     lows = np.min([motion.position.min(axis=0) for motion in motions], axis=0)
     highs = np.max([motion.position.max(axis=0) for motion in motions], axis=0)
     zeros = model.table(values).get("zero", np.zeros(model.dof))

@@ -16,11 +16,11 @@ from dynid.servos.kinds import DELAY
 from dynid.servos.motion import CommandedMotion
 from dynid.servos.servo_model import ServoModel
 from dynid.servos.servo_run import ServoRun, compiled_run
-from dynid.servos.servo_step import GIVEN, ServoPlant
+from dynid.servos.servo_step import CONSTANT_INPUTS, ServoPlant
 from dynid.spatial import transform
 
-FAR = 1e3
-"""Distance from the first reading beyond which a simulated joint counts as unstable [rad or m]. Convention."""
+LARGEST_DISTANCE = 1e3
+"""Largest distance from the first reading; a simulated joint that goes farther is unstable [rad or m]. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,32 +28,34 @@ class SimulatedChain:
     """The simulated motion of one chain, such as a leg, with its derivatives."""
 
     joints: list[int]
-    """Places of its m joints."""
+    """Indices of its m joints among those of the robot."""
     entries: list[int]
-    """Places of the p entries of the model that move it."""
+    """Indices of the p entries of the model that its motion depends on."""
     position: Floats
     """(N, m) simulated readings [rad or m]."""
     slopes: Floats
-    """(N, m, p) their derivatives."""
+    """(N, m, p) derivatives of the readings with respect to these entries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Grid:
-    """The time steps of a motion."""
+    """The K time steps of a motion: every interval of the log is cut into equal steps."""
 
     h: Floats
     """(K,) lengths of the steps [s]."""
     middle: Floats
     """(K,) times of their middles [s]."""
     interval: NDArray[np.int64]
-    """(K,) number of the log's interval that each step is in."""
+    """(K,) index of the log's interval, between two samples, that each step is in."""
     noted: NDArray[np.int64]
-    """(K,) 1 for the last step of an interval."""
+    """(K,) 1 for the last step of an interval, after which a sample of the log is compared; otherwise 0."""
 
 
 @lru_cache(maxsize=256)
 def _grid(motion: CommandedMotion, step_s: float) -> _Grid:
+    """Cut a motion into steps of at most ``step_s`` [s]."""
     dt = np.diff(motion.time)
+    # rounding must not add a step to an interval of exactly one step
     counts = np.maximum(1, np.ceil(dt / step_s * (1.0 - 1e-9)).astype(np.int64))
     interval = np.repeat(np.arange(dt.size), counts)
     place = np.arange(interval.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -63,32 +65,43 @@ def _grid(motion: CommandedMotion, step_s: float) -> _Grid:
 
 
 def _shifted(motion: CommandedMotion, values: Floats, grid: _Grid, delay: Floats) -> tuple[Floats, Floats]:
-    """(K, n) a signal (N, n) during the steps, late by each joint's delay, and slopes by the delay.
+    """Delay a signal (N, n) by each joint's delay (n,) [s].
 
     Before the first sample the signal has its first value, after the last one its last.
+
+    Returns:
+        Its values during the steps, and their derivatives with respect to the delay, (K, n) each.
     """
-    shifted, slopes = np.empty((grid.h.size, motion.dof)), np.empty((grid.h.size, motion.dof))
-    during = _held if motion.held else _joined
-    for late in np.unique(delay):
+    shifted = np.empty((grid.h.size, motion.dof))
+    slopes = np.empty((grid.h.size, motion.dof))
+    evaluate = _held if motion.held else _interpolated
+    for late in np.unique(delay):  # joints of the same delay at once
         joints = np.flatnonzero(delay == late)
-        shifted[:, joints], slopes[:, joints] = during(motion.time, values[:, joints], grid, float(late))
+        shifted[:, joints], slopes[:, joints] = evaluate(motion.time, values[:, joints], grid, float(late))
     return shifted, slopes
 
 
 def _held(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
-    """Means over the steps of a signal that keeps each sample until the next one: they move evenly with the delay."""
+    """Average a signal that keeps each sample until the next one over each step, ``late`` seconds later.
+
+    Unlike the value in the middle of a step, the mean changes continuously with the delay, so that it can be fitted.
+    Result as for `_shifted`.
+    """
+    # integral of the signal from the first sample to each sample
     total = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.diff(time)[:, None] * values[:-1], axis=0)])
-    ends = np.append(time[0], grid.middle + 0.5 * grid.h) - late  # steps follow one another
+    ends = np.append(time[0], grid.middle + 0.5 * grid.h) - late  # of the steps, which follow one another
     here = np.clip(np.searchsorted(time, ends, side="right") - 1, 0, time.size - 1)
     kept = values[here]
     per_step = 1.0 / grid.h[:, None]
-    return np.diff(total[here] + (ends - time[here])[:, None] * kept, axis=0) * per_step, -np.diff(
-        kept, axis=0
-    ) * per_step
+    means = np.diff(total[here] + (ends - time[here])[:, None] * kept, axis=0) * per_step
+    return means, -np.diff(kept, axis=0) * per_step
 
 
-def _joined(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
-    """A signal that is a straight line between its samples, in the middles of the steps."""
+def _interpolated(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
+    """Interpolate a signal linearly between its samples in the middles of the steps, ``late`` seconds later.
+
+    Result as for `_shifted`.
+    """
     rates = np.diff(values, axis=0) / np.diff(time)[:, None]
     times = np.clip(grid.middle - late, time[0], time[-1])
     left = np.clip(np.searchsorted(time, times, side="right") - 1, 0, time.size - 2)
@@ -98,51 +111,58 @@ def _joined(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Flo
 
 
 def given_gains(model: ServoModel, motion: CommandedMotion) -> Floats:
-    """(4, n) kp, kd, ki and voltage of a motion; those of the law where it states none.
+    """Gather kp, kd, ki and voltage (4, n): those of a motion or, where it states none, of the law.
 
     Raises:
         ArgumentError: Neither of them states what the law needs.
     """
-    own = {name: getattr(motion, name) for name in ("kp", "kd", "ki")}
-    own["voltage"] = None if motion.voltage is None else np.full(model.dof, motion.voltage)
+    logged = {name: getattr(motion, name) for name in ("kp", "kd", "ki")}
+    logged["voltage"] = None if motion.voltage is None else np.full(model.dof, motion.voltage)
     for name in model.law.needs:
-        if own[name] is None and getattr(model.law, name) is None:
+        if logged[name] is None and getattr(model.law, name) is None:
             raise ArgumentError(
                 f"neither the law nor '{motion.name}' states {name}",
                 remedy=f"Give {name} in the law, or its column in the channel map.",
             )
     default = model.law.gains(model.dof)
-    return np.stack([default[g] if own[g] is None else own[g] for g in GIVEN])
+    return np.stack([default[name] if logged[name] is None else logged[name] for name in CONSTANT_INPUTS])
 
 
 class _Prepared:
     """A motion under given parameters, as the compiled steps read it."""
 
     def __init__(self, model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> None:
+        """Delay the commands and spread them over the time steps.
+
+        Args:
+            model: The robot and its servos.
+            values: (P,) values of the model's entries.
+            motion: The motion; its joints must be the robot's.
+        """
         if motion.joint_names != model.robot.joint_names:
             raise ArgumentError(
                 f"'{motion.name}' has the joints {', '.join(motion.joint_names)}",
                 remedy=f"The robot has {', '.join(model.robot.joint_names)}, in this order.",
             )
-        self.model, self.motion = model, motion
+        self.motion = motion
         self.table = model.table(values)
         self.grid = _grid(motion, model.step_s)
         self.command, self.command_slopes = _shifted(motion, motion.command, self.grid, self.table[DELAY])
-        still = np.zeros_like(self.command)
-        self.rate, self.rate_slopes = still, still
+        zero = np.zeros_like(self.command)
+        self.rate, self.rate_slopes = zero, zero  # commanded velocities, where the motion has none
         if motion.command_velocity is not None:
             self.rate, self.rate_slopes = _shifted(motion, motion.command_velocity, self.grid, self.table[DELAY])
-        self.on = np.ones_like(self.command)
+        self.enabled = np.ones_like(self.command)
         if motion.enabled is not None:
-            self.on = motion.enabled[self.grid.interval].astype(float)
+            self.enabled = motion.enabled[self.grid.interval].astype(float)
         self.given = given_gains(model, motion)
 
     def chain(self, plant: ServoPlant, joints: list[int]) -> tuple[Floats, Floats, Floats, Floats]:
-        """First state, samples, gains and parameters of one chain."""
+        """Cut out the inputs of the steps of one chain: first state, samples, gains and parameters, see `step_tape`."""
         n = len(joints)
         samples = np.empty((self.grid.h.size, 1 + 3 * n))
         samples[:, 0] = self.grid.h
-        for k, rows in enumerate((self.command, self.rate, self.on)):
+        for k, rows in enumerate((self.command, self.rate, self.enabled)):
             samples[:, 1 + k * n : 1 + (k + 1) * n] = rows[:, joints]
         start = np.zeros(plant.state)
         start[:n] = self.motion.position[0, joints]
@@ -152,10 +172,14 @@ class _Prepared:
         return start, samples, np.ascontiguousarray(self.given[:, joints]).ravel(), parameters
 
     def readings(self, trace: Floats, n: int) -> Floats:
-        """(N, n) positions at the log's instants."""
+        """Pick the readings (N, n) at the log's instants from the states (K + 1, s) before and after the steps.
+
+        Raises:
+            EstimationError: The simulated motion runs away.
+        """
         rows = np.concatenate([[0], 1 + np.flatnonzero(self.grid.noted)])
         positions = trace[rows, :n]
-        if not (np.abs(positions - positions[0]) < FAR).all():  # also where it is not a number
+        if not (np.abs(positions - positions[0]) < LARGEST_DISTANCE).all():  # also where it is not a number
             raise EstimationError(
                 f"the simulated motion '{self.motion.name}' runs away",
                 remedy="Start from other values, or narrow the bounds of the gains.",
@@ -164,7 +188,7 @@ class _Prepared:
 
 
 def simulate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> Floats:
-    """(N, n) readings that the encoders would give under the motion's commands, from its first reading on [rad or m].
+    """Simulate the readings (N, n) of the encoders under a motion's commands, from its first reading on [rad or m].
 
     Args:
         model: The robot and its servos.
@@ -186,26 +210,36 @@ def simulate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotio
 
 
 def differentiate_chains(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> list[SimulatedChain]:
-    """Simulate and differentiate every chain by what moves it; arguments and errors as for `simulate_servos`."""
-    prepared, found = _Prepared(model, values, motion), []
+    """Simulate every chain and differentiate its readings with respect to the entries that they depend on.
+
+    Arguments and errors are those of `simulate_servos`.
+    """
+    prepared = _Prepared(model, values, motion)
+    found = []
     for run, joints in _chains(model):
-        plant, m = run.plant, len(joints)
+        plant = run.plant
+        m = len(joints)
         start, samples, given, parameters = prepared.chain(plant, joints)
         trace = run.trace(start, samples, given, parameters)
         position = prepared.readings(trace, m)
-        moved = tuple(np.ascontiguousarray(s[:, joints]) for s in (prepared.command_slopes, prepared.rate_slopes))
-        changes = run.derivatives(trace, samples, given, parameters, (moved[0], moved[1]), prepared.grid.noted)
+        by_delay = (
+            np.ascontiguousarray(prepared.command_slopes[:, joints]),
+            np.ascontiguousarray(prepared.rate_slopes[:, joints]),
+        )
+        changes = run.derivatives(trace, samples, given, parameters, by_delay, prepared.grid.noted)
+        # a cell is one parameter of one joint; an entry of the model may set several cells to one value
         cells = [(kind, j) for kind in (*plant.kinds, DELAY) for j in joints]
         parts = np.array([[float(kind == e.kind and j in e.joints) for e in model.entries] for kind, j in cells])
-        mine = np.flatnonzero(parts.any(axis=0))
-        slopes = np.zeros((len(position), m, len(mine)))
-        slopes[1:] = changes @ parts[:, mine]
-        found.append(SimulatedChain(joints, mine.tolist(), position, slopes))
+        moving_entries = np.flatnonzero(parts.any(axis=0))
+        slopes = np.zeros((len(position), m, len(moving_entries)))
+        # the first reading is given and depends on nothing
+        slopes[1:] = changes @ parts[:, moving_entries]
+        found.append(SimulatedChain(joints, moving_entries.tolist(), position, slopes))
     return found
 
 
 def _chains(model: ServoModel) -> list[tuple[ServoRun, list[int]]]:
-    """The compiled steps of every chain, and the places of its joints."""
+    """Compile the steps of every chain; returns each with the indices of its joints."""
     return [
         (compiled_run(ServoPlant(chain, model.law, model.kinds)), list(places))
         for chain, places in split_chains(model.robot)
@@ -214,7 +248,7 @@ def _chains(model: ServoModel) -> list[tuple[ServoRun, list[int]]]:
 
 @lru_cache(maxsize=32)
 def split_chains(robot: Robot) -> tuple[tuple[Robot, tuple[int, ...]], ...]:
-    """Every branch that hangs on the base, as a robot of its own without terms, and the places of its joints in q."""
+    """Make a robot without terms of every branch on the base, each with the indices of its joints in q."""
     branch: list[int] = []
     for j, body in enumerate(robot.bodies):
         branch.append(j if body.parent < 0 else branch[body.parent])
@@ -226,7 +260,7 @@ def split_chains(robot: Robot) -> tuple[tuple[Robot, tuple[int, ...]], ...]:
 
 
 def _chain(robot: Robot, places: tuple[int, ...]) -> Robot:
-    """The bodies at some places, each one link."""
+    """Make a robot of the bodies with the indices ``places``; every body becomes one link."""
     base = "base"
     names = {j: f"body_{robot.bodies[j].joint.name}" for j in places}
     joints = []

@@ -1,14 +1,19 @@
 """One time step of a robot of servos, recorded on the tape, and the exact derivatives of this step.
 
 Positions move half a step, velocities a whole one, positions the other half (second order for smooth motions). Viscous
-friction and the drive's velocity feedback act on the mean of the old and the new velocity v'. Dry friction opposes the
-new velocity and may take any value within its bound F where v' is zero, so that a joint at rest stays exactly at rest:
+friction and the drive's velocity feedback act on the mean of the old velocity v and the new one v'. Dry friction lambda
+opposes the new velocity and may take any value within its bound F where v' is zero, so that a joint at rest stays
+exactly at rest. With the step h, the positions q in its middle, the drives' torque tau, viscous friction b, the links'
+inertia matrix M and bias (gravity, Coriolis and centrifugal torque):
 
     A (v' - v) + h lambda = h (tau(v) - b v - bias(q, v)),   A = M(q) + armature + h/2 (b - d tau/d v),
     lambda_i = F_i sign(v'_i) where v'_i is not zero, |lambda_i| <= F_i where it is.
 
 This is one convex problem in v' with one solution. Sweeps over the joints and Newton steps find which joints
 stick; the solution for these is then computed exactly, and the derivatives are those of this solution.
+
+A tape cannot branch on values, so choices are written as products with signs: 1 for a joint that slides, 0 for one that
+sticks. Arrays hold the recorder's symbols, which is why they have the type Any.
 """
 
 from __future__ import annotations
@@ -28,25 +33,25 @@ from dynid.servos.kinds import LINKS
 from dynid.tape import Tape, jvp, record
 from dynid.tape.record import Recorder, replay
 
-SWEEPS = 6
-"""Sweeps over the joints that find out roughly which of them stick. Experiment: with the Newton steps that follow,
+SWEEP_COUNT = 6
+"""Sweeps over the joints that find roughly which of them stick. Experiment: with the Newton steps that follow,
 tests/servos/test_servo_step.py finds the same joints as an exhaustive search on 200 random matrices."""
-NEWTON_STEPS = 3
+NEWTON_STEP_COUNT = 3
 """Newton steps that correct what the sweeps found. Experiment: as for the sweeps."""
-GIVEN = ("kp", "kd", "ki", "voltage")
-"""Rows of the numbers that are constant during a motion, (4, n)."""
+CONSTANT_INPUTS = ("kp", "kd", "ki", "voltage")
+"""Rows of the inputs that stay constant during a motion, (4, n): gains and voltage of the drives."""
 
 
 @dataclass(frozen=True)
 class ServoPlant:
-    """The equations of one chain or tree of servos: geometry, links, law, and the kinds of parameters it has."""
+    """What determines the equations of one chain or tree of servos; equal plants share one compiled step."""
 
     robot: Robot
     """Robot on a fixed base; its own terms are not used."""
     law: DriveLaw
     """Law of every joint's drive."""
     kinds: tuple[str, ...]
-    """Kinds that the equations contain; the parameters are (kinds, n), flat."""
+    """Kinds of parameters in the equations, see `kinds`; the parameters are the rows of (kinds, n) in a row."""
 
     @property
     def dof(self) -> int:
@@ -55,22 +60,28 @@ class ServoPlant:
 
     @property
     def state(self) -> int:
-        """Numbers of the state: readings of the encoders, velocities, and integrals where the law has them."""
+        """Length s of the state: readings, velocities, and integrals of position errors where the law has them."""
         return (3 if self.law.integrates else 2) * self.dof
 
     @property
     def cells(self) -> int:
-        """Number of parameters."""
+        """Number of parameters: one per kind and joint."""
         return len(self.kinds) * self.dof
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Inputs of the tapes; a sample is the step [s], then command, commanded velocity and enabled of each joint."""
+        """Shapes of the tapes' inputs, see `step_tape`."""
         n = self.dof
-        return {"state": (self.state,), "sample": (1 + 3 * n,), "given": (len(GIVEN) * n,), "parameters": (self.cells,)}
+        return {
+            "state": (self.state,),
+            "sample": (1 + 3 * n,),
+            "given": (len(CONSTANT_INPUTS) * n,),
+            "parameters": (self.cells,),
+        }
 
     @property
     def _fields(self) -> tuple[object, ...]:
+        """What equality and hash compare: the robot's fingerprint leaves its inertial parameters out."""
         return self.robot.fingerprint, self.robot.inertial_vector.tobytes(), repr(self.law), self.kinds
 
     def __hash__(self) -> int:
@@ -82,29 +93,36 @@ class ServoPlant:
 
 @dataclass(frozen=True, slots=True)
 class _Forces:
-    """What acts during a step; every field (n,) but the step."""
+    """What acts during a step; every field is (n,) unless it says otherwise."""
 
     h: Any
+    """Length of the step, a number [s]."""
     theta: Any
     """(10 n,) inertial parameters of the bodies."""
     q: Any
-    """Positions of the description in the middle of the step."""
+    """Joint positions of the description in the middle of the step: readings less the encoders' zeros [rad or m]."""
     v: Any
+    """Velocities at the start of the step [rad/s or m/s]."""
     drive: Any
-    """Torque of the drives at the old velocities, and constant torque."""
+    """Torque of the drives at the old velocities, plus the constant offset [N m or N]."""
     damping: Any
-    """Viscous friction minus the slope of the drive's torque."""
+    """Viscous friction less the slope of the drive's torque over the velocity [N m s/rad or N s/m]."""
     viscous: Any
+    """Coefficient of viscous friction [N m s/rad or N s/m]."""
     armature: Any
+    """Reflected rotor inertia [kg m^2 or kg]."""
     bound: Any
-    """Largest dry friction."""
+    """Largest dry friction [N m or N]."""
     error: Any
-    """Position error in the middle of the step."""
+    """Command less reading in the middle of the step [rad or m]."""
 
 
 def _forces(plant: ServoPlant, state: Any, sample: Any, given: Any, parameters: Any) -> _Forces:
-    n, h = plant.dof, sample[0]
-    z, v = state[:n], state[n : 2 * n]
+    """Evaluate everything that acts during a step; the inputs are those of `step_tape`."""
+    n = plant.dof
+    h = sample[0]
+    z = state[:n]  # readings of the encoders
+    v = state[n : 2 * n]
     table = {kind: parameters[k * n : (k + 1) * n] for k, kind in enumerate(plant.kinds)}
     nothing = np.zeros(n)
     q = z - table.get("zero", nothing) + 0.5 * h * v
@@ -112,7 +130,7 @@ def _forces(plant: ServoPlant, state: Any, sample: Any, given: Any, parameters: 
     drive, slope = _drive(plant, table, error, state, sample, given)
     theta = _inertial(plant, table)
     bound = table.get("coulomb", nothing)
-    if "breakaway" in table:
+    if "breakaway" in table:  # Stribeck friction: extra friction that fades with the speed
         ratio = v / table["stribeck_speed"]
         bound = bound + table["breakaway"] * np.exp(-(ratio * ratio))
     if "load_drive" in table:
@@ -136,9 +154,9 @@ def _forces(plant: ServoPlant, state: Any, sample: Any, given: Any, parameters: 
 
 
 def _inertial(plant: ServoPlant, table: dict[str, Any]) -> Any:
-    """(10 n,) parameters of the bodies: those of the description, changed by kinds of links."""
+    """Add the identified changes of the links to the inertial parameters (10 n,) of the description."""
     theta: Any = plant.robot.inertial_vector
-    changes = {kind: place for kind, place in LINKS.items() if kind in table}
+    changes = {kind: place for kind, place in LINKS.items() if kind in table}  # place among a body's ten parameters
     if not changes:
         return theta
     changed = np.array(theta, dtype=object)
@@ -151,24 +169,34 @@ def _inertial(plant: ServoPlant, table: dict[str, Any]) -> Any:
 def _drive(
     plant: ServoPlant, table: dict[str, Any], error: Any, state: Any, sample: Any, given: Any
 ) -> tuple[Any, Any]:
-    """Torques of the drives and their slopes over the velocities (n,); nothing where a drive is off."""
+    """Evaluate the drives' torques and their slopes over the velocities, (n,) each; zero where a drive is off.
+
+    Columns of ``sample`` and ``given`` are those of `step_tape`.
+    """
     n = plant.dof
-    torques, slopes = [], []
+    torques = []
+    slopes = []
     for j in range(n):
-        known = dict(zip(GIVEN, (given[k * n + j] for k in range(len(GIVEN))), strict=True))
+        known = dict(zip(CONSTANT_INPUTS, (given[k * n + j] for k in range(len(CONSTANT_INPUTS))), strict=True))
         integral = state[2 * n + j] if plant.law.integrates else 0.0
         seen = Seen(error[j], sample[1 + n + j], state[n + j], integral, **known)
         torque, slope = plant.law.torque({kind: values[j] for kind, values in table.items()}, seen)
-        on = sample[1 + 2 * n + j]
-        torques.append(on * torque)
-        slopes.append(on * slope)
+        enabled = sample[1 + 2 * n + j]  # 1 or 0
+        torques.append(enabled * torque)
+        slopes.append(enabled * slope)
     return np.array(torques), np.array(slopes)
 
 
 @lru_cache(maxsize=32)
 def step_tape(plant: ServoPlant) -> Tape:
-    """``(state, sample, given, parameters) -> state`` one step later."""
-    n, robot = plant.dof, plant.robot
+    """Record ``(state, sample, given, parameters) -> state`` one step later.
+
+    ``state`` holds the encoders' readings, the velocities and, where the law integrates, the integrals of the position
+    errors, (n,) each. ``sample`` holds the length of the step [s], then commands, commanded velocities and 1 where the
+    drive is enabled, (n,) each. ``given`` holds the rows of `CONSTANT_INPUTS`, ``parameters`` those of the kinds.
+    """
+    n = plant.dof
+    robot = plant.robot
 
     def step(state: Any, sample: Any, given: Any, parameters: Any) -> Any:
         f = _forces(plant, state, sample, given, parameters)
@@ -177,34 +205,42 @@ def step_tape(plant: ServoPlant) -> Tape:
         right = A @ f.v + f.h * (f.drive - f.viscous * f.v - bias)
         signs = _signs(A, right, f.h * f.bound, f.v)
         later = _solve_sliding(A, right - f.h * f.bound * signs, np.abs(signs))
-        moved = state[:n] + 0.5 * f.h * (f.v + later)
-        rest = [state[2 * n :] + f.h * f.error] if plant.law.integrates else []
-        return np.concatenate([moved, later, *rest])
+        readings = state[:n] + 0.5 * f.h * (f.v + later)
+        integrals = [state[2 * n :] + f.h * f.error] if plant.law.integrates else []
+        return np.concatenate([readings, later, *integrals])
 
     return record(step, **plant.shapes)
 
 
 def _signs(A: Any, right: Any, bound: Any, start: Any) -> Any:
-    """(n,) directions of the new velocities, zero where a joint sticks, by descent and by Newton's method."""
+    """Find the signs (n,) of the new velocities x, zero where a joint sticks, in ``A x + bound sign(x) = right``.
+
+    Sweeps solve for one joint after the other (Gauss-Seidel) from ``start`` (n,); Newton steps then correct all
+    signs at once. One joint needs a single sweep. A joint sticks where the force on it alone is within its bound.
+    """
     n = len(right)
     x: list[Any] = list(start)
     reciprocals = [1.0 / A[i, i] for i in range(n)]
     signs: Any = np.zeros(n)
-    for _ in range(SWEEPS if n > 1 else 1):
+    for _ in range(SWEEP_COUNT if n > 1 else 1):
         for i in range(n):
             alone = right[i] - sum((A[i, j] * x[j] for j in range(n) if j != i), 0.0)
             beyond = np.abs(alone) - bound[i]
+            # (y + |y|) / 2 is the positive part of y
             x[i] = np.sign(alone) * 0.5 * (beyond + np.abs(beyond)) * reciprocals[i]  # exactly zero within the bound
     signs = np.array([np.sign(value) for value in x])
-    for _ in range(NEWTON_STEPS if n > 1 else 0):
+    for _ in range(NEWTON_STEP_COUNT if n > 1 else 0):
         x_here = _solve_sliding(A, right - bound * signs, np.abs(signs))
-        alone = right - A @ x_here + np.diagonal(A) * x_here  # what each joint would need alone
+        alone = right - A @ x_here + np.diagonal(A) * x_here  # force on each joint if it alone did not move
         signs = np.sign(alone) * (0.5 + 0.5 * np.sign(np.abs(alone) - bound))
     return signs
 
 
 def _solve_sliding(A: Any, right: Any, slides: Any) -> Any:
-    """(n,) or (n, k) solution of ``A x = right`` for joints that slide (1), zero for those that stick (0)."""
+    """Solve ``A x = right``, (n,) or (n, k), for the joints that slide (1); x is zero for those that stick (0).
+
+    Rows and columns of joints that stick become those of the identity.
+    """
     n = len(slides)
     masked: Any = np.empty((n, n), dtype=object)
     for i in range(n):
@@ -217,16 +253,22 @@ def _solve_sliding(A: Any, right: Any, slides: Any) -> Any:
 
 @lru_cache(maxsize=32)
 def slope_tape(plant: ServoPlant, width: int) -> Tape:
-    """Derivatives of the step at ``(state, sample, given, parameters, later)``, with the new velocities given.
+    """Record the derivatives of the step at ``(state, sample, given, parameters, later)``, ``later`` the velocities v'.
 
-    Outputs: ``transition`` (r, s), new velocities (and integrals) by the old state; ``columns`` (r, width), by the
-    parameters, then by commands and by commanded velocities of the n joints, filled up with zeros.
+    Outputs, with r = n new velocities, or 2 n with the new integrals: ``transition`` (r, s), their derivatives with
+    respect to the old state (s,); ``columns`` (r, width), with respect to the parameters, then the commands and the
+    commanded velocities of the n joints, filled up with zeros.
     """
-    n, s, robot = plant.dof, plant.state, plant.robot
+    n = plant.dof
+    s = plant.state
+    robot = plant.robot
     shapes = plant.shapes | {"later": (n,)}
 
     def unbalance(state: Any, sample: Any, given: Any, parameters: Any, later: Any) -> Any:
-        """What the equations of the step leave over; its derivatives at given v' are those of v', solved."""
+        """Residual (n,) of the step's equations at given v'.
+
+        By the implicit function theorem the derivatives of v' are A^-1 times the residual's.
+        """
         f = _forces(plant, state, sample, given, parameters)
         change = later - f.v
         links = rigid_body_torque(robot, f.theta, f.q, f.v, change / f.h)
@@ -239,16 +281,21 @@ def slope_tape(plant: ServoPlant, width: int) -> Tape:
     slopes = _slopes(tape, ("state", "parameters", "sample"), recorder, list(inputs.values()))
     f = _forces(plant, *list(inputs.values())[:4])
     A = composite_inertia_matrix(robot, f.theta, f.q) + np.diag(f.armature + 0.5 * f.h * f.damping)
-    first = plant.shapes["state"][0] + 1  # the inputs come in the tape's order: state, sample, parameters
-    order = [*range(s), *range(s + 1 + 3 * n, s + 1 + 3 * n + plant.cells), *range(first, first + 2 * n)]
+    # `slopes` has its columns in the tape's order: state (s), sample (1 + 3 n), parameters
+    commands = s + 1  # behind the state and the length of the step
+    after_sample = s + 1 + 3 * n
+    order = [*range(s), *range(after_sample, after_sample + plant.cells), *range(commands, commands + 2 * n)]
     solved = _solve_sliding(A, slopes[:, order], np.abs(np.array([np.sign(x) for x in inputs["later"]])))
     rows = [solved]
     if plant.law.integrates:
-        errors: Any = np.full((n, len(order)), 0.0, dtype=object)
+        # integral' = integral + h (command - reading - h/2 v)
+        integrals: Any = np.full((n, len(order)), 0.0, dtype=object)
         for j in range(n):
-            errors[j, 2 * n + j] = 1.0
-            errors[j, j], errors[j, n + j], errors[j, s + plant.cells + j] = -f.h, -0.5 * f.h * f.h, f.h
-        rows.append(errors)
+            integrals[j, j] = -f.h
+            integrals[j, n + j] = -0.5 * f.h * f.h
+            integrals[j, 2 * n + j] = 1.0
+            integrals[j, s + plant.cells + j] = f.h
+        rows.append(integrals)
     table = np.concatenate(rows)
     columns: Any = np.full((len(table), width), 0.0, dtype=object)
     columns[:, : table.shape[1] - s] = table[:, s:]
@@ -256,7 +303,14 @@ def slope_tape(plant: ServoPlant, width: int) -> Tape:
 
 
 def _slopes(tape: Tape, wrt: tuple[str, ...], recorder: Recorder, inputs: list[Any]) -> Any:
-    """(outputs, inputs) derivatives of a tape's only output, unit by unit, on the given scalars."""
+    """Record the derivatives (outputs, inputs) of a tape's only output with respect to the inputs named in ``wrt``.
+
+    Args:
+        tape: The tape.
+        wrt: Names of its inputs.
+        recorder: The recorder of the new tape.
+        inputs: Symbols of the new tape for all inputs of the old one, in its order.
+    """
     along = jvp(tape, "output", wrt=list(wrt))
     flat = np.concatenate([np.ravel(array) for array in inputs])
     count = sum(entry.size for entry in tape.inputs if entry.name in wrt)

@@ -47,38 +47,42 @@ from dynid.terms.coupling import Coupling
 from dynid.workflows.protocol import RunContext, Task, refuse_used
 from dynid.workflows.run_folder import RunFolder, read_run
 
-SHORTEST = 200
-"""Samples of a single recording from which on parts of it are predicted from the others (convention)."""
+LEAST_SAMPLES_TO_SPLIT = 200
+"""A single log with fewer samples than this is too short to predict parts of it from the others (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ServoCheck:
-    """Servos, judged by the motions that they predict."""
+    """A servo model, and how well it predicts motions: the result of ``dynid validate``."""
 
     model: ServoModel
     error: MotionError
-    """The root mean square over the motions that the model is judged by."""
+    """Root mean square error over the motions that the verdict rests on."""
     is_usable: bool
+    """Whether the model predicts these motions well enough to be used."""
     judged: str
-    """These motions, in words."""
+    """A phrase that names these motions, such as "held-out logs"."""
     tried: Sequence[CommandedMotion]
+    """The predicted motions, not yet split at their gaps."""
     errors: tuple[MotionError, ...]
-    """Of every motion."""
+    """Error of every predicted motion."""
     findings: tuple[Finding, ...]
-    """What is to be known before the values are used."""
+    """Warnings and notes about the logs and the model."""
 
     @property
     def verdict(self) -> str:
         """Whether the model is usable, as one sentence."""
-        error, unit = self.error, milli(self.error.unit)
+        error = self.error
+        unit = milli(error.unit)
         word = "NOT USABLE" if not self.is_usable else "usable" if error.is_good else "usable with care"
-        told = f"{word}: {self.judged} are predicted to {1e3 * error.rms:.3g} {unit} rms"
-        return f"{told}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
+        sentence = f"{word}: {self.judged} are predicted to {1e3 * error.rms:.3g} {unit} rms"
+        return f"{sentence}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
 
     @property
     def scope(self) -> str:
-        """Of which motions the error is told, as a sentence: drives that are asked for more may saturate."""
-        parts, unit = stretches_of(self.tried), self.model.unit
+        """A sentence with the range of commands for which the errors hold; beyond it drives may saturate."""
+        parts = stretches_of(self.tried)
+        unit = self.model.unit
         step = max(float(np.abs(np.diff(part.command, axis=0)).max(initial=0.0)) for part in parts)
         behind = max(float(np.abs(part.command - part.position).max()) for part in parts)
         return (f"These errors hold for commands that change by at most {step:.3g} {unit} at once and are at most "
@@ -86,12 +90,13 @@ class ServoCheck:
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 where the model is of no use."""
+        """Exit code of the command: 0, or 1 where the model is not usable."""
         return int(not self.is_usable)
 
     def table(self) -> Table:
         """The rms errors of every joint: of the model, of the commands themselves, of commands scaled and delayed."""
-        error, units = self.error, [milli(unit) for unit in self.model.robot.position_units]
+        error = self.error
+        units = [milli(unit) for unit in self.model.robot.position_units]
         rows = zip(error.joint_names, *(1e3 * error.joint_rms).tolist(), units, strict=True)
         return Table.of(("joint", "model", "commands", "delayed commands", "unit"), tuple(rows), digits=3)
 
@@ -107,20 +112,23 @@ class ServoCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ActuatorRun(ServoCheck):
-    """Identified servos with their report."""
+    """Identified servos with their check: the result of ``dynid actuate``."""
 
     found: ActuatorEstimate
+    """Values, standard deviations and open directions of the parameters."""
     motions: tuple[CommandedMotion, ...]
-    """The motions of the fit."""
+    """The motions that the model was fitted to."""
 
     def to_json(self) -> dict[str, Any]:
-        """Contents of ``servos.json``: None for what is not known."""
-        found, names = self.found, self.model.robot.joint_names
+        """Contents of ``servos.json``; a standard deviation that is infinite or NaN is written as None."""
+        found = self.found
+        names = self.model.robot.joint_names
+        robot = replace(self.model.robot.with_terms(), source=None)  # servos replace the terms of the joints
         return {
-            "robot": self.model.robot.name,
+            "robot": robot.name,
             **self._judgement(),
             "law": type(self.model.law).__name__,
-            "model": to_plain(replace(self.model, robot=replace(self.model.robot.with_terms(), source=None)), SAVED),
+            "model": to_plain(replace(self.model, robot=robot), SAVED_TYPES),
             "followers": to_plain(found.followers, ()),
             "parameters": [
                 pick(e, "name", "kind", "unit", "lower", "upper")
@@ -137,8 +145,8 @@ class ActuatorRun(ServoCheck):
         }  # fmt: skip
 
 
-SAVED = (Robot, Link, Joint, JointLimits, Inertia, Coupling, ServoModel, ServoParameter, PositionLaw, MotorLaw)
-"""Types that ``servos.json`` may hold."""
+SAVED_TYPES = (Robot, Link, Joint, JointLimits, Inertia, Coupling, ServoModel, ServoParameter, PositionLaw, MotorLaw)
+"""Types that may be restored from ``servos.json``; a file that names another type is refused."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,21 +160,23 @@ class ValidateServos(Task[ServoCheck]):
     result: str | Path
     """A folder that `IdentifyServos` wrote, or its ``servos.json``."""
     logs: Sequence[str | Path]
+    """The logs to predict."""
     channel_map: ChannelMapSource | None = None
 
     def check(self) -> None:
         check_copies(self.logs)
         folder = Path(self.result) if Path(self.result).is_dir() else Path(self.result).parent
+        # a log of the fit would prove nothing, and is refused by its digest
         used = {entry["sha256"]: entry["path"] for entry in read_run(folder)["inputs"]}
         for log in self.logs:
             refuse_used(log, log_digest(log), used)
 
     def compute(self, context: RunContext) -> ServoCheck:
         model, followers = _read_servos(Path(self.result))
-        motions, told = _motions(self.logs, model.robot, self.channel_map)
+        motions, log_findings = _motions(self.logs, model.robot, self.channel_map)
         errors = tuple(motion_error(model, model.start, m, followers, trained=False) for m in stretches_of(motions))
         error = MotionError.mean(errors)
-        context.findings.extend([*told, *filter(None, [error.finding])])
+        context.findings.extend([*log_findings, *filter(None, [error.finding])])
         return ServoCheck(model=model, error=error, is_usable=error.is_usable, judged="these logs", tried=motions,
                           errors=errors, findings=tuple(context.findings))  # fmt: skip
 
@@ -182,17 +192,20 @@ def is_servo_run(path: str | Path) -> bool:
 
 
 def _read_servos(path: Path) -> tuple[ServoModel, Floats]:
-    """The model, with what was found as its first guess, and the followers (3, n).
+    """Read the model, whose start values are the identified ones, and the followers (3, n).
+
+    Followers are the offset, gain and lag of joints that merely follow their commands: a model must beat them.
 
     Raises:
         DataError: The file is damaged, or of an earlier version.
     """
-    file, remedy = path / "servos.json" if path.is_dir() else path, "Run dynid actuate again."
+    file = path / "servos.json" if path.is_dir() else path
+    remedy = "Run dynid actuate again."
     content = read_json(file, remedy=remedy)
     try:
-        model = from_plain(content["model"], SAVED, "model")
+        model = from_plain(content["model"], SAVED_TYPES, "model")
         followers = np.asarray(from_plain(content["followers"], (), "followers"), dtype=float)
-        model.law.gains(model.dof)  # refuses what are no gains
+        model.law.gains(model.dof)  # raises where they are not valid gains
         if not isinstance(model, ServoModel) or followers.shape != (3, model.dof) or not np.isfinite(followers).all():
             raise DataError("it holds no model of servos")
     except (AttributeError, DynidError, LookupError, TypeError, ValueError) as error:
@@ -224,25 +237,30 @@ class IdentifyServos(Task[ActuatorRun]):
 
     def compute(self, context: RunContext) -> ActuatorRun:
         model = read_servo_model(self.law, self.robot)
-        share, apart = _held_out(self.held_out)
-        (motions, told), (others, more) = (
-            _motions(group, self.robot, self.channel_map) for group in (self.logs, apart)
-        )  # fmt: skip
+        share, held_out_logs = _held_out(self.held_out)
+        motions, log_findings = _motions(self.logs, self.robot, self.channel_map)
+        others, held_out_findings = _motions(held_out_logs, self.robot, self.channel_map)
         if share is not None:
             parts = [motion.cut_at(1.0 - share) for motion in motions]
-            motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
-        found, judged = fit_servos(model, motions, others), "held-out logs" if others else "the logs of the fit alone"
-        if not others and (len(motions) > 1 or len(motions[0].time) >= SHORTEST):
+            motions = tuple(first for first, _ in parts)
+            others = tuple(rest for _, rest in parts)
+        found = fit_servos(model, motions, others)
+        judged = "held-out logs" if others else "the logs of the fit alone"
+        if not others and (len(motions) > 1 or len(motions[0].time) >= LEAST_SAMPLES_TO_SPLIT):
+            # without held-out data, each part is predicted by a model fitted to the others
             judged = "parts of the logs that the fit did not see"
             found = replace(found, errors=(*found.errors, *predict_parts(model, motions)))
-        asked = _saturated(self.robot, model, (*motions, *others))
-        context.findings.extend([*told, *more, *_massless(self.robot), *asked, *found.findings])
+        context.findings.extend([
+            *log_findings, *held_out_findings, *_massless(self.robot),
+            *_saturated(self.robot, model, (*motions, *others)), *found.findings,
+        ])  # fmt: skip
         return ActuatorRun(found=found, model=found.model, error=found.error, is_usable=found.is_usable, judged=judged,
                            tried=others or motions, errors=found.errors, findings=tuple(context.findings),
                            motions=motions)  # fmt: skip
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
-        written, stated = [], _with_gains(result.found, result.motions)
+        written = []
+        stated = _with_gains(result.found, result.motions)
         for name, write in ROBOT_FILES.items():
             path = folder.path / name
             try:
@@ -254,11 +272,12 @@ class IdentifyServos(Task[ActuatorRun]):
         return result
 
     def page(self, result: ActuatorRun, settings: Sequence[Chapter]) -> Page:
+        # three motions are enough curves for one page
         return servo_page(result.found, stretches_of(result.tried)[:3], settings, result.findings, result.table())
 
 
 def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Path]]:
-    """The share of every log that is held out, or the logs that are."""
+    """Split the words of ``held_out`` into a share of every log, None where none is given, and whole logs."""
     shares = [word for word in given if isinstance(word, str) and word.endswith("%")]
     if not shares:
         return None, list(given)
@@ -275,28 +294,39 @@ def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Pat
 def _motions(
     logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
 ) -> tuple[tuple[CommandedMotion, ...], tuple[Finding, ...]]:
-    """The logs as motions, and what they lack; a log whose commands do not fit its positions is refused."""
-    motions, told, lost = list[CommandedMotion](), list[tuple[str, Finding]](), list[Finding]()
+    """Read logs as motions; returns them with the warnings about them.
+
+    Raises:
+        DataError: A clock, positions or commands show an error, for example commands that do not fit the positions.
+    """
+    motions = list[CommandedMotion]()
+    log_findings = list[tuple[str, Finding]]()
+    lost = list[Finding]()
     for log, name, recording in _recordings(logs, robot, channel_map):
         found = [*check_clock(recording), *_check_reach(recording, robot), *check_commands(recording)]
         if wrong := _gather(("", finding) for finding in found if finding.severity == "error"):
             reason = "; ".join(finding.sentence.removesuffix(".") for finding in wrong)
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
         motions.append(commanded_motion(recording, robot, name))
+        # `lost_samples` reports gaps with their number
         doubts = [finding for finding in found if finding.severity == "warning" and finding.code != "gap"]
-        told += [(name, finding) for finding in (*recording.findings, *doubts)]
+        log_findings += [(name, finding) for finding in (*recording.findings, *doubts)]
         lost += lost_samples(motions[-1])
-    return tuple(motions), (*_gather(told), *lost)
+    return tuple(motions), (*_gather(log_findings), *lost)
 
 
 def _gather(found: Iterable[tuple[str, Finding]]) -> list[Finding]:
-    """Findings of one code and place as one that names their logs and joints, with the message of the first."""
+    """Merge findings (log, finding) of the same code, place and remedy into one that names their logs and joints.
+
+    The message is that of the first.
+    """
     groups: dict[tuple[str, str, str], list[tuple[str, Finding]]] = {}
     for log, one in found:
         groups.setdefault((one.code, one.where, one.remedy), []).append((log, one))
     gathered = []
     for group in groups.values():
-        (_, first), joints = group[0], dict.fromkeys(str(one.joint) for _, one in group)
+        _, first = group[0]
+        joints = dict.fromkeys(str(one.joint) for _, one in group)
         if len(joints) > 1:
             first = replace(first, joint=None, message=f"{', '.join(joints)}: {first.message}")
         gathered.append(replace(first, where=f"{', '.join(dict.fromkeys(log for log, _ in group))}, {first.where}"))
@@ -306,12 +336,14 @@ def _gather(found: Iterable[tuple[str, Finding]]) -> list[Finding]:
 def _recordings(
     logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
 ) -> Iterator[tuple[str | Path, str, Recording]]:
-    """Each log, its name and its recording; every episode of a LeRobot data set is one of its own."""
+    """Yield each log's path, its name for messages and its recording; a LeRobot data set yields one per episode."""
     chart = None if channel_map is None else read_channel_map(channel_map)
     position = None if chart is None else chart.signals.get("position")
     for log in logs:
-        name, root = Path(log).name, root_of(Path(log))
+        name = Path(log).name
+        root = root_of(Path(log))
         if not is_lerobot(log):
+            # a single file of a LeRobot data set names no joints; only its folder does
             grippers = {} if root is None else columns_of_joints(read_info(root)["features"])
             if position is not None and position.columns and position.columns[0] in grippers:
                 raise DataError(GRIPPER, path=log, remedy=f"Give the folder: {root}.")
@@ -325,9 +357,9 @@ def _recordings(
 
 
 def _massless(robot: Robot) -> Iterator[Finding]:
-    """Joints that carry no mass by the robot's description, as one warning."""
+    """Warn of joints whose outboard links have no mass in the robot's description."""
     mass = [body.inertia.mass for body in robot.bodies]
-    for index in reversed(range(len(mass))):  # parents come before their children
+    for index in reversed(range(len(mass))):  # children first: masses add up towards the base
         parent = robot.bodies[index].parent
         if parent >= 0:
             mass[parent] += mass[index]
@@ -343,17 +375,20 @@ def _massless(robot: Robot) -> Iterator[Finding]:
 
 
 def _saturated(robot: Robot, model: ServoModel, motions: Sequence[CommandedMotion]) -> Iterator[Finding]:
-    """Joints whose commands ask for more torque than the robot's file allows, under a law without a limit."""
+    """Warn of joints whose position errors times kp exceed the effort limit of the robot's file.
+
+    A law with a torque limit, stated or identified, covers this case by itself.
+    """
     if not isinstance(model.law, PositionLaw) or {"effort_limit", "stall_torque"} & {*model.kinds}:
         return
-    own = model.law.gains(model.dof)["kp"]
-    asked = np.max([
-        np.abs((own if motion.kp is None else motion.kp) * (motion.command - motion.position)).max(axis=0)
+    stated_kp = model.law.gains(model.dof)["kp"]
+    largest_torque = np.max([
+        np.abs((stated_kp if motion.kp is None else motion.kp) * (motion.command - motion.position)).max(axis=0)
         for motion in stretches_of(motions)
     ], axis=0)  # fmt: skip
     limits = [joint.limits.effort for joint in robot.moving_joints]
     over = [f"{name} {most:.3g} of {limit:g}" for name, most, limit
-            in zip(robot.joint_names, asked, limits, strict=True) if most > limit]  # fmt: skip
+            in zip(robot.joint_names, largest_torque, limits, strict=True) if most > limit]  # fmt: skip
     if over:
         yield Finding(
             code="beyond-limits", severity="warning", where="law",
@@ -364,7 +399,7 @@ def _saturated(robot: Robot, model: ServoModel, motions: Sequence[CommandedMotio
 
 
 def _check_reach(recording: Recording, robot: Robot) -> Iterator[Finding]:
-    """Positions far beyond the robot's limits, where the columns are those of its joints."""
+    """Report positions far beyond the robot's limits, where the recording has one column per joint."""
     order = column_order(recording.joint_names, robot)
     q = recording.q if order is None else recording.q[:, order]
     if q.shape[1] == robot.dof:
@@ -372,8 +407,9 @@ def _check_reach(recording: Recording, robot: Robot) -> Iterator[Finding]:
 
 
 def _with_gains(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> ActuatorEstimate:
-    """The estimate with the gains and the voltage of its logs in the law, where it states none and all logs agree."""
-    law, taken = found.model.law, {}
+    """Put the gains and the voltage of the logs into the law that is written, where it has none and all logs agree."""
+    law = found.model.law
+    taken = {}
     if not isinstance(law, (PositionLaw, MotorLaw)):
         return found
     for name in ("kp", "kd", "ki", "voltage"):
@@ -386,3 +422,4 @@ def _with_gains(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> 
 ROBOT_FILES: Mapping[str, Callable[..., ServoFile]] = {
     "servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf, "isaac_actuators.json": write_isaac_actuators,
 }  # fmt: skip
+"""Name of each file that is written for a simulator -> the function that writes it."""

@@ -35,13 +35,15 @@ from dynid.settings import Number, Positive, TomlSettings
 from dynid.workflows.protocol import RunContext, Task
 from dynid.workflows.run_folder import RunFolder
 
-TORQUES_ALONE = "is for loads from joint torques; a sensor feels the load alone"
-NO_SENSOR = "Leave it out, or leave --sensor out."
+ONLY_FOR_TORQUES = "is for loads from joint torques; a sensor feels the load alone"
+"""Why an option is refused together with a wrist sensor: the end of that sentence."""
+LEAVE_ONE_OUT = "Leave it out, or leave --sensor out."
+"""What to do about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadRecipe(TomlSettings):
-    """All settings from logs to a load."""
+    """All settings of the identification of a load."""
 
     file_keys: ClassVar[tuple[str, ...]] = ("tare", "library")
 
@@ -55,10 +57,11 @@ class LoadRecipe(TomlSettings):
     sign: Literal[1, -1] = 1
     """-1 if the sensor reports the wrench on the robot."""
     axes: Literal["sensor", "base"] = "sensor"
-    """Axes in which the wrench was recorded."""
+    """Axes in which the wrench was recorded: those of the sensor's link, or of the robot's base."""
     find: tuple[Find, ...] = ()
-    """What is estimated with the load: a linear drift of the sensor's bias, a bias for each log, the orientation of the
-    sensor on its link, the direction of gravity, the compliance of the sensor (from the load's swinging; alone)."""
+    """What is estimated together with the load: a linear drift of the sensor's bias, a bias for each log, the
+    orientation of the sensor on its link, the direction of gravity; or, with none of these, the compliance of the
+    sensor, from the swinging of the load."""
     form: Literal["differential", "integral", "static"] | None = None
     """Equations of the sensor: with accelerations, integrated over intervals without them, or gravity alone; None lets
     the data decide."""
@@ -67,7 +70,7 @@ class LoadRecipe(TomlSettings):
     cutoff_hz: Positive | Literal["auto"] | None = "auto"
     """Cutoff of the low-pass of the positions [Hz]; "auto" chooses it from the noise, None filters nothing."""
     time: str | None = None
-    """Time of every log that is used since its start [s], such as "2.5:30"; None for all."""
+    """Part of every log that is used, in seconds since its start, such as "2.5:30"; None for all."""
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
     tare: str | None = None
@@ -90,10 +93,10 @@ class LoadRecipe(TomlSettings):
             reason = "link is for joint torques, and a sensor's link is sensor (--sensor)"
             raise ArgumentError(reason, remedy="Leave one of them out.")
         if self.sensor is not None and self.arm != "known":
-            raise ArgumentError(f"arm (--arm) {TORQUES_ALONE}", remedy=NO_SENSOR)
+            raise ArgumentError(f"arm (--arm) {ONLY_FOR_TORQUES}", remedy=LEAVE_ONE_OUT)
 
     def arm_knowledge(self) -> tuple[float, float] | None:
-        """The uncertainty of the arm's model; None where its model counts as right."""
+        """Standard deviations of each link's mass (relative) and centre of mass [m]; None where the model is exact."""
         if self.arm == "known":
             return None
         try:
@@ -107,14 +110,14 @@ class LoadRecipe(TomlSettings):
         return mass, com
 
     def _sensing(self) -> Sensing:
-        """Settings of the sensor, without its delay."""
+        """Settings of the sensor; its delay is left at zero."""
         return Sensing(sign=self.sign, axes=self.axes, find=self.find)
 
-    def sensing(self, robot: Robot, held: Sequence[Experiment], notice: Notice) -> Sensing:
-        """Settings of the sensor with the delay of the wrench, given or estimated."""
+    def sensing(self, robot: Robot, loaded: Sequence[Experiment], notice: Notice) -> Sensing:
+        """Settings of the sensor with the delay of the wrench, given or estimated from the runs with the load."""
         if self.delay_s != "auto":
             return replace(self._sensing(), delay_s=self.delay_s)
-        found = find_wrench_delay(robot, held, sensor_frame=str(self.sensor), sensing=self._sensing(), form=self.form)
+        found = find_wrench_delay(robot, loaded, sensor_frame=str(self.sensor), sensing=self._sensing(), form=self.form)
         message = (
             f"the wrenches are delayed by {1e3 * found.seconds:.3g} ms (interval +- {1e3 * found.half_width_s:.2g} ms)"
         )
@@ -122,11 +125,11 @@ class LoadRecipe(TomlSettings):
         return replace(self._sensing(), delay_s=found.seconds)
 
     def check(self, recording: Recording, options: Processing, robot: Robot) -> tuple[QualityReport, Chain | None]:
-        """The gate for the logs of loads; see `check_load_log`."""
+        """Check one log before it is used; see `check_load_log`. `LogReader` calls this."""
         return check_load_log(recording, robot, options, by_sensor=self.sensor is not None)
 
     def log_recipe(self) -> Recipe:
-        """How the logs are read; the delay of a wrench is not that of the torques."""
+        """Settings by which the logs are read; a delay of the wrench is corrected later, by `sensing`."""
         return Recipe(
             cutoff_hz=self.cutoff_hz,
             delay_s=self.delay_s if self.sensor is None else 0.0,
@@ -136,7 +139,7 @@ class LoadRecipe(TomlSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoadRun:
-    """A load with its report."""
+    """An identified load with its texts: the result of ``dynid load``."""
 
     study: LoadStudy
     """The load, its checks and its verdict."""
@@ -145,9 +148,9 @@ class LoadRun:
     dialogs: tuple[str, ...]
     """Proposed settings, or the values for the payload dialogs of controllers, one line each."""
     logs: Mapping[str, str]
-    """Digest -> name of every log with the load."""
-    held: Experiment
-    """The first run with the load."""
+    """SHA-256 digest -> name of every log with the load."""
+    first_run: Experiment
+    """The first run with the load, whose motion the report shows."""
 
     @property
     def exit_code(self) -> int:
@@ -168,7 +171,7 @@ class IdentifyLoad(Task[LoadRun]):
     reads = ("logs", "unloaded", "channel_map")
 
     robot: Robot
-    """The robot; for joint torques it gets rotor inertia, friction and offset in every joint without them."""
+    """The robot; for joint torques, joints without rotor inertia, friction and offset get these terms."""
     logs: Sequence[str | Path]
     """The logs with the load."""
     recipe: LoadRecipe = field(default_factory=LoadRecipe)
@@ -179,18 +182,19 @@ class IdentifyLoad(Task[LoadRun]):
     def check(self) -> None:
         recipe, logs, unloaded = self.recipe, self.logs, self.unloaded
         if unloaded and recipe.sensor is not None:
-            raise ArgumentError(f"--unloaded {TORQUES_ALONE}", remedy=NO_SENSOR)
+            raise ArgumentError(f"--unloaded {ONLY_FOR_TORQUES}", remedy=LEAVE_ONE_OUT)
         if unloaded and recipe.arm != "known":
             raise ArgumentError(
                 "with --unloaded the arm's model does not matter", remedy="Leave --arm or --unloaded out."
             )
         check_copies(unloaded)
         check_copies(logs, unloaded, why="which holds the load", remedy="Give a run of the robot without the load.")
-        held = {file_digest(log): log for log in logs}
-        for digest, name in ({} if recipe.tare is None else read_load_file(recipe.tare).logs).items():
-            if digest in held:
+        loaded = {file_digest(log): log for log in logs}
+        tare_logs = {} if recipe.tare is None else read_load_file(recipe.tare).logs
+        for digest, name in tare_logs.items():
+            if digest in loaded:
                 raise ArgumentError(
-                    f"tare {recipe.tare} was identified from {name}, which is {held[digest]}: "
+                    f"tare {recipe.tare} was identified from {name}, which is {loaded[digest]}: "
                     "nothing would be left of the load",
                     remedy="Give the load.json of the gripper alone.",
                 )
@@ -199,27 +203,30 @@ class IdentifyLoad(Task[LoadRun]):
         recipe = self.recipe
         gripper = None if recipe.tare is None else Load.read(recipe.tare)
         objects = () if recipe.library is None else read_library(recipe.library)
-        robot, model = self.robot, add_terms(self.robot)
+        robot = self.robot
+        model = add_terms(robot)
         reader = LogReader(robot=model, recipe=recipe.log_recipe(), channel_map=self.channel_map, time=recipe.time,
                            notice=context.notify, progress=context.progress, needs_torques=recipe.sensor is None,
                            check=recipe.check)  # fmt: skip
-        held, empty = reader.experiments(self.logs), reader.experiments(self.unloaded)
+        loaded = reader.experiments(self.logs)
+        unloaded = reader.experiments(self.unloaded)
         if recipe.sensor is None:
-            load = identify_payload(model, loaded=held, unloaded=empty or None, link=recipe.link,
+            load = identify_payload(model, loaded=loaded, unloaded=unloaded or None, link=recipe.link,
                                     arm=recipe.arm_knowledge(), tare=gripper)  # fmt: skip
-            study, sensing = LoadStudy(robot=model, load=load, library=objects), Sensing()
+            study = LoadStudy(robot=model, load=load, library=objects)
+            sensing = Sensing()  # of no meaning without a sensor
         else:
-            sensing = recipe.sensing(robot, held, context.notify)
+            sensing = recipe.sensing(robot, loaded, context.notify)
             settings: dict[str, Any] = {"sensor_frame": recipe.sensor, "sensing": sensing, "form": recipe.form}
-            proposals = check_wrench(robot, held, **settings)
-            load = identify_load(robot, held, tare=gripper, **settings)
+            proposals = check_wrench(robot, loaded, **settings)
+            load = identify_load(robot, loaded, tare=gripper, **settings)
             study = LoadStudy(robot=robot, load=load, proposals=proposals, library=objects)
         dialogs = dialogs_of(study, recipe.flange)
         lines = (*_proposed_settings(study.proposals, sensing),
                  *([frame_hint(study, recipe.flange)] if dialogs else []), *map(str, dialogs))  # fmt: skip
         text = "\n".join([str(study), *lines])
         logs = {file_digest(log): Path(log).name for log in self.logs}
-        return LoadRun(study=study, text=text, dialogs=lines, logs=logs, held=held[0])
+        return LoadRun(study=study, text=text, dialogs=lines, logs=logs, first_run=loaded[0])
 
     def write(self, folder: RunFolder, result: LoadRun) -> LoadRun:
         study = result.study
@@ -230,14 +237,14 @@ class IdentifyLoad(Task[LoadRun]):
         return result
 
     def page(self, result: LoadRun, settings: Sequence[Chapter]) -> Page:
-        return load_page(result.study, result.held, settings, self.recipe.flange)
+        return load_page(result.study, result.first_run, settings, self.recipe.flange)
 
 
 def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[str]:
-    """Settings of the recipe that the proposals come to, where they differ from those given."""
-    better = proposals[-1].sensing if proposals else given
+    """The line "Try: --set ..." with the proposed settings of the sensor that differ from the given ones, or none."""
+    better = proposals[-1].sensing if proposals else given  # each proposal includes those before it
     found = [name for name in better.find if name not in given.find]
-    settings = {
+    settings = {  # setting -> whether it differs
         f"find={','.join((*given.find, *found))}": bool(found),
         f"axes={better.axes}": better.axes != given.axes,
         f"sign={better.sign}": better.sign != given.sign,

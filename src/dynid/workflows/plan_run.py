@@ -33,7 +33,7 @@ from dynid.workflows.run_folder import RunFolder
 Height = Annotated[float, Meta(ge=-100.0, le=100.0, description="a height of the base frame [m]")]
 Scale = Annotated[float, Meta(gt=0.0, le=1.0, description="a share above 0, at most 1")]
 METHOD_KEYS = {"fourier": ("period_s", "time_limit_s"), "energy-points": ("points",)}
-"""Settings that only one method reads."""
+"""Method -> the settings that only this method reads; with another method they are refused."""
 HARMONICS = 5
 """Harmonics of a Fourier series (convention)."""
 RATES_HZ = {"fourier": 500.0, "energy-points": 500.0, "commands": 100.0}
@@ -42,7 +42,7 @@ RATES_HZ = {"fourier": 500.0, "energy-points": 500.0, "commands": 100.0}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRecipe(TomlSettings):
-    """All settings of a motion design; `dynid.excitation` has more for Python."""
+    """All settings of a motion design; the functions of `dynid.excitation` have more, for programs."""
 
     file_keys: ClassVar[tuple[str, ...]] = ("meshes",)
 
@@ -80,6 +80,7 @@ class PlanRecipe(TomlSettings):
         """Refuse values of a wrong kind or size, and settings of another method."""
         self.settle_kinds()
         _corners(self.box)
+        # a setting counts as given where it differs from its default
         changed = {entry.name for entry in fields(self) if getattr(self, entry.name) != entry.default}
         for other, keys in METHOD_KEYS.items():
             if other != self.method and (odd := [key for key in keys if key in changed]):
@@ -92,7 +93,7 @@ class PlanRecipe(TomlSettings):
         return RATES_HZ[self.method] if self.rate_hz is None else self.rate_hz
 
     def limits(self, robot: Robot, notice: Notice) -> MotionLimits:
-        """The limits that a motion of a robot is held to.
+        """Make the limits that the motion of a robot must keep.
 
         Raises:
             ArgumentError: A setting does not fit the robot, or the file has no geometry where it is needed.
@@ -105,7 +106,7 @@ class PlanRecipe(TomlSettings):
         )
         spaces = []
         if self.box is not None or self.tool_speed is not None:
-            tool = robot.bodies[-1].members[-1][0]
+            tool = robot.bodies[-1].members[-1][0]  # name of the last link of the last body
             lower, upper = _corners(self.box)
             spaces.append(Workspace.box(lower, upper, link=tool, speed=self.tool_speed or math.inf))
         if self.floor is not None:
@@ -116,13 +117,19 @@ class PlanRecipe(TomlSettings):
         return limits.with_hulls(*self._hulls(robot, notice), clearance=self.clearance)
 
     def _hulls(self, robot: Robot, notice: Notice) -> tuple[Hull, ...]:
-        """The bodies; where they are unknown, and nothing keeps them apart, joint origins stand for them."""
+        """Read the collision geometry of the links.
+
+        Without geometry the result is empty: joint origins then stand for the links, which suffices for a floor but is
+        refused for a clearance.
+        """
+        reason = "the file has no <collision> geometry"
         try:
-            hulls, reason = urdf_hulls(robot, self.meshes), "the file has no <collision> geometry"
+            hulls = urdf_hulls(robot, self.meshes)
         except (ArgumentError, DescriptionError) as error:
-            if self.meshes is not None:
+            if self.meshes is not None:  # the user expects that geometry is read
                 raise
-            hulls, reason = (), error.reason
+            hulls = ()
+            reason = error.reason
         if not hulls and self.clearance is not None:
             remedy = "Give <collision> geometry, and the folder of its packages: --set meshes=FOLDER."
             raise ArgumentError(f"clearance: {reason}", remedy=remedy)
@@ -134,10 +141,12 @@ class PlanRecipe(TomlSettings):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignRun:
-    """A designed motion."""
+    """A designed motion: the result of ``dynid excite``."""
 
     plan: Excitation | CommandPlan
+    """The motion; a `CommandPlan` for method "commands"."""
     robot: Robot
+    """The robot with the velocity limits and terms that the design used."""
     exit_code: ClassVar[int] = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -147,7 +156,7 @@ class DesignRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignMotion(Task[DesignRun]):
-    """Design the motion that reveals the parameters best within limits."""
+    """The task of ``dynid excite``: design the motion that reveals the parameters best within limits."""
 
     verb = "excite"
     files = ("plan.json", *PLAN_FILES, "commands.csv")
@@ -156,7 +165,7 @@ class DesignMotion(Task[DesignRun]):
     recipe: PlanRecipe = field(default_factory=PlanRecipe)
 
     def check(self) -> None:
-        _prepare(self, lambda finding: None)
+        _prepare(self, lambda finding: None)  # `compute` reports the findings
 
     def compute(self, context: RunContext) -> DesignRun:
         model, limits = _prepare(self, context.notify)
@@ -194,7 +203,11 @@ class DesignMotion(Task[DesignRun]):
 
 
 def _prepare(task: DesignMotion, notice: Notice) -> tuple[Robot, MotionLimits]:
-    """The robot and its limits; what is impossible is refused before a folder is made."""
+    """Complete the robot and make its limits, refusing impossible settings before a run folder is made.
+
+    Returns:
+        The robot, with velocity limits and (but for "commands") the usual terms of each joint; the motion's limits.
+    """
     recipe = task.recipe
     robot = _with_limits(task.robot, recipe, notice)
     if recipe.method == "commands":
@@ -211,7 +224,7 @@ def _prepare(task: DesignMotion, notice: Notice) -> tuple[Robot, MotionLimits]:
 
 
 def _corners(box: str | None) -> tuple[list[float], list[float]]:
-    """Corners from ``X:X,Y:Y,Z:Z``; a missing number is no wall."""
+    """Read the lower and the upper corner (3,) [m] from ``X:X,Y:Y,Z:Z``; a missing number stands for no wall."""
     sides = [side.split(":") for side in (":,:,:" if box is None else box).split(",")]
     try:
         if [len(side) for side in sides] != [2, 2, 2]:
@@ -222,29 +235,29 @@ def _corners(box: str | None) -> tuple[list[float], list[float]]:
 
 
 def _with_limits(robot: Robot, recipe: PlanRecipe, notice: Notice) -> Robot:
-    """The robot with a velocity limit on every joint; without one a motion could have any speed.
+    """Give every joint a velocity limit: the recipe's where the file has none; report assumed position limits.
 
     Raises:
         ArgumentError: A limit is missing, and the recipe has none for it.
     """
     if not robot.dof:
         raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Hold fewer joints.")
-    free = [joint for joint in robot.moving_joints if not math.isfinite(joint.limits.velocity)]
-    if free and recipe.velocity is None:
+    unlimited = [joint for joint in robot.moving_joints if not math.isfinite(joint.limits.velocity)]
+    if unlimited and recipe.velocity is None:
         raise ArgumentError(
-            f"no velocity limit is known for {', '.join(joint.name for joint in free)}",
+            f"no velocity limit is known for {', '.join(joint.name for joint in unlimited)}",
             remedy='Give --set velocity=LIMIT, or write <limit velocity="..."/> into the file.',
         )
-    turning = [
+    without_range = [
         joint.name
         for joint in robot.moving_joints
         if joint.kind != "prismatic" and math.inf in (-joint.limits.lower, joint.limits.upper)
     ]
-    if turning:
+    if without_range:
         message = (
-            f"position limits are missing, and -180 to 180 deg are assumed for {', '.join(turning)}, of which "
+            f"position limits are missing, and -180 to 180 deg are assumed for {', '.join(without_range)}, of which "
             f"{180 * recipe.scale:g} deg either way are used"
         )
         notice(Finding(code="assumed-robot", severity="note", where="recipe", message=message))
-    unlimited = {joint.name: replace(joint.limits, velocity=recipe.velocity or math.inf) for joint in free}
-    return robot.with_limits(unlimited)
+    added = {joint.name: replace(joint.limits, velocity=recipe.velocity or math.inf) for joint in unlimited}
+    return robot.with_limits(added)

@@ -22,9 +22,9 @@ from dynid.cli.screen import echo, print_json, print_verdict, show_finding
 from dynid.files import check_listed, file_digest, make_folder
 from dynid.files.small_files import read_json
 
-TOLERANCE = 1e-6
+LARGEST_RELATIVE_DIFFERENCE = 1e-6
 """Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
-NOT_COMPARED = ("sha256", "source", "seconds", "extras")
+KEYS_NOT_COMPARED = ("sha256", "source", "seconds", "extras")
 """Keys of results that may differ between equal runs: digests and paths of logs, times, residuals of solvers."""
 
 
@@ -100,16 +100,16 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     """
     from dynid.workflows.run_folder import read_run, versions
 
-    place = Path(folder)
-    facts = read_run(place)
+    run_folder = Path(folder)
+    facts = read_run(run_folder)
     if not facts["finished"]:
         remedy = f"Give its command again: {facts['command']}"
         raise errors.DataError("the run was interrupted and has no result to compare with", path=folder, remedy=remedy)
     if facts["arguments"] is None:
         reason = "the run was started from Python, not by a command"
         raise errors.DataError(reason, path=folder, remedy="Repeat it in Python.")
-    check_listed(place / facts["result"])
-    words = _safe_arguments(facts, place)
+    check_listed(run_folder / facts["result"])
+    words = _safe_arguments(facts, run_folder)
     echo(f"repeats: {shlex.join(['dynid', *words])}", err=True)
     for entry in facts["inputs"]:
         echo(f"reads: {entry['path']}", err=True)
@@ -123,7 +123,7 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
         code = _invoke([*words, "--out", str(target), *(["--force"] if force else [])])
         if code > 1:  # an error, which was printed; 1 is a verdict that failed
             sys.exit(code)
-        old, new = (read_json(one / facts["result"], odd_names=True) for one in (place, target))
+        old, new = (read_json(one / facts["result"], odd_names=True) for one in (run_folder, target))
     differing = [{"place": where, "before": a, "now": b} for where, a, b in _differences(old, new)]
     same = not differing and code == facts["exit_code"]
     if as_json:
@@ -132,7 +132,7 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
                     "exit_code_before": facts["exit_code"], "exit_code_now": code})  # fmt: skip
     else:
         print_verdict("result: the same" if same else f"result: differs in {len(differing)} places", good=same)
-        for entry in differing[:5]:
+        for entry in differing[:5]:  # as many as fit a screen; --json has fifty
             echo(f"  {entry['place']}: {entry['before']} -> {entry['now']}")
         echo(f"inputs: {'changed since: ' + ', '.join(changed) if changed else 'unchanged'}")
         echo(f"versions: {', '.join(other_versions) if other_versions else 'unchanged'}")
@@ -142,23 +142,27 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
 
 
 def _digest(path: str) -> str:
-    """Digest an input file of the run; an error says that it is missing."""
+    """Compute the digest of an input file of the run.
+
+    Raises:
+        LogReadError: The file is missing.
+    """
     if not Path(path).exists():
         raise errors.LogReadError("an input file of the run is missing", path=path, remedy="Restore it at this place.")
     return file_digest(path)
 
 
-REPEATABLE = ("identify", "load", "validate", "excite", "actuate")
+REPEATABLE_VERBS = ("identify", "load", "validate", "excite", "actuate")
 """Commands whose runs can be repeated."""
-REFUSED = ("out", "force", "help")
-"""Parameters that a record must not give: whoever repeats the run decides where results go."""
+REFUSED_PARAMETERS = ("out", "force", "help")
+"""Parameters that the record of a run must not give: whoever repeats it decides where results go."""
 
 
 def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
-    """Check the words that repeat a run, because a stranger may have written its record; returns them, verb first.
+    """Check the recorded arguments of a run, because a stranger may have written the record; returns them, verb first.
 
-    The words are read by the parser of the command, and the parameters are judged: a record may give all parameters of
-    its command but `REFUSED` ones, and all settings of its recipe, but no address of a cluster.
+    The parser of the command reads them. A record may give all parameters of its command but `REFUSED_PARAMETERS`, and
+    all settings of its recipe, but no address of a cluster.
 
     Raises:
         DataError: The record names another command, an option or a setting that no record may give.
@@ -173,7 +177,7 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     verb = facts["verb"]
     words = list(facts["arguments"])
     known = root.get_command(click.get_current_context(), verb) if isinstance(root, click.Group) else None
-    if verb not in REPEATABLE or not isinstance(known, RecipeCommand):
+    if verb not in REPEATABLE_VERBS or not isinstance(known, RecipeCommand):
         raise refusal(f"a run of '{verb}' is not repeated", "verb")
     try:
         given = known.given([word for word in words if word not in ANYWHERE])
@@ -182,7 +186,7 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
         raise refusal(str(error)) from error
     allowed = set(known.recipe_keys())
     for key in (*given, *settings):
-        if key in REFUSED or (key in settings and key not in allowed):
+        if key in REFUSED_PARAMETERS or (key in settings and key not in allowed):
             raise refusal(f"no repeated run may give '{key[:60]}'")
     if "://" in str(given.get("engine") or ""):
         raise refusal("no repeated run may give the address of a cluster")
@@ -190,7 +194,7 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
 
 
 def _invoke(arguments: list[str]) -> int:
-    """Run another command within this one; hide its output and show its errors."""
+    """Run another command within this one; returns its exit code. Its output is hidden, its errors are shown."""
     root = click.get_current_context().find_root().command
     with contextlib.redirect_stdout(io.StringIO()):
         try:
@@ -201,16 +205,18 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Find the places where two results differ by more than rounding."""
+    """Yield (place, old value, new value) wherever two results differ by more than rounding."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
-            if key not in NOT_COMPARED:
+            if key not in KEYS_NOT_COMPARED:
                 yield from _differences(old.get(key), new.get(key), f"{place}/{key}")
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for k, (a, b) in enumerate(zip(old, new, strict=True)):
             yield from _differences(a, b, f"{place}/{k}")
     elif isinstance(old, float) and isinstance(new, int | float):
-        if not math.isclose(old, new, rel_tol=TOLERANCE) and not (math.isnan(old) and math.isnan(new)):
+        if not math.isclose(old, new, rel_tol=LARGEST_RELATIVE_DIFFERENCE) and not (
+            math.isnan(old) and math.isnan(new)
+        ):
             yield place, old, new
     elif old != new:
         yield place, old, new

@@ -1,4 +1,4 @@
-"""The commands that look at a robot or a log, or write code: base, robots, check, inspect, drives, codegen."""
+"""The commands without a run folder: robots and base, logs (check, inspect, drives), code (codegen)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ from dynid.findings import Finding, QualityReport
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-OF_LOG = option("--robot", "recorded", metavar="ROBOT", help="Robot that was recorded: a file or a built-in robot.")
+RECORDED_ROBOT = option(
+    "--robot", "recorded", metavar="ROBOT", help="Robot that was recorded: a file or a built-in robot."
+)
+"""The robot of commands whose argument is a log."""
 
 
 # --- robots -----------------------------------------------------------------------------------------------------------
@@ -79,25 +82,27 @@ def base(robot: str, hold: tuple[str, ...], gravity: str | None, **given: Any) -
     from dynid.robot.term_names import add_terms
 
     model = read_robot(robot, hold, gravity)
-    known, as_json = model, given["as_json"]
-    torques, is_distal = given["torques"], given["frames"] == "distal"
+    as_json = given["as_json"]
+    torques = given["torques"]
+    is_distal = given["frames"] == "distal"
     _exclude("--counts", given["counts"], {"--json": as_json})
     _exclude("--torques", torques, {"--counts": given["counts"], "--json": as_json})
     _exclude("--frames distal", is_distal, {"--method": given["method"], "--torques": torques})
-    model = add_terms(model) if given["usual_terms"] else model
-    result = distal_base_parameters(model).base if is_distal else base_parameters(model, method=given["method"])
+    described = add_terms(model) if given["usual_terms"] else model
+    result = distal_base_parameters(described).base if is_distal else base_parameters(described, method=given["method"])
     if torques is not None:
-        echo(getattr(torque_expressions(model, result), torques)().rstrip("\n"))
+        write = getattr(torque_expressions(described, result), torques)  # its text, latex or python method
+        echo(write().rstrip("\n"))
         return
     echo(result.to_json() if as_json else wrap_lines(result.to_text(), tables=False))
     if given["counts"]:
-        echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(known)}")
-        if has_closed_form(known.with_terms()):
-            echo(f"In minimal linear combinations: {count_inverse_dynamics(known, form='minimal')}")
+        echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(model)}")
+        if has_closed_form(model.with_terms()):
+            echo(f"In minimal linear combinations: {count_inverse_dynamics(model, form='minimal')}")
 
 
 def _exclude(name: str, is_used: Any, others: dict[str, Any]) -> None:
-    """Refuse an option together with others."""
+    """Refuse option ``name``, if it is used, together with any used one of the others (name -> value)."""
     if is_used and (found := [other for other, value in others.items() if value]):
         raise ArgumentError(f"{name} excludes {', '.join(found)}", remedy=f"Leave out {found[0]}, or {name}.")
 
@@ -106,7 +111,7 @@ def _exclude(name: str, is_used: Any, others: dict[str, Any]) -> None:
 
 
 @command(
-    argument("what", metavar="ROBOT|LOG"), HOLD, OF_LOG, MAP,
+    argument("what", metavar="ROBOT|LOG"), HOLD, RECORDED_ROBOT, MAP,
     GRAVITY, ROWS, TIME, JSON,
     examples=["dynid check arm.urdf", "dynid check run1.csv --map map.toml --robot arm.urdf",
               "dynid check run1.csv --map map.toml --robot arm.urdf --time 2:30 --hold 'finger*'"],
@@ -123,7 +128,7 @@ def check(what: str, hold: tuple[str, ...], gravity: str | None, as_json: bool, 
     from dynid.robot.zoo import names
 
     check_part(given["rows"], given["time"])
-    notes = tuple[str, ...]()
+    notes = tuple[str, ...]()  # a log's reader has notes, a robot none
     if is_robot_file(what) or what in names():
         options = {"--robot": "recorded", "--map": "channel_map", "--rows": "rows", "--time": "time"}
         _exclude("the check of a robot", True, {name: given[key] for name, key in options.items()})
@@ -140,13 +145,13 @@ def check(what: str, hold: tuple[str, ...], gravity: str | None, as_json: bool, 
 
 
 def _shorten(finding: Finding) -> Finding:
-    """A finding for the screen: counts in place of a long list."""
+    """Replace the message of a finding by its brief form, where it has one: counts instead of a long list."""
     brief = f"{finding.brief}; --json lists them"
     return dataclasses.replace(finding, message=brief, evidence={}) if finding.brief else finding
 
 
 def _check_log(what: str, robot: Robot | None, given: dict[str, Any]) -> tuple[QualityReport, tuple[str, ...]]:
-    """Check a log; return the findings and the notes of its reader."""
+    """Check a log; return the findings and the notes of its reader. Reading is half of the progress bar."""
     from dynid.diagnosis.log_check import check_and_process
     from dynid.identification.log_part import cut_recording
     from dynid.logs.reading import read_recording
@@ -164,7 +169,7 @@ def _check_log(what: str, robot: Robot | None, given: dict[str, Any]) -> tuple[Q
 
 
 @command(
-    LOGS, OF_LOG, HOLD, JSON,
+    LOGS, RECORDED_ROBOT, HOLD, JSON,
     examples=["dynid inspect run1.csv --robot arm.urdf > map.toml", "dynid inspect runs/ --robot arm.urdf > map.toml",
               "dynid inspect run1.mcap --json"],
 )  # fmt: skip
@@ -176,9 +181,9 @@ def inspect(logs: tuple[str, ...], recorded: str | None, hold: tuple[str, ...], 
     """
     from dynid.logs.inspect import inspect_log
 
-    known = None if recorded is None else read_robot(recorded, hold)
+    robot = None if recorded is None else read_robot(recorded, hold)
     with progress("inspecting") as advance:
-        proposal = inspect_log(list(logs), known, progress=advance)
+        proposal = inspect_log(list(logs), robot, progress=advance)
     if as_json:
         print_json(dataclasses.asdict(proposal))
         return
@@ -271,17 +276,17 @@ def codegen(
         precision=given["precision"], parameters=given["parameters"], load="struct" if given["load"] else None,
     )  # fmt: skip
     refuse_run(out, "C files", "code")
-    compiled = verify and find_compiler() is not None
-    if compiled:
+    is_verified = verify and find_compiler() is not None
+    if is_verified:
         code.check(samples=200)
     code.write(out, force=force)
     summary = code.summary() + (f"\n\n{pruned.cost}\n" if pruned is not None and pruned.cost else "")
     if as_json:
-        said = {"folder": str(out), "compiled_and_compared": compiled, "summary": summary.splitlines()}
-        print_json(said | {"warnings": [" ".join(code.warnings)] if code.warnings else []})
+        facts = {"folder": str(out), "compiled_and_compared": is_verified, "summary": summary.splitlines()}
+        print_json(facts | {"warnings": [" ".join(code.warnings)] if code.warnings else []})
         return
     echo(summary)
     missing = "not compiled: there is no C compiler; install gcc or clang, or set CC" if verify else "not compiled"
-    echo(f"written: {out} ({'compiled and compared with the model' if compiled else missing})")
+    echo(f"written: {out} ({'compiled and compared with the model' if is_verified else missing})")
     if code.warnings:
         echo(f"{code.warnings[0]} Read the summary above before you use the code.", err=True)

@@ -1,6 +1,8 @@
-"""The commands that make a run: a table of parameters each, and the screen of the result.
+"""The commands that make a run: identify, validate, load, actuate, excite, fleet, compare-runs, watch.
 
-Every screen has the same order: verdict with errors, tables, findings, files, the next two commands.
+`run_command` makes each from the name of its task, a table of parameters, and the decorated function, which turns the
+result of the task into the screen; its docstring is the help. Every screen has the same order: verdict with errors,
+tables, findings, files, the next two commands.
 """
 
 from __future__ import annotations
@@ -48,14 +50,14 @@ if TYPE_CHECKING:
 
 
 def _given(*names: str) -> list[Any]:
-    """Values of parameters of the present command; of the channel map the words of its option."""
+    """Get parameters of the running command by name; of the channel map the text " --map NAME", empty without one."""
     params = click.get_current_context().params
     chart = params.get("channel_map")
     return [(f" --map {chart}" if chart else "") if name == "channel_map" else params[name] for name in names]
 
 
 def _verdict(check: Validation) -> str:
-    """The verdict with the errors of the rich, the plain and the prior model, and the joints above the limit."""
+    """Make the text of a verdict: of a failed one with the errors of the other models; the joints above the limit."""
     others = f"plain model {check.plain_error:.2f} %, prior model {check.prior_error:.2f} % on the same data"
     return "\n".join(filter(None, (check.verdict, "" if check.passed else others, check.joints_above_limit)))
 
@@ -97,7 +99,8 @@ def identify(run: IdentificationRun) -> Screen:
     from dynid.identification.rich.joint_friction import friction_table, joint_friction
 
     out, chart, logs, held_out, robot = _given("out", "channel_map", "logs", "held_out", "robot")
-    check, friction = run.validation, joint_friction(run.fit)
+    check = run.validation
+    friction = joint_friction(run.fit)
     unproven = "No data were held out (--validate, --hold-out), so the result is not validated."
     commands = [f"dynid check {log}{chart} --robot {robot}" for log in (*held_out, *logs)]
     if check is None or check.passed:
@@ -132,7 +135,8 @@ def validate(run: ValidationRun | ServoCheck) -> Screen:
     """
     from dynid.workflows.actuator_run import ServoCheck
 
-    (result, chart), (log, *_) = _given("result", "channel_map"), _given("logs")[0]
+    result, chart, logs = _given("result", "channel_map", "logs")
+    log = logs[0]
     if isinstance(run, ServoCheck):
         return Screen(verdict=run.verdict, good=run.is_usable, tables=[run.table()], findings=run.findings,
                       files=[run.scope], commands=[] if run.is_usable else [f"dynid inspect {log}"])  # fmt: skip
@@ -173,8 +177,11 @@ def load(run: LoadRun) -> Screen:
     The data come from a wrist sensor or from joint torques. The command prints the values to enter in the robot
     controller's payload dialog. The exit code is 1 if the result is doubtful.
     """
-    study, (out,) = run.study, _given("out")
-    good, mass = study.verdict != "doubtful", study.load.mass
+    study = run.study
+    (out,) = _given("out")
+    good = study.verdict != "doubtful"
+    mass = study.load.mass
+    # NaN, a mass that is not known, is not equal to itself
     size = f": {mass:.4g} ± {1.96 * study.load.mass_stderr:.2g} kg (95 %)" if mass == mass else ""
     return Screen(
         verdict=f"{study.verdict_in_words}{size}",
@@ -211,17 +218,17 @@ def actuate(run: ActuatorRun) -> Screen:
     """
     from dynid.report.sections.servo_sections import servo_table
 
-    (robot, logs, law, chart, out), rows = _given("robot", "logs", "law", "channel_map", "out"), servo_table(run.found)
-    better = f"dynid excite {robot} --method commands --out commands"
-    keep = f"dynid actuate {robot} {' '.join(logs)} --law {law}{chart} --out servos"
+    robot, logs, law, chart, out = _given("robot", "logs", "law", "channel_map", "out")
+    design_logs = f"dynid excite {robot} --method commands --out commands"
+    run_again = f"dynid actuate {robot} {' '.join(logs)} --law {law}{chart} --out servos"
     return Screen(
         verdict=run.verdict,
         good=run.is_usable,
-        tables=[rows],
+        tables=[servo_table(run.found)],
         findings=run.findings,
         files=[run.scope],
-        commands=[better] if not run.is_usable else [f"dynid validate {out} NEW_LOG{chart}" if out else keep,
-                                                     *([better] if run.found.open_directions else [])],
+        commands=[design_logs] if not run.is_usable else [f"dynid validate {out} NEW_LOG{chart}" if out else run_again,
+                                                     *([design_logs] if run.found.open_directions else [])],
     )  # fmt: skip
 
 
@@ -252,7 +259,8 @@ def excite(run: DesignRun) -> Screen:
     """
     from dynid.excitation.excitation import Excitation
 
-    plan, (out, robot) = run.plan, _given("out", "robot")
+    plan = run.plan
+    out, robot = _given("out", "robot")
     if not isinstance(plan, Excitation):
         return Screen(
             verdict=plan.summary(),
@@ -274,11 +282,11 @@ def excite(run: DesignRun) -> Screen:
 
 
 def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse patterns of this machine that find nothing, before a missing --out is told; stores are asked later."""
+    """Refuse patterns of local paths that match no log; URLs are looked up when the task runs."""
     from dynid.fleet.fleet_logs import find_logs
 
     local = [pattern for pattern in given if "://" not in pattern]
-    if local and not ctx.resilient_parsing:
+    if local and not ctx.resilient_parsing:  # not while a shell completes a command line
         find_logs(local)
     return given
 
@@ -374,7 +382,7 @@ def watch(**given: Any) -> None:
     1 if there is an alarm.
     """
     if given["live"]:
-        _watch_stream(**given)
+        _watch_stream(**given)  # does not return
     if given["learn"]:
         raise ArgumentError("--learn needs --live", remedy="Give --clean for logs.")
     if not given["logs"]:
@@ -383,7 +391,7 @@ def watch(**given: Any) -> None:
 
 
 def show_watch(run: WatchRun) -> Screen:
-    """The verdict and the alarms of every log."""
+    """Make the screen of a watch of logs: the verdict and the alarms of every log."""
     result, logs, chart = _given("result", "logs", "channel_map")
     live = f"robot_program | dynid watch {result} --live --learn 60"
     return Screen(
@@ -395,7 +403,7 @@ def show_watch(run: WatchRun) -> Screen:
 
 
 def _watch_stream(**given: Any) -> None:
-    """Watch standard input, and end."""
+    """Watch the samples of the standard input until it ends, then exit."""
     from dynid.cli.live_stream import watch_stream
     from dynid.export.result_file import read_result
     from dynid.workflows.live_calibration import calibrate_live
@@ -405,7 +413,7 @@ def _watch_stream(**given: Any) -> None:
         raise ArgumentError("--live reads samples, not logs", remedy="Omit the logs and --out.")
     saved = read_result(given["result"])
     fit = saved.identification()
-    known = partial(calibrate_live, Path(given["result"]), fit, clean=given["clean"], channel_map=given["channel_map"],
-                    notice=show_finding)  # fmt: skip
-    sys.exit(watch_stream(fit, known, learn=given["learn"], per_hour=given["per_hour"], as_json=given["as_json"],
+    calibrate = partial(calibrate_live, Path(given["result"]), fit, clean=given["clean"],
+                        channel_map=given["channel_map"], notice=show_finding)  # fmt: skip
+    sys.exit(watch_stream(fit, calibrate, learn=given["learn"], per_hour=given["per_hour"], as_json=given["as_json"],
                           cutoff_hz=common_cutoff(saved)))  # fmt: skip

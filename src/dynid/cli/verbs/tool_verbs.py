@@ -50,14 +50,15 @@ def doctor(as_json: bool) -> None:
             packages[name] = version(name)
         except PackageNotFoundError:
             packages[name] = None
-    made, compiler = kernel(puma560(), "inverse_dynamics"), find_compiler()
+    example = kernel(puma560(), "inverse_dynamics")
+    compiler = find_compiler()
     if as_json:
         machine = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
-        found = {"dynid": __version__, **machine, "packages": packages, "kernels": made.program.backend}
-        print_json({**found, "c_compiler": None if compiler is None else str(compiler)})
+        facts = {"dynid": __version__, **machine, "packages": packages, "kernels": example.program.backend}
+        print_json({**facts, "c_compiler": None if compiler is None else str(compiler)})
         return
     echo(f"dynid {__version__}, Python {platform.python_version()}, {platform.machine()} {platform.system()}")
     for name, found_version in packages.items():
         echo(f"  {name:12s} {found_version or 'not installed'}")
-    echo(f"kernels run by {made.program.backend}: PUMA 560 inverse dynamics in {made.count}")
+    echo(f"kernels run by {example.program.backend}: PUMA 560 inverse dynamics in {example.count}")
     echo(f"C compiler: {compiler or 'none (only needed to verify generated code)'}")
