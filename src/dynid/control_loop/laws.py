@@ -1,9 +1,10 @@
-"""Control laws as formulas: the torque that a drive computes at every control instant, recorded once and compiled.
+"""Control laws: formulas for the torque that a drive computes at every control instant, recorded once and compiled.
 
 A law is written in plain NumPy and recorded with symbols in place of numbers, so it must not branch on values;
 `np.tanh` serves for saturation. Between two control instants the torque is constant.
 
-They may come from TOML files: ``kind = "pd"`` and its gains.
+The laws are `PD`, `PID`, `Cascade`, `ComputedTorqueLaw` and a user's own function (`UserLaw`). `assumed_law` makes one
+for a robot whose law is unknown; `read_law` reads one from a TOML file, such as ``kind = "pd"`` and its gains.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dynid.files.small_files import read_toml
 from dynid.robot.model import Robot
 from dynid.spatial import Array
 
-_POSES = 64
+_POSE_COUNT = 64
 """Random positions over which `assumed_law` averages the inertia. Convention."""
 
 
@@ -47,26 +48,26 @@ class Tracked:
 
 
 class ControlLaw(ABC):
-    """A formula for the torque, with a memory of m numbers that pass from one control instant to the next."""
+    """Base class of the laws: a formula for the torque, with m numbers kept from one control instant to the next."""
 
     gain_names: ClassVar[tuple[str, ...]] = ()
-    """Fields that hold gains: one number for all joints, or one per joint, from zero on."""
+    """Names of the fields that hold gains: not negative, one for all joints or one per joint."""
 
     def __post_init__(self) -> None:
-        """Refuse gains that are no numbers from zero on."""
+        """Refuse gains that are not numbers, or negative."""
         for name in self.gain_names:
             as_gains(getattr(self, name), name)
 
     def memory_size(self, dof: int) -> int:
-        """Number m of remembered numbers; they start at zero."""
+        """Count the numbers m that the law keeps; they start at zero. By default none, for any number of joints."""
         return 0
 
     @abstractmethod
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
-        """Torque (n,) [N m or N] and the new memory (m,); ``period`` is the time between instants [s]."""
+        """Compute the torque (n,) [N m or N] and the new memory (m,); ``period`` is the time between instants [s]."""
 
     def gains(self, dof: int) -> list[Floats]:
-        """Each of `gain_names` as (n,)."""
+        """List the gains in the order of `gain_names`, each (n,)."""
         return [as_gains(getattr(self, name), name, dof) for name in self.gain_names]
 
     def check_joints(self, joint_names: Sequence[str]) -> None:
@@ -84,10 +85,10 @@ class ControlLaw(ABC):
 
 
 def check_law(law: object) -> None:
-    """Refuse an object that is no control law.
+    """Refuse an object that is not a `ControlLaw`.
 
     Raises:
-        ArgumentError: It is none; a bare function has to be wrapped.
+        ArgumentError: It is none; a bare function must be wrapped in a `UserLaw`.
     """
     if not isinstance(law, ControlLaw):
         remedy = "Wrap your function: UserLaw(function)." if callable(law) else "Give PD(kp, kd), for example."
@@ -95,11 +96,15 @@ def check_law(law: object) -> None:
 
 
 def as_gains(values: ArrayLike, name: str, dof: int | None = None) -> Floats:
-    """Gains from zero on, one for all joints or one per joint; (n,) where the number of joints is given."""
+    """Check gains, one for all joints or one per joint, and return them as an array; (n,) where ``dof`` is given.
+
+    Raises:
+        ArgumentError: They are not numbers, negative, or not one per joint.
+    """
     try:
         given = np.asarray(values)
     except ValueError:
-        given = np.asarray("uneven")
+        given = np.asarray("uneven")  # rows of different lengths: refused below, as text is
     if given.dtype.kind not in "iuf":
         raise ArgumentError(f"the gain {name} is {values!r}", remedy="Give numbers.")
     array = given.astype(float)
@@ -132,7 +137,10 @@ class PD(ControlLaw):
 
 @dataclass(frozen=True)
 class PID(ControlLaw):
-    """Proportional, integral, derivative: ``kp e + ki sum(e) period + kd de``; the sum includes the present error."""
+    """Proportional, integral, derivative: ``kp e + ki sum(e) period + kd de`` with the error ``e = q_r - q``.
+
+    The sum includes the present error.
+    """
 
     gain_names: ClassVar[tuple[str, ...]] = ("kp", "ki", "kd")
     kp: ArrayLike
@@ -154,7 +162,10 @@ class PID(ControlLaw):
 
 @dataclass(frozen=True)
 class Cascade(ControlLaw):
-    """``gain clip(kv (kp (q_r - q) - dq), limit)``: what the drive commands, limited, times what a unit of it does."""
+    """Velocity loop inside a position loop: ``gain clip(kv (kp (q_r - q) - dq), limit)``.
+
+    The clipped part is the drive's command, for example a current; ``gain`` is the torque per unit of it.
+    """
 
     gain_names: ClassVar[tuple[str, ...]] = ("kp", "kv", "gain")
     kp: ArrayLike
@@ -164,13 +175,13 @@ class Cascade(ControlLaw):
     gain: ArrayLike = 1.0
     """Torque or force per unit of the command, one number or (n,) [N m or N per unit]."""
     limit: ArrayLike | None = None
-    """Largest amount of the command, one number or (n,), in its unit; None for none."""
+    """Largest absolute command, one number or (n,), in its unit; None for no limit."""
     velocity_late: int = 0
-    """Control periods by which the velocity that the drive uses is late: 1 for differences over two periods,
-    (q(k) - q(k - 2)) / 2 period."""
+    """Delay of the velocity that the drive uses, in control periods: 1 for differences over two periods,
+    (q(k) - q(k - 2)) / (2 period)."""
 
     def __post_init__(self) -> None:
-        """Refuse gains that are no numbers from zero on, and a delay that cannot be counted."""
+        """Refuse negative gains, a limit that is not above zero, and a delay that is not a whole number."""
         ControlLaw.__post_init__(self)
         if self.limit is not None and not (as_gains(self.limit, "limit") > 0.0).all():
             raise ArgumentError("the limit of the command is zero", remedy="Give a number above zero, or none.")
@@ -182,22 +193,27 @@ class Cascade(ControlLaw):
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         dof = len(seen.q)
         kp, kv, gain = self.gains(dof)
+        # the memory is a queue of the last velocities, the oldest first
         dq = memory[:dof] if self.velocity_late else seen.dq
-        later = np.concatenate([memory[dof:], seen.dq]) if self.velocity_late else memory
+        new_memory = np.concatenate([memory[dof:], seen.dq]) if self.velocity_late else memory
         command = kv * (kp * (seen.q_wanted - seen.q) - dq)
         if self.limit is not None:
             most = as_gains(self.limit, "limit", dof)
-            command = (np.abs(command + most) - np.abs(command - most)) / 2.0  # clipped, as a tape can record it
-        return gain * command, later
+            command = (np.abs(command + most) - np.abs(command - most)) / 2.0  # clip as a formula without branches
+        return gain * command, new_memory
 
     def check_joints(self, joint_names: Sequence[str]) -> None:
+        # the command is a product: without kv or gain a joint gets no torque, whatever kp is
         _, kv, gain = self.gains(len(joint_names))
         PD(0.0, kv * gain).check_joints(joint_names)
 
 
 @dataclass(frozen=True)
 class ComputedTorqueLaw(ControlLaw):
-    """``M(q) (ddq_r + kd de + kp e) + velocity(q, dq) + gravity(q) + friction(dq_r)``, by the controller's model."""
+    """Computed torque: ``M(q) (ddq_r + kd de + kp e) + velocity(q, dq) + gravity(q) + friction(dq_r)``.
+
+    M, the velocity torque, gravity and friction are those of the controller's model; ``e = q_r - q``.
+    """
 
     gain_names: ClassVar[tuple[str, ...]] = ("kp", "kd")
     model: Robot
@@ -208,13 +224,15 @@ class ComputedTorqueLaw(ControlLaw):
     """Gains of the velocity error, one number or (n,) [1/s]."""
 
     def __post_init__(self) -> None:
-        """Refuse a model that is no robot, and gains that are no numbers from zero on."""
+        """Refuse a model that is not a robot, and negative gains."""
         if not isinstance(self.model, Robot):
             raise ArgumentError(f"the controller's model is {self.model!r}", remedy="Give a dynid.Robot.")
         ControlLaw.__post_init__(self)
 
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
-        model, theta, dof = self.model, self.model.parameter_vector, len(seen.q)
+        model = self.model
+        theta = model.parameter_vector
+        dof = len(seen.q)
         if model.dof != dof:
             raise ArgumentError(
                 f"the controller's model '{model.name}' has {model.dof} moving joints, the robot has {dof}",
@@ -226,18 +244,19 @@ class ComputedTorqueLaw(ControlLaw):
         return links + term_torque(model, theta, seen.q, seen.dq_wanted, wanted), memory
 
     def check_joints(self, joint_names: Sequence[str]) -> None:
-        """The model moves every joint, whatever its gains."""
+        """Accept all joints: the model moves each of them, even with gains of zero."""
 
 
-_FORM = (
+_FUNCTION_REMEDY = (
     "Write f(q, dq, q_r, dq_r, ddq_r, memory, period) in plain NumPy on arrays, without branches on values and without "
     "float(), clip, where, minimum or round; np.tanh saturates."
 )
+"""How a user's function must be written: the remedy of its errors."""
 
 
 @dataclass(frozen=True)
 class UserLaw(ControlLaw):
-    """A user's own formula."""
+    """A user's own function as a control law."""
 
     function: Callable[..., Any]
     """``f(q, dq, q_r, dq_r, ddq_r, memory, period)`` -> torque (n,), or (torque, new memory) where it has memory."""
@@ -245,9 +264,9 @@ class UserLaw(ControlLaw):
     """Number of remembered numbers."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be called, and memory that cannot be counted."""
+        """Refuse an object that cannot be called, and a memory that is not a whole number from 0 on."""
         if not callable(self.function):
-            raise ArgumentError(f"the law {self.function!r} is no function", remedy=_FORM)
+            raise ArgumentError(f"the law {self.function!r} is no function", remedy=_FUNCTION_REMEDY)
         as_whole("memory", self.memory, least=0)
 
     def memory_size(self, dof: int) -> int:
@@ -260,14 +279,14 @@ class UserLaw(ControlLaw):
             result = self.function(seen.q, seen.dq, *wanted, memory, period)
         except Exception as error:  # whatever a user's function raises
             reason = error.reason if isinstance(error, ArgumentError) else f"{type(error).__name__}: {error}"
-            raise ArgumentError(f"the law '{name}' cannot be recorded: {reason}", remedy=_FORM) from error
-        torque, later = result if isinstance(result, tuple) else (result, memory)
-        if np.shape(torque) != np.shape(seen.q) or np.shape(later) != np.shape(memory):
+            raise ArgumentError(f"the law '{name}' cannot be recorded: {reason}", remedy=_FUNCTION_REMEDY) from error
+        torque, new_memory = result if isinstance(result, tuple) else (result, memory)
+        if np.shape(torque) != np.shape(seen.q) or np.shape(new_memory) != np.shape(memory):
             raise ArgumentError(
-                f"the law '{name}' returns torques {np.shape(torque)} and memory {np.shape(later)}",
+                f"the law '{name}' returns torques {np.shape(torque)} and memory {np.shape(new_memory)}",
                 remedy=f"Return {np.shape(seen.q)} torques, and {np.shape(memory)} numbers to remember.",
             )
-        return torque, later
+        return torque, new_memory
 
 
 def assumed_law(robot: Robot, bandwidth_hz: float = 5.0) -> PD:
@@ -283,8 +302,9 @@ def assumed_law(robot: Robot, bandwidth_hz: float = 5.0) -> PD:
         >>> type(dynid.control_loop.assumed_law(robot)).__name__
         'PD'
     """
+    # critically damped: M ddq + 2 M w dq + M w^2 q = 0, with w the bandwidth [rad/s]
     w = 2.0 * np.pi * as_number("bandwidth_hz", bandwidth_hz, above=0.0)
-    poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSES, robot.dof))
+    poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSE_COUNT, robot.dof))
     inertia = np.diagonal(inertia_matrix(robot, poses), axis1=1, axis2=2).mean(axis=0)
     if not (inertia > 0.0).all():
         raise ArgumentError(
@@ -293,9 +313,10 @@ def assumed_law(robot: Robot, bandwidth_hz: float = 5.0) -> PD:
     return PD(kp=inertia * w**2, kd=inertia * 2.0 * w)
 
 
-_KINDS: dict[str, Any] = {"pd": PD, "pid": PID, "cascade": Cascade, "computed_torque": ComputedTorqueLaw}
+_LAW_KINDS: dict[str, Any] = {"pd": PD, "pid": PID, "cascade": Cascade, "computed_torque": ComputedTorqueLaw}
+"""``kind`` of a file -> class of the law."""
 
-FASTEST_HZ = 1e5
+LARGEST_RATE_HZ = 1e5
 """Highest rate of a control law [Hz] (convention: a drive's inner loop)."""
 
 
@@ -321,15 +342,17 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
         raise ArgumentError("there is no such file", path=path, remedy="Give the file of a control law.")
     remedy = "Write kp = [300.0, 60.0]: closed brackets, and a digit on both sides of every decimal point."
     table = read_toml(path, error=ArgumentError, remedy=remedy)
-    kind, _ = table.pop("kind", None), table.pop("rate_hz", None)
+    kind = table.pop("kind", None)
+    table.pop("rate_hz", None)  # `read_law_rate` reads it
     headings = [name for name, value in table.items() if isinstance(value, dict)]
     if headings:
         remedy = "Leave the heading out: kind and gains stand at the top."
         raise ArgumentError(f"the law stands under a heading, [{headings[0]}]", path=path, remedy=remedy)
-    if not isinstance(kind, str) or kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _LAW_KINDS:
         reason = "it has no kind" if kind is None else f"kind is {kind!r}"
-        raise ArgumentError(reason, path=path, remedy=f"Give kind, one of {', '.join(_KINDS)}.")
-    known = {field.name: field for field in fields(_KINDS[kind]) if field.name != "model"}
+        raise ArgumentError(reason, path=path, remedy=f"Give kind, one of {', '.join(_LAW_KINDS)}.")
+    known = {field.name: field for field in fields(_LAW_KINDS[kind]) if field.name != "model"}
+    # the defaults of computed torque are for Python; a file states all gains
     needed = [name for name, field in known.items() if field.default is MISSING or kind == "computed_torque"]
     for name in table:
         if name not in known:
@@ -344,21 +367,21 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
             raise ArgumentError("computed torque needs the controller's model", path=path, remedy=remedy)
         table["model"] = model
     try:
-        law: ControlLaw = _KINDS[kind](**table)
+        law: ControlLaw = _LAW_KINDS[kind](**table)
     except ArgumentError as error:
         raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
     return law
 
 
 def read_law_rate(path: str | Path) -> float | None:
-    """The rate of a law that its file states, ``rate_hz = 1000`` [Hz]; None where it states none.
+    """Read the rate of a law [Hz] from its file, such as ``rate_hz = 1000``; None where it states none.
 
     Raises:
-        ArgumentError: It is no rate up to 100 kHz.
+        ArgumentError: It is not a number above zero and up to 100 kHz.
     """
     rate = read_toml(path, error=ArgumentError).get("rate_hz")
     if rate is not None and not (
-        isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate <= FASTEST_HZ
+        isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate <= LARGEST_RATE_HZ
     ):
         raise ArgumentError(f"rate_hz is {rate!r}", path=path, remedy="Give the rate of the law [Hz], at most 1e5.")
     return None if rate is None else float(rate)

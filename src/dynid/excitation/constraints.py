@@ -1,7 +1,10 @@
-"""All limits of a robot as constraints, how far a motion stays from them, and which limits are not stated.
+"""The limits of a robot as constraints on a motion, the margins to them, and the limits that are not checked.
 
 `build_constraints` turns every finite limit of a `MotionLimits` into a `Constraint`; `measure_margins` compares a
-motion with them; `find_unchecked_limits` lists what the motion was not measured against.
+motion with them; `find_unchecked_limits` lists the limits that a motion was not compared with.
+
+A subclass of `Constraint` here defines ``beyond``, how far values are beyond their limits (in the unit of the limit,
+negative within), and ``slope``, the gradient of a sum of ``cotangent * beyond`` with respect to the values.
 """
 
 from __future__ import annotations
@@ -25,12 +28,12 @@ from dynid.lazy import cached_property
 from dynid.robot.model import Robot
 from dynid.spatial import SAME, cross
 
-_SCALE = 0.1
-"""Distance between bodies [m] that counts as one unit of excess. Convention."""
+_DISTANCE_SCALE_M = 0.1
+"""Distance [m] beyond a wall, or below the clearance, that counts as one unit of excess. Convention."""
 
 
 def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, ...]:
-    """Every limit that is finite, as a constraint; recorded and compiled where it needs the robot."""
+    """Make a constraint of every finite limit; those on torque, poses and speeds are recorded and compiled."""
     constraints = _joint_constraints(robot, limits)
     for workspace in limits.workspaces:
         if workspace.link is not None and robot.link_body(workspace.link)[0] < 0:
@@ -51,10 +54,10 @@ def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, .
 
 @dataclass(frozen=True, kw_only=True)
 class _JointBounds(Constraint):
-    """Bounds of one quantity (N, n) of the joints."""
+    """Lower and upper bounds of one quantity (N, n) of the joints, such as velocity; m bounds are finite."""
 
     joints: Ints
-    """(m,) the joint of each column."""
+    """(m,) index of the joint of each bound."""
     sign: Floats
     """(m,) 1 for an upper bound, -1 for a lower one."""
     bound: Floats
@@ -64,21 +67,26 @@ class _JointBounds(Constraint):
         return values[:, self.joints] * self.sign - self.bound
 
     def slope(self, values: Floats, cotangent: Floats) -> Floats:
+        # (m, n) adds the bounds of a joint
         onto_joint = self.joints[:, None] == np.arange(values.shape[1])
         return np.asarray((cotangent * self.sign) @ onto_joint)
 
 
 def _joint_constraints(robot: Robot, limits: MotionLimits) -> list[Constraint]:
-    span, units = limits.upper - limits.lower, robot.position_units
+    """Make the constraints on position, velocity, acceleration, jerk and torque that have a finite bound."""
+    span = limits.upper - limits.lower
+    units = robot.position_units
     half = np.where(np.isfinite(span), 0.5 * span, 1.0)  # a bound on one side only is measured in rad or m
     found = [_bounds(limits, "position", Derivative(0), limits.lower, limits.upper, half, units)]
     for order, name in enumerate(("velocity", "acceleration", "jerk"), start=1):
-        size, power = getattr(limits, name), "" if order == 1 else f"^{order}"
+        size = getattr(limits, name)
+        power = "" if order == 1 else f"^{order}"
         rates = [f"{unit}/s{power}" for unit in units]
         found.append(_bounds(limits, name, Derivative(order), -size, size, size, rates))
     size = np.where(carries_mass(robot), limits.torque, np.inf)
     if np.isfinite(size).any():
-        theta, efforts = robot.parameter_vector, ["N" if unit == "m" else "N m" for unit in units]
+        theta = robot.parameter_vector
+        efforts = ["N" if unit == "m" else "N m" for unit in units]
         torque = Recorded(lambda **state: newton_euler(robot, theta, **state), robot.dof, "q", "dq", "ddq")
         found.append(_bounds(limits, "torque", torque, -size, size, size, efforts))
     return [constraint for constraint in found if constraint.where]
@@ -93,8 +101,9 @@ def _bounds(
     size: Floats,
     units: Sequence[str],
 ) -> Constraint:
-    """The finite ones of the bounds (n,) of a quantity."""
-    low, high = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
+    """Make a constraint of the finite bounds (n,) of a quantity; an excess of 1 is a joint's ``size`` (n,)."""
+    low = np.flatnonzero(np.isfinite(lower))
+    high = np.flatnonzero(np.isfinite(upper))
     joints = np.concatenate([high, low])
     return _JointBounds(
         name=name,
@@ -109,9 +118,9 @@ def _bounds(
 
 
 def carries_mass(robot: Robot) -> Bools:
-    """Whether each joint (n,) carries a body with mass or inertia in the model: only then its torque can be judged."""
+    """Find the joints (n,) that carry a body with mass or inertia in the model; only their torque can be judged."""
     heavy = np.array([bool(np.any(body.inertia.vector)) for body in robot.bodies], dtype=bool)
-    for index in reversed(range(robot.dof)):
+    for index in reversed(range(robot.dof)):  # a body's index is above its parent's
         if heavy[index] and robot.bodies[index].parent >= 0:
             heavy[robot.bodies[index].parent] = True
     return heavy
@@ -122,7 +131,7 @@ def carries_mass(robot: Robot) -> Bools:
 
 @dataclass(frozen=True, kw_only=True)
 class _SpeedLimit(Constraint):
-    """A bound of the length of a velocity (N, 3)."""
+    """An upper bound on the speed, the length of a velocity (N, 3); the bound is also the scale."""
 
     def beyond(self, values: Floats) -> Floats:
         return np.asarray(np.linalg.norm(values, axis=1, keepdims=True) - self.scale)
@@ -134,6 +143,7 @@ class _SpeedLimit(Constraint):
 
 
 def _speed_constraint(robot: Robot, workspace: Workspace) -> Constraint:
+    """Make the constraint on the speed of a point of a link."""
     link = str(workspace.link)
     body, T = robot.link_body(link)
     point = T[:3, :3] @ workspace.point + T[:3, 3]
@@ -152,7 +162,7 @@ def _speed_constraint(robot: Robot, workspace: Workspace) -> Constraint:
 
 
 def _poses(robot: Robot, hulls: Sequence[Hull]) -> Recorded:
-    """Poses (h, 3, 4) of the links of bodies in the root frame, as a function of the joint positions."""
+    """Record the poses (h, 3, 4), rotation and position, of the links of h hulls in the root frame."""
     frames = [robot.link_body(hull.link) for hull in hulls]
 
     def poses(q: Any) -> Any:
@@ -168,10 +178,10 @@ def _poses(robot: Robot, hulls: Sequence[Hull]) -> Recorded:
 
 @dataclass(frozen=True, kw_only=True)
 class _Walls(Constraint):
-    """The corner of a body that is farthest beyond a wall decides."""
+    """Walls that hulls must stay behind; the corner of a hull that is farthest beyond a wall counts."""
 
     pairs: tuple[tuple[int, Hull, Wall], ...]
-    """(m) number of a body, the body, and a wall."""
+    """(m) index of a hull among the poses, the hull, and a wall."""
 
     def beyond(self, values: Floats) -> Floats:
         return np.stack([_heights(values[:, h], hull, wall).max(axis=1) for h, hull, wall in self.pairs], axis=1)
@@ -185,18 +195,27 @@ class _Walls(Constraint):
 
 
 def _heights(poses: Floats, hull: Hull, wall: Wall) -> Floats:
-    """How far each corner of a body at poses (N, 3, 4) reaches beyond a wall (N, k) [m]."""
+    """Measure how far each of the k corners of a hull at poses (N, 3, 4) is beyond a wall, (N, k) [m]."""
+    # of the link's origin, with the radius of the hull
     origins = poses[:, :, 3] @ wall.normal + hull.radius - wall.offset
     return np.asarray((wall.normal @ poses[:, :, :3]) @ hull.corners.T + origins[:, None])
 
 
 def _pose_force(force: Floats, place: Floats) -> Floats:
-    """What forces (N, 3) on points (N, 3) fixed to links, root and link frame, are on the links' poses (N, 3, 4)."""
+    """Map gradients by points of links to gradients by the links' poses.
+
+    Args:
+        force: (N, 3) gradient by the position of each point, root frame.
+        place: (N, 3) the points, link frame [m].
+
+    Returns:
+        (N, 3, 4) gradient by rotation and position of each link: a point is at ``R place + p``.
+    """
     return force[:, :, None] * np.column_stack([place, np.ones(len(place))])[:, None, :]
 
 
 def _wall_constraint(robot: Robot, workspace: Workspace, bodies: Sequence[Hull]) -> Constraint:
-    """The constraint that keeps the point of a workspace, or every moving body, behind all walls.
+    """Make the constraint that keeps the point of a workspace, or every moving body, behind all walls.
 
     A body that is beyond a wall in every one of 50 random positions of the joints is beyond it by build, for example
     the foot of the first link, which turns on the floor. Such pairs are not checked.
@@ -205,38 +224,41 @@ def _wall_constraint(robot: Robot, workspace: Workspace, bodies: Sequence[Hull])
         ArgumentError: No body is ever inside.
     """
     if workspace.link is not None:
-        hulls, name = [Hull(link=workspace.link, corners=workspace.point[None])], "workspace"
+        hulls = [Hull(link=workspace.link, corners=workspace.point[None])]
+        name = "workspace"
     else:
-        hulls, name = _moving_bodies(robot, bodies), "floor or wall"
+        hulls = _moving_bodies(robot, bodies)
+        name = "floor or wall"
     pairs = tuple((h, hull, wall) for h, hull in enumerate(hulls) for wall in workspace.walls)
-    every = _Walls(
+    all_pairs = _Walls(
         name=name,
         where=tuple(f"link '{hull.link}': {wall.name}" for _, hull, wall in pairs),
-        scale=np.full(len(pairs), _SCALE),
+        scale=np.full(len(pairs), _DISTANCE_SCALE_M),
         units=("m",) * len(pairs),
         quantity=_poses(robot, hulls),
         pairs=pairs,
     )
     if workspace.link is not None:
-        return every
-    inside = np.any(every.excess(Motion.at(random_positions(robot))) < 0.0, axis=0)
+        return all_pairs
+    # (m,) whether the hull is behind the wall at one of the positions at least
+    inside = np.any(all_pairs.excess(Motion.at(random_positions(robot))) < 0.0, axis=0)
     if not inside.any():
         raise ArgumentError(
             f"the whole robot is beyond '{', '.join(wall.name for wall in workspace.walls)}' wherever its joints are",
             remedy="Give it in the frame of the base.",
         )
     return replace(
-        every,
-        where=tuple(compress(every.where, inside)),
-        scale=every.scale[inside],
-        units=tuple(compress(every.units, inside)),
+        all_pairs,
+        where=tuple(compress(all_pairs.where, inside)),
+        scale=all_pairs.scale[inside],
+        units=tuple(compress(all_pairs.units, inside)),
         pairs=tuple(compress(pairs, inside)),
-        by_build=tuple(f"{where} (it stands beyond by build)" for where in compress(every.where, ~inside)),
+        by_build=tuple(f"{where} (it stands beyond by build)" for where in compress(all_pairs.where, ~inside)),
     )
 
 
 def _moving_bodies(robot: Robot, bodies: Sequence[Hull]) -> list[Hull]:
-    """The hulls of moving links; where a body has none, the origins of its links."""
+    """List the hulls of moving links; for a body without a hull, the origins of its links as points."""
     hulls = [hull for hull in bodies if robot.link_body(hull.link)[0] >= 0]
     covered = {robot.link_body(hull.link)[0] for hull in hulls}
     bare = [body for index, body in enumerate(robot.bodies) if index not in covered]
@@ -245,14 +267,18 @@ def _moving_bodies(robot: Robot, bodies: Sequence[Hull]) -> list[Hull]:
 
 @dataclass(frozen=True, kw_only=True)
 class _SelfCollision(Constraint):
-    """Distances of bodies where the capsules about them are near; elsewhere those of the capsules, which are less."""
+    """Smallest distance between hulls.
+
+    The capsules around the hulls are measured first, which is fast: their distances are lower bounds. Only pairs whose
+    capsules are near are measured exactly; for the others the lower bound suffices.
+    """
 
     hulls: tuple[Hull, ...]
-    """(h) the bodies."""
+    """(h) the hulls."""
     pairs: Ints
-    """(m, 2) indices of the two bodies of each pair."""
+    """(m, 2) indices of the two hulls of each pair."""
     clearance: float
-    """Smallest distance of two bodies [m]."""
+    """Smallest distance of two hulls that is allowed [m]."""
 
     @cached_property
     def _capsules(self) -> list[Hull]:
@@ -260,13 +286,14 @@ class _SelfCollision(Constraint):
 
     def beyond(self, values: Floats) -> Floats:
         distance = all_distances(self._capsules, values, self.pairs)
-        near = np.nonzero(distance < self.clearance + _SCALE / 2)
+        near = np.nonzero(distance < self.clearance + _DISTANCE_SCALE_M / 2)
         distance[near] = self._measure(values, *near).distance
         return self.clearance - distance
 
     def closest(self, motion: Motion) -> Floats:
-        """The largest excess (m,) of each pair, measured exactly even where bodies stay far from each other."""
+        """Measure the largest excess (m,) of each pair over a motion, exactly even where hulls stay far apart."""
         poses = self.quantity(motion)
+        # a first exact distance per pair, then every sample whose lower bound is smaller
         bound = all_distances(self._capsules, poses, self.pairs)
         smallest = self._measure(poses, bound.argmin(axis=0), np.arange(len(self.pairs))).distance
         rows, columns = np.nonzero(bound < smallest)
@@ -275,9 +302,11 @@ class _SelfCollision(Constraint):
 
     def slope(self, values: Floats, cotangent: Floats) -> Floats:
         rows, columns = np.nonzero(cotangent)
-        near, whole = self._measure(values, rows, columns), np.zeros_like(values)
+        near = self._measure(values, rows, columns)
+        whole = np.zeros_like(values)
         # the distance changes as if its points were fixed to the links
         force = -cotangent[rows, columns, None] * near.direction
+        # columns of `pairs`: the first hull moves along the direction, the second against it
         for side, point, sign in ((0, near.first, 1.0), (1, near.second, -1.0)):
             links = self.pairs[columns, side]
             pose = values[rows, links]
@@ -286,17 +315,18 @@ class _SelfCollision(Constraint):
         return whole
 
     def _measure(self, poses: Floats, rows: Ints, columns: Ints) -> Witness:
+        """Measure the pairs ``columns`` at the samples ``rows`` exactly."""
         return hull_distances(self.hulls, poses, rows, self.pairs[columns])
 
 
 def _collision_constraint(robot: Robot, hulls: tuple[Hull, ...], clearance: float) -> Constraint:
-    """The constraint that keeps bodies apart, but for pairs that are near by build."""
+    """Make the constraint that keeps hulls apart, except pairs that are near by design in every position."""
     pairs, near = split_pairs(robot, hulls, clearance)
     phrase = "self-collision of {} and {} (nearer than the clearance by build)"
     return _SelfCollision(
         name="self-collision",
         where=tuple(f"links '{hulls[a].link}' and '{hulls[b].link}'" for a, b in pairs),
-        scale=np.full(len(pairs), _SCALE),
+        scale=np.full(len(pairs), _DISTANCE_SCALE_M),
         units=("m",) * len(pairs),
         quantity=_poses(robot, hulls),
         by_build=tuple(dict.fromkeys(phrase.format(hulls[a].link, hulls[b].link) for a, b in near)),
@@ -310,7 +340,10 @@ def _collision_constraint(robot: Robot, hulls: tuple[Hull, ...], clearance: floa
 
 
 def measure_speed_shares(motion: Motion, velocity: Floats) -> Floats:
-    """Peak speeds (n, 2) forwards and backwards as shares of the limits (n,), or of the larger peak without a limit."""
+    """Compute peak speeds (n, 2), forwards and backwards, as shares of the limits (n,).
+
+    Without a limit they are shares of the larger peak of the joint.
+    """
     peaks = np.stack([motion.dq.max(axis=0), -motion.dq.min(axis=0)], axis=1)
     limit = np.where(np.isfinite(velocity), velocity, peaks.max(axis=1))
     shares: Floats = np.divide(peaks, limit[:, None], out=np.zeros_like(peaks), where=limit[:, None] > 0.0)
@@ -318,15 +351,16 @@ def measure_speed_shares(motion: Motion, velocity: Floats) -> Floats:
 
 
 def measure_margins(constraints: tuple[Constraint, ...], motion: Motion) -> tuple[Margin, ...]:
-    """The closest approach to every limit over a motion."""
+    """Measure the closest approach of a motion to every limit."""
     return tuple(margin for c in constraints for margin in c.margins(c.closest(motion)))
 
 
 def find_unchecked_limits(robot: Robot, limits: MotionLimits, constraints: tuple[Constraint, ...]) -> tuple[str, ...]:
-    """A phrase for everything that these constraints do not check of a motion, with the reason if there is one."""
+    """List the limits that these constraints do not check, one phrase each, with the reason if there is one."""
     kinds = ("velocity", "acceleration", "jerk", "torque")
     found = [_joints_text(kind, np.isinf(getattr(limits, kind)), limits.joint_names) for kind in kinds]
-    limited, carried = np.isfinite(limits.torque), carries_mass(robot)
+    limited = np.isfinite(limits.torque)
+    carried = carries_mass(robot)
     if where := _joints_text("torque", limited & ~carried, limits.joint_names):
         found.append(f"{where} (torques cannot be judged, masses are zero)")
     empty = [body.joint.child for body in robot.bodies if not np.any(body.inertia.vector)]
@@ -338,14 +372,16 @@ def find_unchecked_limits(robot: Robot, limits: MotionLimits, constraints: tuple
         found.append("floor and walls for anything but the tool" if walled else "floor and walls")
     elif not limits.hulls:
         found.append("floor and walls for the bodies around the joint origins")
-    found += [] if any(np.isfinite(space.speed) for space in tools) else ["tool speed"]
-    found += [] if limits.hulls and limits.clearance is not None else ["self-collision"]
+    if not any(np.isfinite(space.speed) for space in tools):
+        found.append("tool speed")
+    if not limits.hulls or limits.clearance is None:
+        found.append("self-collision")
     found += [phrase for constraint in constraints for phrase in constraint.by_build]
     return tuple(phrase for phrase in found if phrase)
 
 
 def _joints_text(kind: str, missing: Bools, names: tuple[str, ...]) -> str:
-    """``kind of a, b`` for the joints concerned; the kind alone where it is all of them, empty where it is none."""
+    """Write ``kind of a, b`` for the missing joints (n,); the kind alone for all joints, empty text for none."""
     if missing.all():
         return kind
     return f"{kind} of {', '.join(names[j] for j in np.flatnonzero(missing))}" if missing.any() else ""

@@ -1,8 +1,11 @@
-"""How much a motion reveals: functions of the observation matrix, each with its exact gradient.
+"""Criteria of how much a motion reveals: functions of the observation matrix, each with its exact gradient.
 
 The observation matrix W (m, b) has one row per measured torque or energy, each divided by the standard deviation of its
 noise, and one column per parameter. All measures but the equilibrium need only its information ``A = W^T W`` (b, b), to
 which earlier experiments add theirs. Lower is better throughout. Measures without an equation number are textbook ones.
+
+A measure has the value of a function of A and its gradient G (b, b), symmetric. Those that depend on a largest or
+smallest singular value or entry have kinks, so a search minimises smooth bounds of them first (`Criterion.stages`).
 """
 
 from __future__ import annotations
@@ -21,19 +24,23 @@ from dynid.errors import ArgumentError
 from dynid.spatial import ROUNDING
 
 _ORDERS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""Orders of the norms that lead to the extreme ones, doubled from stage to stage. Convention."""
+"""Orders of the norms in the smooth stages, doubled from stage to stage. Convention."""
 _SMOOTH_CONDITION = 4.0
-"""Smallest order for the condition number: that of the Frobenius norm of A."""
+"""Smallest order for the condition number: that of the Frobenius norm of A. Convention."""
 _SINGULAR_OBJECTIVE = 50.0
-"""Objective of singular information: above any logarithm of a condition number, finite for the line search. Convention.
-"""
+"""Objective where the information is singular. Convention: above the logarithm of any condition number, and finite, as
+the line search needs it."""
 
 Valued = tuple[float, Floats]
 """A value and its gradient."""
 
 
 def _spectrum(A: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues (b,), ascending, and eigenvectors (b, b) of a positive definite matrix."""
+    """Compute eigenvalues (b,), ascending, and eigenvectors (b, b) of a positive definite matrix.
+
+    Raises:
+        LinAlgError: The matrix is singular.
+    """
     eigenvalues, vectors = eigh(A)
     if not eigenvalues[0] > ROUNDING * eigenvalues[-1]:
         raise np.linalg.LinAlgError("the information matrix is singular")
@@ -41,6 +48,7 @@ def _spectrum(A: Floats) -> tuple[Floats, Floats]:
 
 
 def _inverse(A: Floats) -> Floats:
+    """Invert a positive definite matrix by its Cholesky factor; raises LinAlgError where it is singular."""
     factor = np.linalg.inv(np.linalg.cholesky(A))
     return np.asarray(factor.T @ factor)
 
@@ -50,8 +58,8 @@ def _condition(A: Floats, order: float) -> Valued:
 
     Finite orders p are smooth upper bounds, ``(sum s^p)^(1/p) (sum s^-p)^(1/p)`` of the singular values s.
     """
-    eigenvalues, V = _spectrum(A)
-    up = (eigenvalues / eigenvalues[-1]) ** (order / 2)  # of infinite order: 1 for the largest alone
+    eigenvalues, V = _spectrum(A)  # squares of the singular values
+    up = (eigenvalues / eigenvalues[-1]) ** (order / 2)  # of infinite order: 1 for the largest alone, 0 for others
     down = (eigenvalues[0] / eigenvalues) ** (order / 2)
     value = float(np.sqrt(eigenvalues[-1] / eigenvalues[0]))  # [GautierKhalil1992] eq. (16)
     value *= float(up.sum() * down.sum()) ** (1 / order)
@@ -60,7 +68,7 @@ def _condition(A: Floats, order: float) -> Valued:
 
 
 def _scaled_condition(A: Floats, order: float) -> Valued:
-    """The same of W with every column divided by its norm, so that units and sizes do not matter."""
+    """Condition number as in `_condition`, of W with columns of unit length, so that units and sizes do not matter."""
     diagonal = np.diag(A)
     if not np.all(diagonal > 0.0):
         raise np.linalg.LinAlgError("a parameter is not excited at all")
@@ -122,7 +130,7 @@ def _equilibrium(W: Floats, order: float) -> Valued:
 
 
 _EVERY_ENTRY = "equilibrium"
-"""The measure that needs every entry of W."""
+"""Name of the only measure that needs W itself: its information A does not suffice."""
 _MEASURES: Mapping[str, Callable[[Floats, Criterion], Valued]] = {
     "condition": lambda A, c: _condition(A, max(c.order, _SMOOTH_CONDITION)),
     "scaled-condition": lambda A, c: _scaled_condition(A, max(c.order, _SMOOTH_CONDITION)),
@@ -133,9 +141,11 @@ _MEASURES: Mapping[str, Callable[[Floats, Criterion], Valued]] = {
     "e-optimality": lambda A, c: _e_optimality(A),
     _EVERY_ENTRY: lambda W, c: _equilibrium(W, c.order),
 }
-"""Name -> value and symmetric derivative (b, b) of the information A, `np.linalg.LinAlgError` where it is singular."""
+"""Name -> function of the information A (of W for the equilibrium) and the criterion: value and gradient.
+
+The functions raise `np.linalg.LinAlgError` where A is singular."""
 _STAGED = {"condition", "scaled-condition", _EVERY_ENTRY}
-"""Measures without a gradient where singular values or entries meet."""
+"""Measures with kinks, which have smooth stages: where two extreme singular values or entries are equal."""
 
 
 @dataclass(frozen=True)
@@ -157,10 +167,10 @@ class Criterion:
     product: bool = False
     """Whether the weights are exponents of a product, which suits measures of different sizes."""
     order: float = np.inf
-    """Order of the norms of condition numbers and equilibrium; finite ones are smooth bounds."""
+    """Order of the norms in condition numbers and equilibrium: infinite for the exact value, else a smooth bound."""
 
     def __post_init__(self) -> None:
-        """Refuse what has no minimum that means anything."""
+        """Refuse unknown measures, weights that are not positive, and products of measures that may be negative."""
         given = {self.terms: 1.0} if isinstance(self.terms, str) else self.terms
         try:
             pairs = [(name, as_number("weight", weight, least=0.0)) for name, weight in dict(given).items()]
@@ -178,7 +188,7 @@ class Criterion:
 
     @classmethod
     def of(cls, value: object) -> Criterion:
-        """A criterion from itself, or from what its terms may be."""
+        """Make a criterion from a value of its field ``terms``; a criterion is returned as it is."""
         return value if isinstance(value, Criterion) else cls(value)
 
     @property
@@ -192,27 +202,29 @@ class Criterion:
         return _EVERY_ENTRY in dict(self.terms)
 
     def of_information(self, A: Floats) -> Valued:
-        """Value, and its symmetric derivative, for information A (b, b); infinite where it is singular."""
+        """Evaluate the criterion and its symmetric gradient for information A (b, b); infinite where A is singular."""
         try:
             return self._combine([(weight, *_MEASURES[name](A, self)) for name, weight in self.terms])
         except np.linalg.LinAlgError:
             return np.inf, np.zeros_like(A)
 
     def value_and_gradient(self, W: Floats) -> Valued:
-        """Value, and its derivative (m, b) with respect to W (m, b); infinite where W does not have full rank."""
-        A, parts = W.T @ W, []
+        """Evaluate the criterion and its gradient (m, b) by W (m, b); infinite where W does not have full rank."""
+        A = W.T @ W
+        parts = []
         for name, weight in self.terms:
             try:
                 value, G = _MEASURES[name](W if name == _EVERY_ENTRY else A, self)
             except np.linalg.LinAlgError:
                 return np.inf, np.zeros_like(W)
-            parts.append((weight, value, G if name == _EVERY_ENTRY else W @ (2.0 * G)))
+            parts.append((weight, value, G if name == _EVERY_ENTRY else W @ (2.0 * G)))  # chain rule of A = W^T W
         return self._combine(parts)
 
     def flatten(self, value: float, gradient: Floats, size: int) -> Valued:
-        """What a search over b = ``size`` parameters minimises: the logarithm where values are positive.
+        """Turn value and gradient into those of the objective of a search over b = ``size`` parameters.
 
-        It is flatter where values are large. Other criteria are divided by b; infinity becomes a plateau.
+        That is the logarithm where values are positive, which is flatter where they are large. Other criteria are
+        divided by b; infinity becomes a plateau.
         """
         if not np.isfinite(value):
             return _SINGULAR_OBJECTIVE, np.zeros_like(gradient)
@@ -221,18 +233,21 @@ class Criterion:
         return float(np.log(value)), gradient / value
 
     def value(self, W: Floats) -> float:
-        """Value alone."""
+        """Evaluate the criterion alone for W (m, b)."""
         return self.value_and_gradient(W)[0]
 
     def stages(self) -> Sequence[Criterion]:
-        """Smoother criteria to minimise first, ending with this one: low orders lift all entries, not the extremes."""
+        """List smoother criteria to minimise first, of rising order, ending with this one.
+
+        Low orders count all singular values or entries, not the extreme ones alone.
+        """
         names = {name for name, _ in self.terms}
         first = 0.0 if self.needs_every_entry else _SMOOTH_CONDITION
         orders = [order for order in _ORDERS if first <= order < self.order] if names & _STAGED else []
         return (*(replace(self, terms=dict(self.terms), order=order) for order in orders), self)
 
     def _combine(self, parts: Sequence[tuple[float, float, Floats]]) -> Valued:
-        """The sum or the product of weights, values and gradients."""
+        """Combine (weight, value, gradient) of each term to value and gradient of their sum or product."""
         if not self.product:
             value = sum(weight * part for weight, part, _ in parts)  # [GautierKhalil1992] eq. (18)
             return float(value), np.asarray(sum(weight * gradient for weight, _, gradient in parts))
@@ -242,7 +257,7 @@ class Criterion:
         return value, np.asarray(value * sum(power / part * gradient for power, part, gradient in parts))
 
     def __str__(self) -> str:
-        """The measures with their weights."""
+        """Write the measures with their weights."""
         if len(self.terms) == 1:
             return str(self.terms[0][0])
         return (" * " if self.product else " + ").join(

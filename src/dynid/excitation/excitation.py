@@ -1,4 +1,4 @@
-"""The result of a design: a motion, what it will reveal, how far it stays from every limit, and all that as files."""
+"""The result of a design: a motion, its predicted accuracy, its margins to the limits, and how they are written."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.tables import Table, html_card
 
-_ABSURD = 100.0
+_LEAST_ABSURD_DEVIATION = 100.0
 """Predicted standard deviation of an inertial parameter from which on it is absurd [kg, kg m, kg m^2] (convention: the
 parameters of usual arms are smaller)."""
 PLAN_FILES = ("trajectory.csv", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
 """Names of all files that a plan may write; the script is for robots with six joints only."""
-MOST_NUMBERS = 3e7
+LARGEST_NUMBER_COUNT = 3e7
 """Largest count of numbers in one trajectory file: some hundred megabytes. Convention."""
-_SLOW = 0.2
+_LEAST_SPEED_SHARE = 0.2
 """Share of its speed limit below which a joint is called slow, in either direction. Convention."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Excitation:
-    """A designed motion with its evidence."""
+    """A designed motion with its predicted accuracy and its margins to the limits."""
 
     robot: str
     """Name of the robot."""
@@ -51,19 +51,19 @@ class Excitation:
     criterion: Criterion
     """The criterion that was minimised."""
     value: float
-    """The criterion's value for this motion."""
+    """Value of the criterion for this motion."""
     information: Floats
-    """(b, b) information of the recorded part, earlier runs included; the prior of the next run."""
+    """(b, b) information matrix of the recorded part, plus that of earlier runs; the prior of the next run."""
     parameter_names: tuple[str, ...]
-    """(b,) the parameters that the motion shall reveal."""
+    """(b,) names of the parameters that the motion shall reveal."""
     parameter_units: tuple[str, ...]
     """(b,) their SI units."""
     assumed: str
-    """A phrase that states the noise and the rate of the recording on which predicted deviations rest."""
+    """A phrase: the noise and the rate of the recording that the predicted deviations assume."""
     margins: tuple[Margin, ...]
-    """Closest approach to every limit, at ten times the sampling of the design."""
+    """Closest approach to every limit, checked at ten times as many samples as the design."""
     coverage: Floats
-    """(n, 2) peak speed forwards and backwards as a share of the limit."""
+    """(n, 2) peak speed of each joint, forwards and backwards, as a share of its limit."""
     seed: int
     """Seed of the random starts."""
     history: tuple[Step, ...]
@@ -71,13 +71,14 @@ class Excitation:
     interrupted: bool = False
     """Whether an interrupt (Ctrl-C) ended the search."""
     not_checked: tuple[str, ...] = ()
-    """A phrase for everything that the motion was not checked against."""
+    """One phrase for each kind of limit that the motion was not checked against."""
     points: PointDesign | None = None
-    """The points that the motion passes, where it was designed by their energies."""
+    """The points that the motion passes; None unless it was designed by "energy-points"."""
 
     @property
     def condition_number(self) -> float:
         """Condition number of the weighted observation matrix with columns scaled to unit length."""
+        # the information is the square of that matrix: hence the root
         d = np.sqrt(np.diag(self.information))
         eigenvalues = eigvalsh(self.information / np.outer(d, d))
         return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], np.finfo(float).tiny)))
@@ -93,7 +94,7 @@ class Excitation:
         return min(self.margins, key=lambda margin: margin.relative, default=None)
 
     def sample(self, rate_hz: float) -> Samples:
-        """The motion at a uniform rate, with the robot's joint names."""
+        """Sample the motion at a uniform rate [Hz], with the robot's joint names."""
         return self.trajectory.sample(rate_hz, self.limits.joint_names)
 
     @property
@@ -113,9 +114,9 @@ class Excitation:
         return (*self._slow_joints(), *self._absurd_deviations(), *self._unbounded_acceleration())
 
     def _slow_joints(self) -> Iterator[Finding]:
-        """A warning about joints that stay slow in a direction."""
+        """Warn of joints that stay slow in one direction."""
         slowest = np.where(np.isfinite(self.limits.velocity), self.coverage.min(axis=1), np.inf)
-        slow = np.flatnonzero(slowest < _SLOW)
+        slow = np.flatnonzero(slowest < _LEAST_SPEED_SHARE)
         if not len(slow):
             return
         reached = ", ".join(f"{self.limits.joint_names[j]} ({100 * slowest[j]:.0f} %)" for j in slow)
@@ -129,11 +130,11 @@ class Excitation:
         yield _warning("slow-joint", "velocity", message, remedy, {"smallest share of a speed limit": slowest.min()})
 
     def _absurd_deviations(self) -> Iterator[Finding]:
-        """A warning about parameters whose predicted standard deviation no robot arm can have as a value."""
+        """Warn of parameters whose predicted standard deviation is larger than any value that a robot arm can have."""
         inertial = np.array([unit.startswith("kg") for unit in self.parameter_units], dtype=bool)
         with np.errstate(all="ignore"):
             deviation = np.nan_to_num(self.predicted_deviation, nan=np.inf)
-        absurd = inertial & (deviation >= _ABSURD)
+        absurd = inertial & (deviation >= _LEAST_ABSURD_DEVIATION)
         if not absurd.any():
             return
         worst = int(np.argmax(np.where(absurd, deviation, 0.0)))
@@ -150,6 +151,7 @@ class Excitation:
         yield _warning("absurd-deviation", "parameters", message, remedy, evidence)
 
     def _unbounded_acceleration(self) -> Iterator[Finding]:
+        """Warn of joints with neither an acceleration limit nor a torque limit."""
         free = np.isinf(self.limits.acceleration) & np.isinf(self.limits.torque)
         if names := ", ".join(compress(self.limits.joint_names, free)):
             message = (
@@ -172,8 +174,9 @@ class Excitation:
         return f"{peaks.min():.3g} rad/s (m/s where a joint slides) or more; there is no limit"
 
     def accuracy(self) -> Table:
-        """Table of the predicted standard deviations, one row per unit."""
-        deviation, units = self.predicted_deviation, np.array(self.parameter_units)
+        """Make a table of the predicted standard deviations, one row per unit."""
+        deviation = self.predicted_deviation
+        units = np.array(self.parameter_units)
         rows = []
         for unit in dict.fromkeys(self.parameter_units):
             here = np.flatnonzero(units == unit)
@@ -183,8 +186,9 @@ class Excitation:
         return Table.of(["unit", "parameters", "median", "largest", "of"], rows)
 
     def summary(self) -> str:
-        """A page of text: condition number, margins, checks and predicted accuracy."""
+        """Write a page of text: condition number, margins, checks and predicted accuracy."""
         start, end = self.trajectory.recorded
+        # margins in rising order: the first one kept of each limit is the nearest
         nearest: dict[str, Margin] = {}
         for margin in sorted(self.margins, key=lambda m: m.relative):
             nearest.setdefault(margin.limit, margin)
@@ -206,7 +210,7 @@ class Excitation:
         return "\n".join(lines)
 
     def contents(self) -> dict[str, Any]:
-        """The plan in numbers, as plain data: coefficients, criterion, margins, predicted deviations, history."""
+        """Collect the plan as plain data: coefficients, criterion, margins, predicted deviations, history."""
         history = [[s.start, s.iteration, s.value if np.isfinite(s.value) else None, s.elapsed_s] for s in self.history]
         return {
             "robot": self.robot,
@@ -232,7 +236,7 @@ class Excitation:
         }
 
     def _motion_contents(self) -> dict[str, Any]:
-        """What defines the motion: coefficients of a series, or points with the durations between them."""
+        """Collect what defines the motion: coefficients of a series, or points with the durations between them."""
         path = self.trajectory
         if isinstance(path, FourierTrajectory):
             return {"coefficients": path.coefficients.tolist()}
@@ -271,8 +275,9 @@ class Excitation:
             True
         """
         check_rate(self.trajectory, rate_hz)
-        there, samples = Path(folder), self.sample(rate_hz)
-        samples.to_csv(there / "trajectory.csv", force=force)
+        target = Path(folder)
+        samples = self.sample(rate_hz)
+        samples.to_csv(target / "trajectory.csv", force=force)
         rows = zip(self.parameter_names, self.predicted_deviation, self.parameter_units, strict=True)
         cells = [[name, f"{deviation:.3g}", unit] for name, deviation, unit in rows]
         deviations = Table.of(["parameter", "predicted standard deviation", "unit"], cells).to_text()
@@ -285,12 +290,12 @@ class Excitation:
             way = "The way from where the robot stands to the start (movej) is not checked at all."
             texts["trajectory.script"] = f"# {self.checks_summary}\n# {way}\n{samples.urscript()}"
         for name, content in texts.items():
-            write_atomically(there / name, content, force=force)
+            write_atomically(target / name, content, force=force)
         written = [name for name in PLAN_FILES if name == "trajectory.csv" or name in texts]
-        if force:  # another robot's script must not stand beside this plan
+        if force:  # a script of an earlier plan must not remain
             for name in set(PLAN_FILES) - set(written):
-                (there / name).unlink(missing_ok=True)
-        return [there / name for name in written]
+                (target / name).unlink(missing_ok=True)
+        return [target / name for name in written]
 
     def __str__(self) -> str:
         return self.summary()
@@ -301,7 +306,7 @@ class Excitation:
         return f"Excitation('{self.robot}', {figures})"
 
     def _repr_html_(self) -> str:
-        """Cautions and the predicted accuracy, for notebooks."""
+        """Show the cautions and the predicted accuracy in notebooks."""
         found = [f"{caution.severity.capitalize()}: {caution.sentence}" for caution in self.cautions]
         title = f"Predicted standard deviations, for {self.assumed}:"
         return html_card(repr(self), [self.checks_summary, *found, title], self.accuracy())
@@ -314,7 +319,8 @@ def check_rate(trajectory: Trajectory, rate_hz: float) -> None:
         ArgumentError: The rate is too low or too high; the message states the bounds.
     """
     lowest = trajectory.lowest_rate_hz
-    highest = MOST_NUMBERS / (3.0 * trajectory.dof * trajectory.duration)
+    # a file has q, dq and ddq of every joint
+    highest = LARGEST_NUMBER_COUNT / (3.0 * trajectory.dof * trajectory.duration)
     if not lowest <= rate_hz <= highest:
         raise ArgumentError(
             f"a rate of {rate_hz:g} Hz does not fit this motion", remedy=f"Use {lowest:.3g} to {highest:.3g} Hz."

@@ -1,6 +1,7 @@
-"""The search of a design: many starts, each an augmented Lagrangian outside and L-BFGS inside.
+"""The search for a Fourier series: `DesignProblem`, its objective and limits as functions of coefficients; `search`.
 
-Each start finds a position to rest at, swings about it and descends; after every outer iteration the motion's amplitude
+The method is the augmented Lagrangian, with L-BFGS for the inner problems. Each of several starts finds a position to
+rest at and begins with a random motion about it. After every outer iteration the motion's amplitude
 is reduced until all limits are kept, so that every `Step` is a usable motion.
 
 A limit at every sample is cheap for the Lagrangian, which needs one gradient whatever their number. SLSQP, given one
@@ -47,27 +48,34 @@ class DesignProblem:
         rate_hz: float = 1.0,
         prior: Floats | None = None,
     ) -> None:
-        """Evaluate the basis once.
+        """Evaluate the basis functions once, because every motion of the search is a product with them.
 
         Args:
-            family: A Fourier series; its own coefficients do not matter.
-            observation: What the motion is to reveal.
-            limits: They scale the variables.
-            constraints: The limits that are kept.
+            family: A Fourier series that states period and number of harmonics; its coefficients do not matter.
+            observation: The equations whose information the motion shall increase.
+            limits: Limits of the joints; they scale the variables.
+            constraints: The limits that the motion must keep.
             samples: Number of samples over the recorded part. By default thirty per period of the fastest harmonic, at
                 least 100. Convention: a series of K harmonics has 1 + 2 K coefficients, so 15 each are 30 per period.
-            rate_hz: Independent measurements per second that they stand for [Hz].
-            prior: (b, b) information of earlier experiments.
+            rate_hz: Independent measurements per second that the samples stand for [Hz].
+            prior: (b, b) information of earlier experiments, which is added.
         """
-        self.family, self.observation, self.limits, self.constraints = family, observation, limits, constraints
+        self.family = family
+        self.observation = observation
+        self.limits = limits
+        self.constraints = constraints
         self.samples = max(100, 15 * len(family.coefficients)) if samples is None else samples
-        self.prior, self._repetitions = prior, rate_hz * family.period_s / self.samples
+        self.prior = prior
+        self._repetitions = rate_hz * family.period_s / self.samples  # measurements per sample
         self._times, recorded = family.grid(self.samples)
+        # of order 0 to 3: positions, velocities, accelerations and jerks
         self._basis = [family.basis(self._times, order) for order in range(4)]
-        self._seen = np.vstack([basis[recorded] for basis in self._basis[:3]])
+        self._recorded_basis = np.vstack([basis[recorded] for basis in self._basis[:3]])
         span = limits.upper - limits.lower
         sizes = (np.where(np.isfinite(span), 0.5 * span, np.pi), limits.velocity, limits.acceleration)
-        self.scale = np.min([_reach(b, size) for b, size in zip(self._basis[:3], sizes, strict=True)], axis=0)
+        self.scale = np.min(
+            [_largest_coefficients(b, size) for b, size in zip(self._basis[:3], sizes, strict=True)], axis=0
+        )
         self._multipliers = [np.zeros_like(c.excess(self.motion(np.zeros(self.size)))) for c in self.constraints]
 
     @property
@@ -76,15 +84,15 @@ class DesignProblem:
         return int(self.scale.size)
 
     def trajectory(self, x: Floats) -> FourierTrajectory:
-        """The trajectory of variables x."""
+        """Make the trajectory of variables x."""
         return self.family.with_coefficients(self._coefficients(x))
 
     def variables(self, trajectory: FourierTrajectory) -> Floats:
-        """The variables of a trajectory of the family."""
+        """Compute the variables of a trajectory of the family."""
         return np.asarray((trajectory.coefficients / self.scale).ravel())
 
     def motion(self, x: Floats) -> Motion:
-        """The motion at the samples."""
+        """Evaluate the motion at the samples."""
         C = self._coefficients(x)
         return Motion(*(basis @ C for basis in self._basis))
 
@@ -92,37 +100,43 @@ class DesignProblem:
         return np.asarray(x.reshape(self.scale.shape) * self.scale)
 
     def information(self, x: Floats) -> Floats:
-        """Information (b, b) of the recorded part and of earlier experiments."""
+        """Compute the information (b, b) of the recorded part plus that of earlier experiments."""
         A = self._repetitions * self.observation.information(*self._states(x))
         return A if self.prior is None else A + self.prior
 
     def _states(self, x: Floats) -> Floats:
-        """Positions, velocities and accelerations (3, N, n) of the recorded part."""
-        return (self._seen @ self._coefficients(x)).reshape(3, self.samples, -1)
+        """Evaluate positions, velocities and accelerations (3, N, n) of the recorded part."""
+        return (self._recorded_basis @ self._coefficients(x)).reshape(3, self.samples, -1)
 
     def make_feasible(
         self, trajectory: FourierTrajectory, times: Floats | None = None, reserve: float = 0.0
     ) -> FourierTrajectory | None:
-        """As `with_feasible_amplitude`, at the samples or at other times (N,) [s]."""
+        """Reduce the amplitude until all limits are kept at the samples, or at other times (N,) [s].
+
+        ``reserve`` and the result are those of `with_feasible_amplitude`.
+        """
         return with_feasible_amplitude(trajectory, self.constraints, self._times if times is None else times, reserve)
 
     def value(self, trajectory: FourierTrajectory, criterion: Criterion) -> float:
-        """Criterion of a trajectory of the family, infinite where it reveals too little."""
+        """Evaluate the criterion of a trajectory of the family; infinite where it reveals too little."""
         return criterion.of_information(self.information(self.variables(trajectory)))[0]
 
     def objective(self, x: Floats, criterion: Criterion) -> tuple[float, Floats]:
-        """Criterion (its logarithm where it is positive) and gradient."""
+        """Evaluate the criterion (its logarithm where it is positive) and its gradient by the variables."""
         A = self.information(x)
         value, G = criterion.flatten(*criterion.of_information(A), len(A))
         gradient = np.vstack(self.observation.pullback(G * self._repetitions, *self._states(x)))
-        return value, self._chain(self._seen, gradient)
+        return value, self._chain(self._recorded_basis, gradient)
 
     def _chain(self, basis: Floats, gradient: Floats) -> Floats:
-        """Gradient with respect to the variables from that of ``basis @ coefficients``."""
+        """Compute the gradient by the variables from that by ``basis @ coefficients``."""
         return np.asarray((basis.T @ gradient * self.scale).ravel())
 
     def lagrangian(self, x: Floats, criterion: Criterion, weight: float) -> tuple[float, Floats]:
-        """Augmented Lagrangian of objective and limits (Powell, Hestenes, Rockafellar) and its gradient."""
+        """Evaluate the augmented Lagrangian (Powell, Hestenes, Rockafellar) of objective and limits, and its gradient.
+
+        With multipliers m, weight w and excess g it adds ``(max(m + w g, 0)^2 - m^2) / 2 w`` for every limit.
+        """
         value, slope = self.objective(x, criterion)
         motion = self.motion(x)
         parts = [np.zeros_like(part) for part in motion]
@@ -135,7 +149,7 @@ class DesignProblem:
         return value, slope + sum(self._chain(*pair) for pair in zip(self._basis, parts, strict=True))
 
     def update_multipliers(self, x: Floats, weight: float) -> None:
-        """One step of the method of multipliers."""
+        """Make one step of the method of multipliers: ``m <- max(m + w g, 0)`` at the motion of x."""
         motion = self.motion(x)
         for constraint, multiplier in zip(self.constraints, self._multipliers, strict=True):
             np.maximum(multiplier + weight * constraint.excess(motion), 0.0, out=multiplier)
@@ -146,27 +160,27 @@ class DesignProblem:
             multiplier[:] = 0.0
 
 
-def _reach(basis: Floats, size: Floats) -> Floats:
-    """Largest coefficient (k, n) for which each basis function alone keeps the size (n,) of a joint."""
+def _largest_coefficients(basis: Floats, size: Floats) -> Floats:
+    """Compute the coefficients (k, n) with which each of k basis functions alone peaks at the limit ``size`` (n,)."""
     peak = np.abs(basis).max(axis=0)
     return np.asarray(size / np.maximum(peak, np.finfo(float).eps)[:, None])
 
 
-MEMORY = 20
-"""Steps whose gradients L-BFGS remembers. Convention."""
-_WEIGHT = 10.0
+LBFGS_MEMORY = 20
+"""Number of steps whose gradients L-BFGS keeps. Convention."""
+_PENALTY_WEIGHT = 10.0
 """Weight of the squared relative excess over the limits in the augmented Lagrangian. Convention."""
-_SWING = 0.4
-"""Spread of the random starts' coefficients, relative to the largest of each basis function alone. Convention."""
+_START_SPREAD = 0.4
+"""Amplitude of the random starts' coefficients, relative to the largest of each basis function alone. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SearchSettings:
-    """How long a search looks, and from where."""
+    """The effort of a search, and the motion that it starts from."""
 
     initial: Any = None
     """An earlier design (`Excitation`) or Fourier series to continue from, in addition to the random starts; its path
-    is run in the new time."""
+    is scaled in time to the new period."""
     starts: int = 2
     """Number of random starts; 0 is allowed with ``initial``."""
     time_limit_s: float = 60.0
@@ -177,7 +191,7 @@ class SearchSettings:
     """Outer iterations per start; the stages of the criterion share them."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that mean nothing."""
+        """Refuse numbers out of range."""
         as_whole("starts", self.starts, least=1 if self.initial is None else 0)
         as_number("time_limit_s", self.time_limit_s, least=0.0)
         as_whole("iterations", self.iterations, least=1)
@@ -186,7 +200,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a search stands after one outer iteration."""
+    """The motion and its criterion after one outer iteration of a search."""
 
     start: int
     """Number of the start, from 0."""
@@ -212,17 +226,21 @@ def search(
     seed: int,
     progress: Progress,
 ) -> tuple[list[Step], bool]:
-    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised.
+    """Run all starts; returns all their steps, and whether an interrupt (Ctrl-C) ended the search early.
 
     Args:
-        problem: What is searched.
-        criterion: What is minimised.
+        problem: Objective and limits.
+        criterion: The criterion to minimise.
         settings: The effort.
         initial: An earlier motion of the same family to continue from.
         seed: Seed of the random starts.
         progress: Called with every step.
+
+    Raises:
+        KeyboardInterrupt: The interrupt came before the first step.
     """
-    begun, steps = time.monotonic(), list[Step]()
+    begun = time.monotonic()
+    steps = list[Step]()
 
     def is_late() -> bool:
         return time.monotonic() - begun > settings.time_limit_s
@@ -245,13 +263,16 @@ def search(
 def _first_trajectory(
     problem: DesignProblem, initial: FourierTrajectory | None, rng: np.random.Generator
 ) -> FourierTrajectory:
-    """A feasible start: the earlier motion where there is one, otherwise one that swings about a rest position."""
+    """Make a feasible start: the earlier motion where there is one, otherwise a random one about a rest position.
+
+    If no random motion is feasible, the start rests at the last position that was tried.
+    """
     earlier = None if initial is None else problem.make_feasible(initial)
     if earlier is not None:
         return earlier
     for q in rest_positions(problem.constraints, problem.limits, rng):
         swing = problem.family.with_coefficients(problem.scale * rng.normal(size=problem.scale.shape))
-        start = problem.make_feasible(swing.with_amplitude(_SWING, q))
+        start = problem.make_feasible(swing.with_amplitude(_START_SPREAD, q))
         if start is not None:
             return start
     return problem.family.with_amplitude(0.0, q)
@@ -275,17 +296,18 @@ def _descend(
 
     def stop_when_late(_: Floats) -> None:
         if is_late():
-            raise StopIteration
+            raise StopIteration  # SciPy then returns the best point so far
 
     stages = criterion.stages()
     for iteration in range(settings.outer):
         if is_late():
             break
+        # the stages, from smooth to the criterion itself, share the outer iterations evenly
         stage = stages[min(iteration * len(stages) // max(settings.outer - 1, 1), len(stages) - 1)]
-        options = {"maxiter": settings.iterations, "maxcor": MEMORY}
+        options = {"maxiter": settings.iterations, "maxcor": LBFGS_MEMORY}
         x = minimize(
-            problem.lagrangian, x, args=(stage, _WEIGHT), jac=True, method="L-BFGS-B", callback=stop_when_late,
+            problem.lagrangian, x, args=(stage, _PENALTY_WEIGHT), jac=True, method="L-BFGS-B", callback=stop_when_late,
             options=options,
         ).x  # fmt: skip
-        problem.update_multipliers(x, _WEIGHT)
+        problem.update_multipliers(x, _PENALTY_WEIGHT)
         yield problem.make_feasible(problem.trajectory(x))

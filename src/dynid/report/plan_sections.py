@@ -1,4 +1,4 @@
-"""Sections of the report on a designed motion: predicted accuracy, margins to the limits, the search, a player."""
+"""The report on a designed motion: key figures, curves, margins to the limits, predicted accuracy, a player."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dynid.report.series import MOST_POINTS
 from dynid.robot.model import Robot
 from dynid.tables import Table, plain_number
 
-NEAREST = 12
-"""Limits listed as the nearest ones; a convention."""
+LISTED_LIMIT_COUNT = 12
+"""Number of limits that are listed as the nearest ones (convention)."""
 
 
 def plan_page(plan: Excitation, settings: Sequence[Chapter], robot: Robot) -> Page:
-    """Key figures, curves, accuracy, margins, torques and a player of a designed motion."""
+    """Make the page of a designed motion; ``settings`` are chapters on the settings of the run."""
     samples = plan.sample(MOST_POINTS / plan.trajectory.duration)
     overview = Chapter("Motion to record", (*_figures(plan), *_curves(plan, robot, samples), *_tables(plan)))
     chapters = [overview, play_motion(robot, samples.time, samples.q), *settings]
@@ -31,6 +31,7 @@ def plan_page(plan: Excitation, settings: Sequence[Chapter], robot: Robot) -> Pa
 
 
 def _figures(plan: Excitation) -> list[Block]:
+    """Make the cards with key figures, the checks and the cautions."""
     start, end = plan.trajectory.recorded
     cards = [
         ("condition number", plain_number(plan.condition_number)),
@@ -40,7 +41,7 @@ def _figures(plan: Excitation) -> list[Block]:
     limited = np.isfinite(plan.limits.velocity)
     if limited.any():
         label = "peak speed of the least-used joint in its slower direction [% of its limit]"
-        cards.append((label, f"{100 * plan.coverage[limited].min():.0f}"))  # of (n, 2): forwards, backwards
+        cards.append((label, f"{100 * plan.coverage[limited].min():.0f}"))  # (n, 2): forwards, backwards
     if plan.tightest is not None:
         label = f"margin to the nearest limit ({plan.tightest.limit}, {plan.tightest.where})"
         cards.append((label, f"{plan.tightest.margin:.2g} {plan.tightest.unit}"))
@@ -59,7 +60,7 @@ def _figures(plan: Excitation) -> list[Block]:
 
 
 def _curves(plan: Excitation, robot: Robot, samples: Samples) -> list[Plot]:
-    """Positions between their limits; speed, acceleration and torque of all joints as shares of theirs."""
+    """Plot each position with its limits, then speed, acceleration and torque of all joints as shares of the limits."""
     limits = plan.limits
     plots = []
     for name, unit, q, lower, upper in zip(
@@ -86,10 +87,13 @@ def _curves(plan: Excitation, robot: Robot, samples: Samples) -> list[Plot]:
 
 
 def _tables(plan: Excitation) -> list[Block]:
+    """Make the tables of the nearest limits and of the predicted accuracy."""
     nearest: dict[tuple[str, str], Margin] = {}
     for margin in sorted(plan.margins, key=lambda margin: margin.relative):  # the first one kept is the nearest
         nearest.setdefault((margin.limit, margin.where), margin)
-    margins = tuple((m.limit, m.where, m.margin, m.unit, 100.0 * m.relative) for m in list(nearest.values())[:NEAREST])
+    margins = tuple(
+        (m.limit, m.where, m.margin, m.unit, 100.0 * m.relative) for m in list(nearest.values())[:LISTED_LIMIT_COUNT]
+    )
     columns = (plan.parameter_names, plan.predicted_deviation.tolist(), plan.parameter_units)
     return [
         Heading("Nearest limits"),

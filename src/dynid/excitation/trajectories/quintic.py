@@ -1,8 +1,8 @@
-"""Fifth-order moves: point to point ([Atkeson1986] section 3) and through a sequence of points.
+"""Fifth-order motions: point to point ([Atkeson1986] section 3) and through a sequence of points.
 
 The segments are those of [GautierKhalil1992] section 5: each joins (q, dq) at its ends with zero acceleration there.
 
-The paper assumes that the peak acceleration decreases with the segment time; it does not (``dq = 1`` at both ends, two
+That paper assumes that the peak acceleration decreases with the segment time; it does not (``dq = 1`` at both ends, two
 radians apart: no acceleration at all in 2 s, 0.64 rad/s^2 in 3 s). So the shortest admissible time is searched from
 below, with all joints checked at every candidate.
 """
@@ -25,14 +25,14 @@ from dynid.excitation.trajectories.trajectory import Motion, Trajectory
 from dynid.lazy import cached_property
 from dynid.spatial import SAME
 
-_SHORTEST_S = 1e-3
+_SHORTEST_SEGMENT_S = 1e-3
 """Shortest segment that is tried [s]. Convention."""
-_LADDER = np.geomspace(1.0, 1e17, 4000)
+_TIME_FACTORS = np.geomspace(1.0, 1e17, 4000)
 """Segment times that are tried, upwards, as multiples of the shortest possible one: 1 % apart. Convention."""
 
 
 def quintic_coefficients(q_a: Floats, q_b: Floats, dq_a: Floats, dq_b: Floats, duration: ArrayLike) -> Floats:
-    """Coefficients ``a_0 ... a_5`` (..., 6) of the segments with these boundary values (broadcast together)."""
+    """Compute the coefficients ``a_0 ... a_5`` (..., 6) of segments from a to b; arguments are broadcast together."""
     T = np.asarray(duration, dtype=float)
     step = q_b - q_a
     # [GautierKhalil1992] eq. (28), from the boundary values of eq. (27)
@@ -43,12 +43,15 @@ def quintic_coefficients(q_a: Floats, q_b: Floats, dq_a: Floats, dq_b: Floats, d
 
 
 def _evaluate(a: Floats, u: Floats, order: int) -> Floats:
-    """Derivative of the polynomials a (..., 6) at relative times u (...): [GautierKhalil1992] eqs. (24) to (26)."""
+    """Evaluate a derivative of polynomials a (..., 6) at times u (...) since their start.
+
+    These are [GautierKhalil1992] eqs. (24) to (26).
+    """
     return np.asarray(polyval(u, np.moveaxis(polyder(a, order, axis=-1), -1, 0), tensor=False))
 
 
 def segment_peaks(a: Floats, duration: ArrayLike) -> tuple[Floats, Floats]:
-    """Exact largest |dq| and |ddq| (...) of segments with coefficients a (..., 6) and durations (...)."""
+    """Compute the exact largest |dq| and |ddq| (...) of segments with coefficients a (..., 6) and durations (...)."""
     T = np.broadcast_to(np.asarray(duration, dtype=float), a.shape[:-1])
     a3, a4, a5 = a[..., 3], a[..., 4], a[..., 5]
     # [GautierKhalil1992] section 5.2, corrected: velocity peaks are roots of eq. (26), acceleration peaks of the jerk
@@ -62,7 +65,7 @@ def segment_peaks(a: Floats, duration: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _quadratic_roots(c0: Floats, c1: Floats, c2: Floats, T: Floats) -> tuple[Floats, Floats]:
-    """Real roots of ``c0 + c1 u + c2 u^2`` clipped into [0, T]; 0 where there is none."""
+    """Find the two real roots of ``c0 + c1 u + c2 u^2``, clipped into [0, T]; 0 for one that does not exist."""
     root = np.sqrt(np.maximum(c1 * c1 - 4 * c2 * c0, 0.0))
     real = c1 * c1 >= 4 * c2 * c0
     stable = -0.5 * (c1 + np.where(c1 >= 0, root, -root))  # no cancellation between c1 and the root
@@ -74,7 +77,7 @@ def _quadratic_roots(c0: Floats, c1: Floats, c2: Floats, T: Floats) -> tuple[Flo
 def shortest_segment(
     q: tuple[Floats, Floats], dq: tuple[Floats, Floats], velocity: Floats, acceleration: Floats
 ) -> float:
-    """Shortest duration [s] that keeps every joint of a segment within its velocity and acceleration limits.
+    """Find the shortest duration [s] that keeps every joint of a segment within its velocity and acceleration limits.
 
     Durations are searched upwards from a bound below which the mean velocity or the change of velocity is too large, in
     small steps; the last step is refined.
@@ -89,15 +92,17 @@ def shortest_segment(
         raise ExcitationError("a point is faster than the velocity limit", remedy="Choose slower points.")
 
     def excess(durations: Floats) -> Floats:
-        """Largest share (k,) by which segments of durations (k,) pass a limit."""
+        """Compute the largest share (k,) by which segments of durations (k,) exceed a limit."""
         T = durations[:, None]
         speeds, rates = segment_peaks(quintic_coefficients(*q, *dq, T), T)
         return np.asarray(np.maximum(speeds / velocity, rates / acceleration).max(axis=1) - (1.0 + SAME))
 
     least = max(
-        float(np.max(np.abs(q[1] - q[0]) / velocity)), float(np.max(np.abs(dq[1] - dq[0]) / acceleration)), _SHORTEST_S
+        float(np.max(np.abs(q[1] - q[0]) / velocity)),
+        float(np.max(np.abs(dq[1] - dq[0]) / acceleration)),
+        _SHORTEST_SEGMENT_S,
     )
-    for durations in np.split(least * _LADDER, 20):
+    for durations in np.split(least * _TIME_FACTORS, 20):  # in parts, because the first ones mostly suffice
         admissible = durations[excess(durations) <= 0.0]
         if admissible.size:
             break
@@ -106,7 +111,7 @@ def shortest_segment(
     first = float(admissible[0])
     if first <= least:
         return first
-    return float(brentq(lambda T: excess(np.array([T]))[0], first / _LADDER[1], first))
+    return float(brentq(lambda T: excess(np.array([T]))[0], first / _TIME_FACTORS[1], first))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,7 +126,7 @@ class QuinticTrajectory(Trajectory):
     """(m,) lengths of the segments [s]."""
 
     def __post_init__(self) -> None:
-        """Check and freeze."""
+        """Check the shapes and make the arrays read-only."""
         for name in ("q", "dq", "durations"):
             array = np.array(getattr(self, name), dtype=float)
             array.setflags(write=False)
@@ -136,7 +141,8 @@ class QuinticTrajectory(Trajectory):
 
         Between the points positions may leave the range of the points: look at `extremes`.
         """
-        points, speeds = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
+        points = np.asarray(q, dtype=float)
+        speeds = np.asarray(dq, dtype=float)
         limits = [np.broadcast_to(np.asarray(x, dtype=float), points.shape[1:]) for x in (velocity, acceleration)]
         durations = [
             shortest_segment(ends, rates, *limits)
@@ -156,26 +162,26 @@ class QuinticTrajectory(Trajectory):
 
     @property
     def lowest_rate_hz(self) -> float:
-        """Two samples per coefficient of the shortest segment [Hz]."""
+        """Lowest rate at which the motion may be written: two samples per coefficient of the shortest segment [Hz]."""
         return float(2.0 * self.segments.shape[-1] / self.durations.min())
 
     @property
     def segments(self) -> Floats:
-        """Coefficients (m, n, 6) of the segments in their own relative times."""
+        """Coefficients (m, n, 6) of the segments, in the time since the start of each."""
         T = self.durations[:, None]
         return quintic_coefficients(self.q[:-1], self.q[1:], self.dq[:-1], self.dq[1:], T)
 
     @cached_property
     def _path(self) -> PPoly:
-        """All segments one after the other."""
+        """All segments one after the other, as a piecewise polynomial; it wants the highest power first."""
         return PPoly(np.moveaxis(self.segments, -1, 0)[::-1], np.append(0.0, np.cumsum(self.durations)))
 
     def derivative(self, t: Floats, order: int) -> Floats:
-        """Derivative of order 0 to 3 at times t (N,): (N, n)."""
+        """Evaluate the derivative of order 0 to 3 at times t (N,) [s]; returns (N, n)."""
         return np.asarray(self._path(t, order))
 
     def check_times(self, per_segment: int) -> Floats:
-        """Times (N,) [s] for checks of limits: uniform in each segment, with all extrema from position to jerk.
+        """List the times (N,) [s] for checks of limits: uniform in each segment, and all extrema from position to jerk.
 
         Args:
             per_segment: Number of uniform times in each segment.
@@ -183,10 +189,10 @@ class QuinticTrajectory(Trajectory):
         # the jerk jumps at the points, so the last instant of each segment counts as well
         shares = np.append(np.linspace(0.0, 1.0, per_segment, endpoint=False), 1.0 - SAME)
         times = [self._path.x[:-1, None] + np.outer(self.durations, shares), [self.duration]]
-        for order in (1, 2, 3, 4):
+        for order in (1, 2, 3, 4):  # an extremum is a root of the next derivative
             times += list(self._path.derivative(order).roots(discontinuity=False, extrapolate=False))
         found = np.concatenate([np.ravel(each) for each in times])
-        return np.unique(np.clip(found[np.isfinite(found)], 0.0, self.duration))  # NaN: at rest
+        return np.unique(np.clip(found[np.isfinite(found)], 0.0, self.duration))  # SciPy gives NaN where a joint rests
 
     @property
     def extremes(self) -> Motion:
@@ -195,12 +201,13 @@ class QuinticTrajectory(Trajectory):
 
 
 def shortest_move(step: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike) -> float:
-    """Shortest duration [s] of a move by a step [rad or m] from rest to rest within limits, of one joint or of all.
+    """Compute the shortest duration [s] of a move from rest to rest by a step [rad or m], of one joint or of all.
 
     Derivation: the unit move 10 s^3 - 15 s^4 + 6 s^5 has the peaks 15/8 (velocity) and 10/sqrt(3) (acceleration).
     """
-    rates = np.divide(step, velocity), np.divide(step, acceleration)
-    return float(np.max([np.max(15 / 8 * rates[0]), np.max(np.sqrt(10 / np.sqrt(3) * rates[1]))]))
+    by_velocity = np.max(15 / 8 * np.divide(step, velocity))
+    by_acceleration = np.max(np.sqrt(10 / np.sqrt(3) * np.divide(step, acceleration)))
+    return float(np.max([by_velocity, by_acceleration]))
 
 
 def minimum_jerk(
@@ -211,7 +218,7 @@ def minimum_jerk(
     velocity: ArrayLike = np.inf,
     acceleration: ArrayLike = np.inf,
 ) -> QuinticTrajectory:
-    """Point-to-point move from rest to rest, in a given time or in the shortest one within limits.
+    """Make a point-to-point move from rest to rest, in a given time or in the shortest one within limits.
 
     Args:
         q_start: (n,) positions at the start [rad or m].
