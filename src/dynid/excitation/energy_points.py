@@ -33,7 +33,7 @@ from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 
 BALANCED = Criterion({"condition": 1.0, "equilibrium": 0.01})
-"""The cost of [GautierKhalil1992] eq. (18), which states no weights. Convention: an S of some hundred counts like Cond."""
+"""The cost of [GautierKhalil1992] eq. (18), which states no weights. Convention: usual S and Cond count alike."""
 _POSITION_SPREAD = 0.1
 """Standard deviation of the positions of a random start, and the largest of random moves, in free variables [rad].
 
