@@ -1,9 +1,10 @@
-"""Equations: what an estimator solves. The type says what they hold.
+"""Equations ``torque = columns @ unknowns`` of all samples and joints, which an estimator solves.
 
-    Factors            the reduced equations: enough for estimators that are linear in the torques
-      Samples          also whole experiments in memory: estimators can read single samples again
+    Factors            the equations reduced to triangles: enough for estimators that are linear in the torques
+      Samples          with whole experiments in memory: estimators can read single samples again (`sample_blocks`)
 
-`build_equations` reduces experiments in memory; `dynid.identification.leaves` reduces logs piece by piece.
+Shapes: n joints, p standard parameters, b base parameters, k further terms, N samples. `build_equations` reduces
+experiments in memory; `dynid.identification.leaves` reduces logs piece by piece.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
 TIME_BLOCKS = 10
-"""Number of blocks of time that an experiment is cut into (convention): ten folds of cross-validation."""
-MANY_RUNS, FEW_BLOCKS = 8, 5
-"""Number of experiments above which each is cut into few blocks: folds of cross-validation and sums for intervals then
-go from run to run, and only drifts are looked for within one (convention; memory and time grow with all blocks)."""
+"""Number of blocks of time that an experiment is cut into (convention: ten folds of cross-validation)."""
+LARGEST_RUN_COUNT, REDUCED_TIME_BLOCKS = 8, 5
+"""Number of experiments up to which each is cut into `TIME_BLOCKS` blocks, and number of blocks of each of more
+experiments (convention: folds of cross-validation and sums for intervals then go from run to run, and only drifts are
+looked for within one; memory and time grow with the number of all blocks)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +58,7 @@ class Factors:
     """Upper end of the band to which both sides of the equations were low-passed [Hz]; None for no such filter."""
 
     def __repr__(self) -> str:
-        """Robot and size in one line."""
+        """Robot, number of unknowns and of logs in one line."""
         return f"{type(self).__name__}('{self.robot.name}', {len(self.names)} parameters, {len(self.blocks)} logs)"
 
     @property
@@ -85,9 +87,9 @@ class Factors:
         return replace(self, information=information, terms=tuple(terms))
 
     def term_places(self, terms: Sequence[Term]) -> list[int]:
-        """Places of some terms among those of the equations.
+        """Indices of some terms among those of the equations.
 
-        Most are the same objects. To compare others by value, number by number of what they refer to, takes longer.
+        Terms are found by identity first: comparing all their arrays by value is slow.
         """
         known = {id(term): place for place, term in enumerate(self.terms)}
         return [known[id(term)] if id(term) in known else self.terms.index(term) for term in terms]
@@ -99,32 +101,33 @@ class Factors:
 
     def relative_errors(self, values: Floats) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together with parameters (b + k,) [%]."""
-        squares, total = (self.information.per_joint_residual(x).sum(axis=0) for x in (values, np.zeros_like(values)))
+        squares = self.information.per_joint_residual(values).sum(axis=0)
+        total = self.information.per_joint_residual(np.zeros_like(values)).sum(axis=0)  # of the torques themselves
         return relative_errors(squares, total)
 
     def torque(self, beta: ArrayLike, experiment: Experiment) -> Floats:
-        """(N, n) torque of an experiment's motion with parameters (b + k,), column by column as its own [N m or N]."""
-        given, experiment = experiment, experiment.matched(self.robot)
+        """(N, n) torque of an experiment's motion with parameters (b + k,), in its order of joints [N m or N]."""
+        matched = experiment.matched(self.robot)
         values = np.asarray(beta, dtype=float)
-        torque = torque_along(self.robot, self.representative(values), experiment)
+        torque = torque_along(self.robot, self.representative(values), matched)
         if self.terms:
-            torque = torque + torque_of_terms(self.robot, self.terms, values[self.base.rank :], experiment)
-        return given.as_recorded(torque, self.robot)
+            torque = torque + torque_of_terms(self.robot, self.terms, values[self.base.rank :], matched)
+        return experiment.as_recorded(torque, self.robot)
 
     def representative(self, beta: ArrayLike) -> Floats:
-        """(p,) standard parameters with the same torques as base parameters (b,): the kept ones, zero elsewhere."""
+        """(p,) standard parameters with the torques of base parameters (b,): zero except at the base columns."""
         theta = np.zeros(len(self.base.layout))
         theta[list(self.base.columns)] = np.asarray(beta, dtype=float)[: self.base.rank]
         return theta
 
     def residual(self, beta: ArrayLike, experiment: Experiment) -> Floats:
-        """(N, n) measured minus predicted torque; NaN where the sample does not count."""
+        """(N, n) measured minus predicted torque [N m or N]; NaN where the sample does not count."""
         return np.where(experiment.valid, experiment.effort - self.torque(beta, experiment), np.nan)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Samples(Factors):
-    """Equations of whole experiments in memory: estimators can look at single samples again."""
+    """Equations of whole experiments in memory: estimators can read single samples again."""
 
     @property
     def experiments(self) -> tuple[Experiment, ...]:
@@ -170,7 +173,7 @@ def build_equations(
         )
     chosen = require_kept_columns(choose_base(robot, base))
     if blocks is None:
-        blocks = TIME_BLOCKS if len(runs) <= MANY_RUNS else FEW_BLOCKS
+        blocks = TIME_BLOCKS if len(runs) <= LARGEST_RUN_COUNT else REDUCED_TIME_BLOCKS
     parts: list[Information] = []
     for run in runs:
         numbers = cut_blocks(run, blocks)
@@ -201,14 +204,14 @@ def factors_of(
     supports: Sequence[Sequence[int]] | None = None,
     terms: Sequence[Term] = (),
 ) -> Factors:
-    """Equations of one log from triangles of rows ``[W, y]``.
+    """Make the equations of one log from triangles (QR factors) of rows ``[W, y]``: columns and measured value.
 
     Args:
         robot: Geometry and terms.
         base: The base parameters.
-        triangles: For each block of time and group of rows, such as those of one joint, (w, w).
-        counts: (blocks, groups) number of rows.
-        supports: For each group its columns; one group of all columns by default.
+        triangles: For each block of time the triangle (w, w) of each group of rows, such as the rows of one joint.
+        counts: (blocks, groups) number of rows behind each triangle.
+        supports: For each group the columns that are not zero; by default one group with all columns.
         terms: Terms besides the robot's own.
     """
     columns = (*base.columns, *(len(base.layout) + k for k in range(len(terms))))
@@ -227,15 +230,15 @@ def relative_errors(squares: Floats, total: Floats) -> Floats:
     """(n + 1,) relative error of each joint and of all together [%] from sums of squares (n,); NaN without torques.
 
     Args:
-        squares: Of the joints' residuals.
-        total: Of their measured torques.
+        squares: (n,) sums of squares of the residuals.
+        total: (n,) sums of squares of the measured torques.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(100.0 * np.sqrt(np.append(squares, squares.sum()) / np.append(total, total.sum())))
 
 
 def next_segment(parts: Sequence[Information]) -> int:
-    """The lowest number above those of all segments."""
+    """The first free number of a segment after those of all parts; 0 if there are none."""
     return 1 + max((segment for part in parts for segment in part.segments), default=-1)
 
 
@@ -272,8 +275,9 @@ class SampleBlock:
     """The equations of consecutive samples: ``effort = matrix @ parameters``."""
 
     run: Experiment
+    """The experiment."""
     rows: slice
-    """The samples of the run."""
+    """The m samples of the experiment."""
     matrix: Floats
     """(m, n, b + k) torque per unit of each base parameter and term."""
 
@@ -312,7 +316,13 @@ def sample_blocks(equations: Samples) -> Iterator[SampleBlock]:
 
 
 def _dense(columns: list[dict[int, Floats]], here: slice, shape: tuple[int, ...]) -> Floats:
-    """(m, n, k) columns of terms for all joints, zero where a term does not act."""
+    """(m, n, k) columns of k terms for all joints, zero where a term does not act.
+
+    Args:
+        columns: For each term, joint -> its column on the samples of a stretch.
+        here: The m samples of the stretch.
+        shape: (m, n).
+    """
     dense = np.zeros((*shape, len(columns)))
     for k, column in enumerate(columns):
         for joint, values in column.items():

@@ -1,9 +1,13 @@
-"""Covariance of a solution from the scores of blocks of time, direction by direction.
+"""Covariance of a solution from the scores of blocks of time, with errors that are correlated in time.
+
+`ScoreSums` collects the sums block by block; `make_waves` chooses the weights of the blocks in these sums. The score of
+a block is ``g_s = W_s' w e_s`` with regressor W_s, weights w and residuals e_s.
 
 The solution of ``sum_s W_s' w e_s = 0`` over blocks s has the covariance ``A^-1 B A^-1`` with ``A = sum_s A_s``,
 ``A_s = W_s' w W_s``, and B the covariance of the sum of scores. If residuals were independent in time, B would be the
-*filling* ``sum_s B_s``, ``B_s = W_s' w^2 v W_s``. What it is in truth is read from other sums of the same scores, with
-waves ``k_s`` as weights (`waves`). All is in coordinates in which A is the identity:
+*filling* ``sum_s B_s``, ``B_s = W_s' w^2 v W_s``, with variances v of the residuals; A is called the *bread*. What it
+is in truth is read from other sums of the same scores, with waves ``k_s`` as weights (`waves`). All is in coordinates
+in which A is the identity:
 
     z_k  = sum_s k_s (g_s - A_s h) = sum_s (k_s - A_k) g_s,     A_k = sum_s k_s A_s,   h = sum_s g_s
     C_kl = E[z_k z_l'] = sum_s k_s l_s B_s - A_k B_l - B_k A_l + A_k B A_l             if residuals were independent
@@ -33,28 +37,29 @@ from scipy.stats import t as student
 from dynid.arrays import Floats
 from dynid.decompositions import eigh, pinv
 
-BORROWED = 0.01
+AVERAGE_SHARE = 0.01
 """Share of the covariance that is the average over all directions (experiment: with more, groups of
 parameters under ripple and autoregressive noise were covered by 100 % in the campaign of interval conditions). It keeps
 the covariance of full rank, where waves are fewer than parameters."""
-LEAST = 0.05
-"""Share of the waves that the fit must leave to a direction; of those it leaves less, the average is taken (convention:
-beyond, rounding and model errors are raised 20 times). Also the smallest average ratio of scores to those of
-independent residuals: less is rounding, not noise."""
-CAUTIOUS = 0.1
-"""Share of the parameters whose variance may have fewer degrees of freedom than all together are given (convention; a
-quarter gives intervals 4 % narrower, with which the halves of the shortest real logs agree less often)."""
-FEWEST, WAVES = 3, 8
+LEAST_LEFT_SHARE = 0.05
+"""Share of the waves that the fit must leave to a direction; directions with less get the average (convention: a
+smaller share would raise rounding and model errors more than 20 times). Also the smallest average ratio of scores to
+those of independent residuals, as less is rounding, not noise."""
+FREEDOM_QUANTILE = 0.1
+"""Quantile of all parameters' degrees of freedom that a parameter without its own gets: the share of the parameters
+that have fewer (convention; a quarter gives intervals 4 % narrower, with which the halves of the shortest real logs
+agree less often)."""
+FEWEST_WAVES, WAVES = 3, 8
 """Smallest and largest number of waves. Fewer see longer correlations, more give narrower intervals: with eight, an
 interval is 14 % wider on average than if the covariance were known (Student's t), and errors may be correlated for an
 eighth of a log. Four, six and eight were compared on the halves of the real logs before eight was chosen."""
 
 
 class ScoreSums:
-    """Sums over blocks of time; every block is shown once, and no more than some are kept."""
+    """Sums over blocks of time: every block is added once, then `covariance` gives the result; no block is stored."""
 
     def __init__(self, root: Floats, counts: Floats, runs: NDArray[np.int64], waves: int = WAVES) -> None:
-        """Nothing is seen yet.
+        """Start with empty sums.
 
         Args:
             root: (b, r) matrix L with ``L' A L = 1``: parameters = L @ coordinates, without what is undetermined.
@@ -62,24 +67,32 @@ class ScoreSums:
             runs: (S,) number of each block's run.
             waves: Number of waves.
         """
-        names, slow, r = np.unique(runs), make_waves(counts, runs, waves), root.shape[1]
-        m, few = len(slow), names if 1 < names.size <= waves else names[:0]
-        # the weights of each block in the sums: the waves, then each of a few runs by itself
-        self._root, self._m, self._weights = root, m, np.vstack([slow, few[:, None] == runs])
-        self._scores, self._whole = np.zeros((len(self._weights), r)), np.zeros((r, r))
+        names = np.unique(runs)
+        slow = make_waves(counts, runs, waves)
+        single_runs = names if 1 < names.size <= waves else names[:0]  # more runs are compared by the waves themselves
+        m = len(slow)
+        r = root.shape[1]
+        self._root = root
+        self._m = m
+        # (sums, S) the weight of each block in each sum: m waves, then an indicator of each single run
+        self._weights = np.vstack([slow, single_runs[:, None] == runs])
+        self._scores = np.zeros((len(self._weights), r))
+        self._whole = np.zeros((r, r))  # filling of all blocks
         self._bread, self._filling = np.zeros((2, len(self._weights), r, r))
-        self._crossed = np.zeros((m, m, r, r))  # sums of fillings by pairs of waves
+        self._crossed = np.zeros((m, m, r, r))  # fillings weighted by products of two waves
 
     def add(self, place: int, rows: Floats, residual: Floats, noise: Floats) -> None:
         """Add a block.
 
         Args:
-            place: Which of the S blocks it is.
-            rows: (m, r) weighted rows of its equations, ``w^(1/2) W_s L``.
-            residual: (m,) weighted residuals of the solution, ``w^(1/2) e_s``.
-            noise: (m,) variance of each, if they were independent in time.
+            place: Index of the block among the S blocks.
+            rows: (rows, r) weighted rows of its equations, ``w^(1/2) W_s L``.
+            residual: (rows,) weighted residuals of the solution, ``w^(1/2) e_s``.
+            noise: (rows,) variance of each, if they were independent in time.
         """
-        bread, filling, score = rows.T @ rows, rows.T @ (noise[:, None] * rows), rows.T @ residual
+        bread = rows.T @ rows
+        filling = rows.T @ (noise[:, None] * rows)
+        score = rows.T @ residual
         weight = self._weights[:, place]
         self._scores += np.outer(weight, score)
         self._whole += filling
@@ -90,53 +103,54 @@ class ScoreSums:
     def covariance(self, kinds: tuple[str, ...]) -> Floats:
         """(b, b) covariance, such that 1.96 standard deviations are half of a 95 % interval of each parameter.
 
-        Errors of a friction that acts all the time are seen by all waves, those of an inertia by a few that are large
-        while it accelerates: each parameter has its own degrees of freedom.
+        Each parameter has its own degrees of freedom: friction acts all the time, so that all waves show its errors; an
+        inertia acts while it accelerates, so that only waves which are large at these times show them.
 
         Args:
             kinds: (b,) kind of each parameter: those of one kind are taken to vary alike from run to run.
         """
         L = self._root
-        plain = np.asarray(L @ self._whole @ L.T)
+        plain = np.asarray(L @ self._whole @ L.T)  # covariance if residuals were independent in time
         if not self._m or not self._whole.any():
             return plain
         rescaling, whitening, lost = self._rescaling(self._expected())
         z = self._scores[: self._m] @ rescaling.T
-        average = max(float(np.sum((z @ whitening.T) ** 2)) / max(L.shape[1], 1), LEAST)
+        average = max(float(np.sum((z @ whitening.T) ** 2)) / max(L.shape[1], 1), LEAST_LEFT_SHARE)
         freedom = self._freedom(L @ rescaling)
-        found = L @ z.T
+        shown = L @ z.T
         unseen = (L @ lost) @ (L @ lost).T
-        covariance = BORROWED * average * plain + (1.0 - BORROWED) * (found @ found.T + average * unseen)
-        common = np.nanquantile(freedom, CAUTIOUS) if np.isfinite(freedom).any() else 0.0
-        own = student_factor(np.where(np.isnan(freedom), common, freedom))
+        covariance = AVERAGE_SHARE * average * plain + (1.0 - AVERAGE_SHARE) * (shown @ shown.T + average * unseen)
+        common = np.nanquantile(freedom, FREEDOM_QUANTILE) if np.isfinite(freedom).any() else 0.0
+        factor = student_factor(np.where(np.isnan(freedom), common, freedom))
         between = self._between_runs(kinds, covariance, plain) if self._m < len(self._weights) else 0.0
-        return np.asarray(np.outer(own, own) * covariance + between)
+        return np.asarray(np.outer(factor, factor) * covariance + between)
 
     def _expected(self) -> Floats:
-        """(r, r) the sum N of the covariances C_kk of the sums if residuals were independent in time."""
+        """(r, r) the matrix N of the module docstring: sum of the covariances C_kk if residuals were independent."""
         A, B = self._bread[: self._m], self._filling[: self._m]
         left = np.tensordot(A, B, axes=([0, 2], [0, 1]))  # sum_k A_k B_k
         inner = np.tensordot(A @ self._whole, A, axes=([0, 2], [0, 1]))
         return np.asarray(np.einsum("kkij->ij", self._crossed) - left - left.T + inner)
 
     def _rescaling(self, N: Floats) -> tuple[Floats, Floats, Floats]:
-        """Rescale from the covariance N of the sums to B.
+        """Find the linear map that rescales the sums from their covariance N to the filling B.
 
         Returns:
-            (r, r) F with ``F N F' = B`` as far as the fit left something, (r, r) W with ``W B W' = 1``, and a root
-            (r, l) of the part of B of which the fit left too little.
+            The map F (r, r) with ``F N F' = B`` where the fit left enough, the whitening W (r, r) with ``W B W' = 1``,
+            and a root (r, l) of the part of B in directions where the fit left too little.
         """
         values, vectors = eigh(self._whole)
         values = np.maximum(values, 1e-12 * values[-1])
-        G, whitening = vectors * np.sqrt(values), (vectors / np.sqrt(values)).T
+        G = vectors * np.sqrt(values)  # B = G G'
+        whitening = (vectors / np.sqrt(values)).T
         left, directions = eigh(whitening @ N @ whitening.T)
-        least = LEAST * max(float(np.max(left)), 1e-300)
+        least = LEAST_LEFT_SHARE * max(float(np.max(left)), 1e-300)
         kept = np.where(left > least, 1.0 / np.sqrt(np.maximum(left, least)), 0.0)
         rescaling = G @ (directions * kept) @ directions.T @ whitening
         return rescaling, whitening, G @ directions[:, left <= least]
 
     def _freedom(self, rows: Floats) -> Floats:
-        """(b,) degrees of freedom of the variances of parameters (rows, r); NaN where no wave shows one.
+        """(b,) degrees of freedom of the variances of parameters with rows (b, r); NaN where no wave shows a parameter.
 
         Only ``rows C_kl rows'`` is needed, row by row, so the covariances C_kl themselves are never formed.
         """
@@ -147,7 +161,7 @@ class ScoreSums:
         table = crossed + inner - left - left.swapaxes(1, 2)
         trace = np.einsum("ckk->c", table)
         known = trace > 0.0
-        shares = table[known] / trace[known, None, None]  # squares of the table itself may be too small for a number
+        shares = table[known] / trace[known, None, None]  # divided first, as squares of the table itself may underflow
         freedom = np.full(len(rows), np.nan)
         freedom[known] = 1.0 / np.sum(shares**2, axis=(1, 2))
         return freedom
@@ -162,65 +176,74 @@ class ScoreSums:
         """
         from scipy.optimize import nnls  # heavy, and needed for several runs only
 
-        L, A, B = self._root, self._bread[self._m :], self._filling[self._m :]
-        variance, independent = np.diagonal(within), np.diagonal(plain)
+        L = self._root
+        A = self._bread[self._m :]  # of each run
+        B = self._filling[self._m :]
+        variance = np.diagonal(within)
+        independent = np.diagonal(plain)
         known = (variance > 0.0) & (independent > 0.0)
         safe = np.where(known, variance, 1.0)
-        found = np.sum((self._scores[self._m :] @ L.T) ** 2, axis=0)
+        found = np.sum((self._scores[self._m :] @ L.T) ** 2, axis=0)  # (b,) squares of the scores of whole runs
         whole = B.sum(axis=0)
         spread = sum(b - a @ b - b @ a + a @ whole @ a for a, b in zip(A, B, strict=True))
+        # (b,) what blocks within runs let expect of these squares
         expected = np.einsum("ci,ij,cj->c", L, spread, L) * safe / np.where(known, independent, 1.0)
         length = np.linalg.norm(L, axis=1)
-        told = length > 0.0  # not what the equations leave open
-        length = np.where(told, length, 1.0)
-        back = pinv(L / length[:, None]) / length * told  # a left inverse of L that units do not spoil
-        shares = np.einsum("ci,rij,jd->rcd", L, A, back, optimize=True)  # H_r
+        is_determined = length > 0.0
+        length = np.where(is_determined, length, 1.0)
+        inverse = pinv(L / length[:, None]) / length * is_determined  # left inverse of L, computed from scaled rows
+        shares = np.einsum("ci,rij,jd->rcd", L, A, inverse, optimize=True)  # H_r
         kind_names = sorted(set(kinds))
         marks = np.array([[other == kind for kind in kind_names] for other in kinds], dtype=float) * known[:, None]
-        unit = told / np.where(told, np.sum(back**2, axis=0), 1.0)  # squared change that is as large as the noise
+        # (b,) square of the change of each parameter whose torques are as large as the noise
+        unit = is_determined / np.where(is_determined, np.sum(inverse**2, axis=0), 1.0)
         effect = _effect(shares) @ (unit[:, None] * marks)
+        # variance of the deviations of each kind, in these units
         size = nnls(effect[known] / safe[known, None], ((found - expected) / safe)[known])[0]
-        # few deviations show the size of a kind, so it may be larger
+        # few deviations show a variance, which may be larger: Student's t
         size *= student_factor((len(A) - 1) * marks.sum(axis=0)) ** 2
         return np.asarray(np.einsum("rcd,d,red->ce", shares, marks @ size * unit, shares, optimize=True))
 
 
 def _effect(shares: Floats) -> Floats:
-    """(b, b) squares of the runs' scores in each parameter per variance of another one's deviations."""
+    """(b, b) expected squares of the runs' scores in each parameter, per variance of the deviations of another.
+
+    Args:
+        shares: (runs, b, b) the matrices H_r.
+    """
     total = np.zeros(shares.shape[1:])
-    for r, mine in enumerate(shares):
-        for q, other in enumerate(shares):
-            total += (mine * (r == q) - mine @ other) ** 2
+    for r, of_run in enumerate(shares):
+        for q, of_other in enumerate(shares):
+            direct = of_run if r == q else 0.0
+            total += (direct - of_run @ of_other) ** 2  # a deviation of run q moves the solution, too
     return total
 
 
 def wave_number(independent: float) -> int:
-    """Number of waves for scores of some independent values: ``0.4 * independent^(2/3)``, rounded, from 3 to 8.
+    """Number of waves for a number of independent values: ``0.4 * independent^(2/3)``, rounded, from 3 to 8.
 
-    So Lazarus, Lewis, Stock and Watson (2018) advise. 89 values and more have all eight waves; in a shorter log errors
-    last for a larger part of it.
+    This is the rule of Lazarus, Lewis, Stock and Watson (2018). From 89 values on it is all eight; in a shorter log
+    errors are correlated for a larger part of it.
     """
-    return int(np.clip(np.rint(0.4 * max(independent, 0.0) ** (2.0 / 3.0)), FEWEST, WAVES))
+    return int(np.clip(np.rint(0.4 * max(independent, 0.0) ** (2.0 / 3.0)), FEWEST_WAVES, WAVES))
 
 
 def student_factor(freedom: ArrayLike) -> Floats:
-    """Width of 95 % intervals by Student's t over that by the normal distribution, for some degrees of freedom.
-
-    Fewer than one count as one.
-    """
+    """Width of 95 % intervals by Student's t over that by the normal distribution; fewer than one degree is one."""
     return np.asarray(student.ppf(0.975, np.maximum(freedom, 1.0)) / student.ppf(0.975, np.inf))
 
 
 def make_waves(counts: Floats, runs: NDArray[np.int64], waves: int = WAVES) -> Floats:
     """(m, S) weights of the scores of S blocks in m sums.
 
-    Over one run they are the slowest cosines of time. Over a few runs each has its own ones, as many together. Over
-    many runs they go from run to run, so that what differs between runs counts as noise.
+    For one run they are the slowest cosines over its time. For a few runs each run has cosines of its own, about m
+    together. For more runs than waves they are cosines over the sequence of runs, so that differences between runs
+    count as noise.
 
     Args:
         counts: (S,) number of equations of each block, in the order of time.
         runs: (S,) number of each block's run.
-        waves: Number of waves m, about.
+        waves: Number of waves; m is about as large.
     """
     names = np.unique(runs)
     if names.size > waves:  # enough for the waves to go from run to run
@@ -228,9 +251,10 @@ def make_waves(counts: Floats, runs: NDArray[np.int64], waves: int = WAVES) -> F
         return _cosines(sums, waves)[:, np.searchsorted(names, runs)]
     rows = []
     for name in names:
-        mine = runs == name
-        table = np.zeros((min(-(-waves // names.size), int(mine.sum()) - 1), runs.size))
-        table[:, mine] = _cosines(counts[mine], len(table))
+        is_of_run = runs == name
+        # -(-a // b) rounds up; a run of S blocks has at most S - 1 cosines
+        table = np.zeros((min(-(-waves // names.size), int(is_of_run.sum()) - 1), runs.size))
+        table[:, is_of_run] = _cosines(counts[is_of_run], len(table))
         rows.append(table)
     return np.vstack([np.zeros((0, runs.size)), *rows])
 

@@ -1,4 +1,8 @@
-"""Experiments brought into a control loop, by a law and a commanded motion."""
+"""Loops for experiments that bring none: each gap-free stretch gets a control law and a commanded motion to simulate.
+
+`with_loop` makes the stretches. `exclude_reversals` and `check_commanded_motion` prepare and check them. Shapes: N
+samples, n joints, m numbers of a law's memory.
+"""
 
 from __future__ import annotations
 
@@ -21,32 +25,34 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 RATE_TOLERANCE = 0.02
-"""Largest deviation of a control rate from a multiple of a log's rate, as a share of it: clocks are that inexact."""
+"""Largest deviation of a control rate from a multiple of the log's rate, as a share of it (effect: clocks drift)."""
 SETTLING_S = 1.0
-"""Time after which a loop has forgotten that it started from noisy measurements [s]: the law's memory is estimated from
-as much, and stretches that are shorter afterwards are left out. Convention."""
-MOVED = 0.25
-"""Periods of its cutoff by which a low-pass may move a reversal. Convention."""
-LEFT = 0.25
-"""Share of a joint's samples that must be left; otherwise the joint keeps all. Convention."""
-LOST, NEAR = 0.8, 0.1
-"""Root mean square of commanded minus measured positions, over the spread of these, that no control loop has, if it is
-more than the second number [rad or m]: a joint that holds still may sag. Conventions."""
+"""Time after which a simulated loop no longer depends on its start from noisy measurements [s] (convention). The law's
+memory is estimated from samples of this length; stretches that are no longer than this afterwards are left out."""
+REVERSAL_SHIFT = 0.25
+"""Time by which a low-pass may shift a reversal [periods of its cutoff] (convention)."""
+LEAST_KEPT_SHARE = 0.25
+"""Share of a joint's samples that must stay when those near reversals are left out; otherwise the joint keeps all
+(convention)."""
+LARGEST_TRACKING_SHARE, LEAST_TRACKING_LIMIT = 0.8, 0.1
+"""Largest root mean square of commanded minus measured positions of a control loop: a share of the standard deviation
+of the positions, but at least the second number [rad or m], as a joint that holds still may sag (convention)."""
 
 
 class SplinedMotion:
-    """The cubic spline through positions of which a log tells, as a motion."""
+    """A commanded motion: the cubic spline through logged positions."""
 
     def __init__(self, parts: Iterable[tuple[Floats, Floats]]) -> None:
-        """Join the parts.
+        """Join consecutive parts of a log; samples that are not finite or go back in time are left out.
 
         Args:
             parts: Consecutive times (K,) [s] and positions (K, n) [rad or m].
         """
-        time, q = (np.concatenate(each) for each in zip(*parts, strict=True))
-        known = np.isfinite(time) & np.isfinite(q).all(axis=1)
-        known &= np.append(True, time[1:] > np.maximum.accumulate(time)[:-1])
-        self._time, self._q = time[known], q[known]
+        time, q = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        is_used = np.isfinite(time) & np.isfinite(q).all(axis=1)
+        is_used &= np.append(True, time[1:] > np.maximum.accumulate(time)[:-1])
+        self._time = time[is_used]
+        self._q = q[is_used]
 
     def __call__(self, time: Floats) -> tuple[Floats, Floats, Floats]:
         """(N, n) positions, velocities and accelerations at times (N,).
@@ -61,8 +67,10 @@ class SplinedMotion:
             raise ArgumentError(
                 "the commanded positions do not cover the log", remedy="Give them for every sample of the log."
             )
-        gaps = np.append(np.flatnonzero(np.diff(self._time) > 3.0 * period) + 1, [0, self._time.size])
-        begin, end = gaps[gaps <= first].max(), gaps[gaps > first].min()
+        # the gap-free part [begin, end) that contains the first time; a step above three periods is a gap
+        edges = np.append(np.flatnonzero(np.diff(self._time) > 3.0 * period) + 1, [0, self._time.size])
+        begin = edges[edges <= first].max()
+        end = edges[edges > first].min()
         if end <= last:
             left, right = self._time[end - 1 : end + 1]
             raise ArgumentError(
@@ -76,11 +84,10 @@ class SplinedMotion:
 def with_loop(
     run: Experiment, motion: TimeFunction | None = None, *, law: ControlLaw, rate_hz: float
 ) -> list[Experiment]:
-    """The gap-free stretches of an experiment, each with the loop that made it.
+    """Split an experiment into gap-free stretches, each with the loop to simulate.
 
-    A stretch is simulated from its beginning: from its measured state, and with the memory of the law that explains the
-    first torques. Its beginning is simulated but not kept: by then the loop has forgotten that it started from noisy
-    measurements.
+    The simulation of a stretch starts from its measured state, with the memory of the law that explains the first
+    torques. The beginning of the stretch is simulated but not compared, because it depends on the noise of that start.
 
     Args:
         run: The processed log.
@@ -89,7 +96,7 @@ def with_loop(
         rate_hz: Rate of the law [Hz].
 
     Raises:
-        ArgumentError: The motion is not one of the log's joints, or the rate is no multiple of the log's.
+        ArgumentError: The motion does not have the log's joints, or the rate is no multiple of the log's.
     """
     motion = SplinedMotion([(run.time, run.q)]) if motion is None else motion
     ratio = rate_hz / run.rate_hz
@@ -102,7 +109,7 @@ def with_loop(
     rate = run.rate_hz * round(ratio)
     edges = [0, *(np.flatnonzero(np.diff(run.segment)) + 1).tolist(), run.samples]
     filter_s = 0.0 if run.derivation is None else run.derivation.smoothing.settling_s
-    found = []
+    stretches = []
     for start, stop in pairwise(edges):
         part = run.rows(slice(start, stop))
         # the simulation is low-passed as the log was, and its low-pass needs time to settle as well
@@ -112,17 +119,19 @@ def with_loop(
         reference = _reference(motion, part, rate, filter_s)
         memory = _starting_memory(part, law, reference)
         loop = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory, start_s=part.time[0])
-        found.append(replace(part.rows(kept), loop=loop))
-    return found
+        stretches.append(replace(part.rows(kept), loop=loop))
+    return stretches
 
 
 def _reference(motion: TimeFunction, part: Experiment, rate_hz: float, beyond_s: float) -> ReferenceMotion:
-    """The commanded motion of a stretch and, if known, some time beyond [s].
+    """The commanded motion of a stretch at the control instants, and for some time beyond it [s] where it is known.
+
+    The low-pass of the log needs samples beyond the end of a stretch, too.
 
     Raises:
         ArgumentError: It is no motion of the log's joints, or does not cover them.
     """
-    for more_s in (beyond_s, 0.0):  # a motion that ends with the log raises for the first
+    for more_s in (beyond_s, 0.0):  # a motion that ends with the log raises for the longer time
         instants = part.time[0] + np.arange(round((part.time[-1] + more_s - part.time[0]) * rate_hz) + 1) / rate_hz
         try:
             states = motion(instants)
@@ -140,53 +149,54 @@ def _reference(motion: TimeFunction, part: Experiment, rate_hz: float, beyond_s:
 
 
 def _starting_memory(part: Experiment, law: ControlLaw, reference: ReferenceMotion) -> Floats | None:
-    """(m,) memory with which the law gives the torques measured at the beginning of a log; None for one without."""
+    """(m,) memory with which the law best explains the torques at the start of a stretch; None for a law without."""
     m = law.memory_size(part.q.shape[1])
     if not m:
         return None
     factor = round(reference.rate_hz / part.rate_hz)
-    seen = part.rows(slice(0, 2 + round(SETTLING_S * part.rate_hz)))
-    ticks = factor * np.arange(seen.samples)
-    held = follow_law(
-        law, seen.q, seen.dq, ticks, reference.samples[: ticks[-1] + 1], np.zeros(m), 1.0 / reference.rate_hz
-    )
-    rest = np.where(seen.valid, np.nan_to_num(seen.effort) - held[0], 0.0)
-    response = ((held[1:] - held[0]) * seen.valid).reshape(m, -1).T
+    beginning = part.rows(slice(0, 2 + round(SETTLING_S * part.rate_hz)))
+    ticks = factor * np.arange(beginning.samples)
+    wanted = reference.samples[: ticks[-1] + 1]
+    # torques without memory, then with each of its numbers set to one: torques are linear in the memory
+    torques = follow_law(law, beginning.q, beginning.dq, ticks, wanted, np.zeros(m), 1.0 / reference.rate_hz)
+    residual = np.where(beginning.valid, np.nan_to_num(beginning.effort) - torques[0], 0.0)
+    response = ((torques[1:] - torques[0]) * beginning.valid).reshape(m, -1).T
     sizes = np.maximum(np.linalg.norm(response, axis=0), 1e-300)
-    return np.where(sizes > 1e-290, lstsq(response / sizes, rest.reshape(-1), rcond=1e-6) / sizes, 0.0)
+    # a number of the memory that changes no torque is zero
+    return np.where(sizes > 1e-290, lstsq(response / sizes, residual.reshape(-1), rcond=1e-6) / sizes, 0.0)
 
 
 def exclude_reversals(run: Experiment, robot: Robot) -> Experiment:
-    """The experiment without torques of joints with dry friction near their reversals.
+    """Leave out the torques of joints with dry friction near their reversals.
 
-    A low-pass rounds reversals and moves them; a simulation that follows the rounded motion turns friction at another
-    time than the robot did, and stands still where that stuck.
+    A low-pass rounds and shifts reversals: a simulation that follows the low-passed motion changes the sign of friction
+    at another time than the robot did.
     """
-    turned = np.zeros(run.q.shape, dtype=np.uint8)
-    turned[1:] = np.diff(np.sign(run.dq), axis=0) != 0
+    reverses = np.zeros(run.q.shape, dtype=np.uint8)
+    reverses[1:] = np.diff(np.sign(run.dq), axis=0) != 0
     cutoff = None if run.derivation is None else run.derivation.smoothing.cutoff_hz
-    reach = 0 if cutoff is None else int(np.ceil(MOVED / cutoff * run.rate_hz))
-    near = maximum_filter1d(turned, 2 * reach + 1, axis=0).astype(bool)
+    reach = 0 if cutoff is None else int(np.ceil(REVERSAL_SHIFT / cutoff * run.rate_hz))
+    near = maximum_filter1d(reverses, 2 * reach + 1, axis=0).astype(bool)
     valid = run.valid & ~(near & dry_joints(robot))
-    enough = valid.sum(axis=0) >= LEFT * run.valid.sum(axis=0)
+    enough = valid.sum(axis=0) >= LEAST_KEPT_SHARE * run.valid.sum(axis=0)
     return replace(run, valid=np.where(enough, valid, run.valid))
 
 
 def check_commanded_motion(run: Experiment, robot: Robot) -> None:
-    """Check that the commanded motion can be that of the experiment.
+    """Check that the commanded positions are near enough to the measured ones to be of this log.
 
     Raises:
         ArgumentError: The positions of a joint are too far from the measured ones; the joint is named.
     """
     assert run.loop is not None
-    place = np.round((run.time - run.loop.start_s) * run.loop.reference.rate_hz).astype(np.int64)
-    apart = np.sqrt(np.mean((run.loop.reference.q[place] - run.q) ** 2, axis=0))
-    shares = apart / np.maximum(LOST * run.q.std(axis=0), NEAR)
-    worst = int(shares.argmax())
-    if shares[worst] > 1.0:
+    ticks = np.round((run.time - run.loop.start_s) * run.loop.reference.rate_hz).astype(np.int64)
+    tracking = np.sqrt(np.mean((run.loop.reference.q[ticks] - run.q) ** 2, axis=0))  # (n,) root mean square errors
+    over_limit = tracking / np.maximum(LARGEST_TRACKING_SHARE * run.q.std(axis=0), LEAST_TRACKING_LIMIT)
+    worst = int(over_limit.argmax())
+    if over_limit[worst] > 1.0:
         unit = "m" if robot.moving_joints[worst].kind == "prismatic" else "rad"
         raise ArgumentError(
-            f"the commanded positions of '{robot.joint_names[worst]}' are {apart[worst]:.3g} {unit} from the measured "
-            f"ones of '{run.source}' (root mean square), which move by {run.q[:, worst].std():.3g}",
+            f"the commanded positions of '{robot.joint_names[worst]}' are {tracking[worst]:.3g} {unit} from the "
+            f"measured ones of '{run.source}' (root mean square), which move by {run.q[:, worst].std():.3g}",
             remedy="Check their column, unit, sign and zero, and that they are of this log.",
         )

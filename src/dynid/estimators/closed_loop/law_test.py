@@ -1,11 +1,11 @@
-"""Is the control law that was simulated the one that moved the robot?
+"""A test of the simulated control law: does it explain the measured torques?
 
-The measured torque less the torque of the law along the measured motion, whatever the robot's parameters, is noise
-where law and commanded motion are right, and noise knows nothing of the motion. A wrong gain leaves a part of the
-tracking error, its rate or its integral; a reference that is not the commanded one (another unit, gain, sign, delay or
-joint), and terms of the law that are not stated, leave what follows the commanded motion. So joint by joint the
-residual is held against each of these shapes, beside a constant, with standard deviations that count correlation in
-time; the shape that explains most is accused. No noise level has to be known.
+The law's residual is the measured torque minus the torque of the law along the measured motion; the robot's parameters
+do not enter. Where law and commanded motion are right, it is noise and not correlated with the motion. A wrong gain
+leaves a part of the tracking error, its rate or its integral. A wrong reference (another unit, gain, sign, delay or
+joint) and unstated terms of the law leave a part that follows the commanded motion. So the residual of each joint is
+regressed on each of these *shapes* (signals), together with a constant, with standard deviations that count correlation
+in time; the shape that explains most is reported. No noise level has to be known.
 """
 
 from __future__ import annotations
@@ -21,44 +21,47 @@ from dynid.findings import Finding
 from dynid.tape import compile_tape
 
 PARTS = ("proportional part", "derivative part", "integral part", "constant part")
-"""Parts of the torque that the first shapes stand for."""
-GAINS = "Check its gains, its reference and its rate, or use weighted least squares instead."
-REFERENCE = (
+"""Parts of the law's torque that the first four shapes stand for; the other shapes stand for the reference."""
+GAINS_REMEDY = "Check its gains, its reference and its rate, or use weighted least squares instead."
+REFERENCE_REMEDY = (
     "Check the commanded positions: column, unit, sign, gain and delay; and the law for terms that are not stated: "
     "feed-forward, compensation of gravity or friction. Or use weighted least squares instead."
 )
-CLEAR = 6.0
-"""Standard deviations beyond which a share is no noise (derivation: at 18 degrees of freedom one test in 200 000)."""
-SINGULAR = 1e8
-"""Condition number from which on a shape is taken for a constant. Convention."""
-SHARE = 0.01
-"""Least share of a joint's torque that is reported: other approximations of the model are as large. Convention."""
-TURNING = 0.05
-"""Share of the largest commanded speed below which a joint counts as reversing. Convention."""
+SIGNIFICANT_STD = 6.0
+"""Standard deviations above which a part is not noise (level: at 18 degrees of freedom one test in 200 000)."""
+CONSTANT_CONDITION = 1e8
+"""Condition number above which a shape counts as a constant itself (convention)."""
+LEAST_TORQUE_SHARE = 0.01
+"""Smallest share of a joint's torque that is reported (convention: other approximations are as large)."""
+REVERSING_SPEED_SHARE = 0.05
+"""Share of the largest commanded speed at which the shape of the direction changes its sign smoothly (convention)."""
 
 
 def check_controller(runs: LoopRuns, motions: Motions) -> tuple[Finding, ...]:
-    """What speaks against the law of the experiments' loops; nothing where all is well.
+    """Test the control law of the experiments' loops; empty where it explains the torques.
 
     Args:
         runs: The experiments.
-        motions: Simulated with the estimate.
+        motions: The motion of each experiment, simulated with the estimate.
     """
     compared = [_compare(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
     rate_hz = max(run.run.rate_hz for run in runs.runs)
-    accused: dict[str, list[str]] = {}
+    accused: dict[str, list[str]] = {}  # part of the law -> joints with their share of the torque
     for joint, name in enumerate(runs.equations.robot.joint_names):
         efforts = np.concatenate([np.where(run.run.valid, run.run.effort, 0.0)[:, joint] for run in runs.runs])
-        level = float(np.sqrt(np.mean(efforts**2)))
-        shares = [
-            _share([(x[joint], y[:, joint]) for x, y in compared], k, rate_hz)
+        rms_torque = float(np.sqrt(np.mean(efforts**2)))
+        explained = [
+            _explain([(x[joint], y[:, joint]) for x, y in compared], k, rate_hz)
             for k in range(compared[0][0][joint].shape[1])
         ]
-        clear = [abs(value) if abs(value) > max(CLEAR * std, SHARE * level) else 0.0 for value, std in shares]
-        worst = int(np.argmax(clear))
-        if clear[worst] > 0.0:
+        significant = [
+            abs(value) if abs(value) > max(SIGNIFICANT_STD * std, LEAST_TORQUE_SHARE * rms_torque) else 0.0
+            for value, std in explained
+        ]
+        worst = int(np.argmax(significant))
+        if significant[worst] > 0.0:
             part = PARTS[worst] if worst < len(PARTS) else "reference"
-            accused.setdefault(part, []).append(f"{name} {100.0 * clear[worst] / level:.2g} %")
+            accused.setdefault(part, []).append(f"{name} {100.0 * significant[worst] / rms_torque:.2g} %")
     return tuple(
         Finding(
             code="controller",
@@ -67,42 +70,55 @@ def check_controller(runs: LoopRuns, motions: Motions) -> tuple[Finding, ...]:
             message="the simulated control law does not explain the measured torque: "
             + (f"its {part} differs" if part in PARTS else "its residual is no noise, but follows the motion")
             + f" ({', '.join(joints)} of the torque)",
-            remedy=GAINS if part in PARTS else REFERENCE,
+            remedy=GAINS_REMEDY if part in PARTS else REFERENCE_REMEDY,
         )
         for part, joints in accused.items()
     )
 
 
 def _compare(run: LoopRun, motion: SimulatedMotion) -> tuple[list[Floats], Floats]:
-    """Of each joint (N, k) shapes, and (N, n) the law's residual; both zero where torques do not count.
+    """The shapes (N, k) of each joint and the law's residuals (N, n), both zero where torques do not count.
 
-    Shapes of a joint are its simulated tracking error, its rate and integral, a constant; its commanded q, dq, ddq,
-    direction, sine and cosine; and the others' q and dq. What another memory at the start would explain is left out.
+    Shapes of a joint are its simulated tracking error with rate and integral, and a constant (see `PARTS`); its
+    commanded position, velocity, acceleration, direction, sine and cosine; and commanded positions and velocities of
+    the other joints. What another memory of the law at the start would explain is projected out of all.
     """
-    log, n, N = run.run, run.loop.dof, run.run.samples
+    log = run.run
+    n = run.loop.dof
     q, dq, ddq = run.commanded
-    rest, memories = _law_residual(run, motion)
+    residual, memories = _law_residual(run, motion)
     error = q - motion.q
-    turning = np.tanh(dq / (TURNING * np.maximum(np.abs(dq).max(axis=0), 1e-12)))
-    own = (error, dq - motion.dq, np.cumsum(error, axis=0), np.ones((N, n)), q, dq, ddq, turning, np.sin(q), np.cos(q))
-    shapes, left = [], np.empty_like(rest)
+    direction = np.tanh(dq / (REVERSING_SPEED_SHARE * np.maximum(np.abs(dq).max(axis=0), 1e-12)))
+    law_shapes = (error, dq - motion.dq, np.cumsum(error, axis=0), np.ones_like(error))  # in the order of `PARTS`
+    reference_shapes = (q, dq, ddq, direction, np.sin(q), np.cos(q))
+    shapes = []
+    projected = np.empty_like(residual)
     for joint in range(n):
         others = np.delete(np.arange(n), joint)
-        columns = np.column_stack([*(x[:, joint] for x in own), q[:, others], dq[:, others], rest[:, joint]])
+        columns = np.column_stack(
+            [
+                *(shape[:, joint] for shape in (*law_shapes, *reference_shapes)),
+                q[:, others],
+                dq[:, others],
+                residual[:, joint],
+            ]
+        )
         columns *= log.valid[:, joint, None]
         basis = np.linalg.qr(memories[:, joint] * log.valid[:, joint, None])[0]
         columns -= basis @ (basis.T @ columns)
-        left[:, joint] = columns[:, -1]
+        projected[:, joint] = columns[:, -1]
         shapes.append(columns[:, :-1])
-    return shapes, left
+    return shapes, projected
 
 
-def _share(runs: list[tuple[Floats, Floats]], k: int, rate_hz: float) -> tuple[float, float]:
-    """Root mean square of what shape k explains of the rest, beside a constant, and its standard deviation.
+def _explain(runs: list[tuple[Floats, Floats]], k: int, rate_hz: float) -> tuple[float, float]:
+    """Root mean square [N m or N] of the part of the residual that shape k explains, and its standard deviation.
+
+    The residual is regressed on the shape together with a constant. A shape that is a constant or zero gives zeros.
 
     Args:
-        runs: (N, k) shapes and (N,) the rest of each run.
-        k: Which shape.
+        runs: The shapes (N, K) of a joint and its residual (N,), for each run.
+        k: Index of the shape.
         rate_hz: Sampling rate [Hz].
     """
     constant = PARTS.index("constant part")
@@ -112,7 +128,7 @@ def _share(runs: list[tuple[Floats, Floats]], k: int, rate_hz: float) -> tuple[f
         return 0.0, 0.0
     columns = [X[:, used] / sizes for X, _ in runs]
     slope = np.sum([X.T @ X for X in columns], axis=0)
-    if not condition_number(slope) < SINGULAR:  # the shape is a constant itself
+    if not condition_number(slope) < CONSTANT_CONDITION:  # the shape is a constant itself
         return 0.0, 0.0
     values = np.linalg.solve(slope, np.sum([X.T @ y for X, (_, y) in zip(columns, runs, strict=True)], axis=0))
     scores = [X * (y - X @ values)[:, None] for X, (_, y) in zip(columns, runs, strict=True)]
@@ -120,39 +136,42 @@ def _share(runs: list[tuple[Floats, Floats]], k: int, rate_hz: float) -> tuple[f
 
 
 def _law_residual(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
-    """(N, n) measured torque minus that of the law, and (N, n, m) what other memories at the first sample change."""
-    log, ticks = run.run, run.rows * run.every
-    first = motion.runs.memory[run.rows[0]]
+    """(N, n) measured torque minus that of the law, and (N, n, m) its change by each number of the memory."""
+    log = run.run
+    ticks = run.rows * run.every
+    first_memory = motion.runs.memory[run.rows[0]]
     wanted = run.loop.reference.samples[ticks[0] : ticks[-1] + 1]
-    held = follow_law(run.loop.law, log.q, log.dq, ticks - ticks[0], wanted, first, run.loop.period_s)
-    rest = np.where(log.valid, np.nan_to_num(log.effort) - held[0], 0.0)
-    return rest, np.moveaxis(held[1:] - held[0], 0, 2)
+    torques = follow_law(run.loop.law, log.q, log.dq, ticks - ticks[0], wanted, first_memory, run.loop.period_s)
+    residual = np.where(log.valid, np.nan_to_num(log.effort) - torques[0], 0.0)
+    return residual, np.moveaxis(torques[1:] - torques[0], 0, 2)
 
 
 def follow_law(
     law: ControlLaw, q: Floats, dq: Floats, ticks: Ints, wanted: Floats, memory: Floats, period_s: float
 ) -> Floats:
-    """(1 + m, N, n) torques of a law along a measured motion, with a memory and with each part of it changed.
+    """(1 + m, N, n) torques of a law along a measured motion: with a memory, then with each number of it one larger.
 
     Args:
         law: The law.
         q: (N, n) measured positions; between samples they are interpolated.
         dq: (N, n) measured velocities.
         ticks: (N,) control instants of the samples, the first zero.
-        wanted: (M, 4 n) rows of `ReferenceMotion.samples` at all control instants.
-        memory: (m,) at the first tick.
+        wanted: (M, 4 n) commanded motion: rows of `ReferenceMotion.samples` at all control instants.
+        memory: (m,) memory of the law at the first tick, such as integrals of errors.
         period_s: Time between control instants [s].
     """
-    n, m = q.shape[1], memory.size
+    n = q.shape[1]
+    m = memory.size
     control = compile_tape(control_tape(law, n, period_s))
-    state = np.concatenate([q, dq, np.zeros((len(q), 1))], axis=1)
+    state = np.concatenate([q, dq, np.zeros((len(q), 1))], axis=1)  # the last entry, work, is not used
     if not m:
-        held: Floats = control(state, np.zeros((len(q), 0)), wanted[ticks])["held"]
-        return held[None]
-    between = np.arange(ticks[-1] + 1)
-    states = np.stack([np.interp(between, ticks, x) for x in state.T], axis=1)
-    memories, torques = memory + np.eye(m + 1, m, -1), np.empty((len(between), m + 1, n))
-    for k in between:
+        torque: Floats = control(state, np.zeros((len(q), 0)), wanted[ticks])["held"]
+        return torque[None]
+    instants = np.arange(ticks[-1] + 1)
+    states = np.stack([np.interp(instants, ticks, x) for x in state.T], axis=1)
+    memories = memory + np.eye(m + 1, m, -1)  # the first row unchanged, row i + 1 with number i one larger
+    torques = np.empty((len(instants), m + 1, n))
+    for k in instants:
         decided = control(np.repeat(states[k : k + 1], m + 1, axis=0), memories, wanted[k])
         torques[k], memories = decided["held"], decided["memory"]
     return np.moveaxis(torques[ticks], 1, 0)

@@ -1,13 +1,14 @@
 """Estimators that simulate the control loop: simulate, solve linear equations along the simulated motion, repeat.
 
-With the simulated robot's parameters beta the equations of a sample are
+A round simulates the robot with the base parameters beta and solves for their change, the step:
 
-    rest = Y step,   sum_t Z' W (rest - Y step) = 0
+    residual = Y step,   sum_t Z' W (residual - Y step) = 0
 
-`DIDIM` and `InstrumentalVariables` differ in Z, Y and rest only.
+with regressor Y, instruments Z and weights W of the joints at every sample t. `DIDIM` and `InstrumentalVariables`
+differ in Z, Y and residual only; `LoopEstimator` is what they share.
 
-The covariance is ``A^-1 B A^-T`` with A the slope and B the density at zero frequency of the scores ``Z' W rest``, by
-Welch's method: noise that is correlated in time, or differentiated, counts as what it adds to the sums.
+The covariance is ``A^-1 B A^-T`` with the slope ``A = sum Z' W Y`` and B the spectral density of the scores
+``Z' W residual`` at zero frequency by Welch's method, so that correlation of the noise in time is counted.
 
 `DIDIM` ([Gautier2013]) finds parameters for which the simulated loop has the torques of the real one.
 Along the simulated motion the torques are linear in the parameters, ``tau_sim = Y(q_sim) beta``; the motion itself
@@ -15,16 +16,17 @@ hardly depends on them where the loop is stiff. So every round is a linear least
 not differentiated, so their noise does not bias the estimate.
 
 `InstrumentalVariables` (IDIM-IV) are unbiased where positions are noisy and the loop feeds the noise back.
-Least squares on measured positions is biased because the regressor's errors go with the residual's. The regressor Z at
-the *simulated* positions of the same loop has no such errors ([Janot2014]):
+Least squares on measured positions is biased because the regressor's errors are correlated with the residual. The
+regressor Z at the *simulated* positions of the same loop has no such errors ([Janot2014]):
 
     sum_t Z_t' W (tau_t - Y_t beta) = 0
 
 A low-pass and differences flatten the measured accelerations, which would bias the inertia; so the simulated positions
 are filtered and differentiated alike, and the measured regressor is corrected by what the simulated one loses:
-``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose error is the noise alone. The terms' columns (friction above all, whose
-sign turns with noise) are those of the simulated motion in Y too. The instruments fade out at the ends of every
-stretch, where the noise of single accelerations would count in full, and where a joint with dry friction turns round.
+``Y = Y(F q) + Y(q_sim) - Y(F q_sim)`` with the filter F, whose error is the noise alone. The terms' columns (friction
+above all, whose sign turns with noise) are those of the simulated motion in Y too. The instruments fade out at the ends
+of every stretch, where the noise of single accelerations would count in full, and where a joint with dry friction turns
+round.
 
 If the commanded motion is not known, the measured motion, low-passed, takes its place. If the law is not known,
 computed torque by a robot that `FeasibleWLS` fits to the data takes its place: it follows the motion as the real law
@@ -69,57 +71,58 @@ from dynid.information.factor import RESOLUTION
 from dynid.processing.experiment import Experiment
 from dynid.spatial import SAME
 
-BANDWIDTH_HZ = 8.0
-"""Bandwidth of the assumed law's position loops [Hz]. Convention."""
+ASSUMED_BANDWIDTH_HZ = 8.0
+"""Bandwidth of the assumed law's position loops [Hz] (convention)."""
 ASSUMED_LAW_HZ, GIVEN_LAW_HZ = 4000.0, 1000.0
-"""Least rates that are assumed for an assumed law, and for a given one of unknown rate [Hz]. Conventions."""
-ASSUMED = "The law was assumed: what the model lacks, friction above all, looks the same."
-"""Remedy of a doubt about a part of an assumed law."""
+"""Smallest control rates that are assumed for an assumed law, and for a given law of unknown rate [Hz] (convention)."""
+ASSUMED_LAW_REMEDY = "The law was assumed: what the model lacks, friction above all, looks the same."
+"""Remedy of a finding against a part of an assumed law."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopRound:
-    """The equations along one simulation, and their solution."""
+    """One round: the equations along one simulation, and their solution."""
 
     beta: Floats
     """(b,) the simulated robot's parameters."""
     motions: Motions
+    """The simulated motion of each run."""
     instruments: list[Floats]
-    """(N, n, b) of each run: Z."""
-    rest: list[Floats]
-    """(N, n) of each run."""
+    """Z of each run, (N, n, b)."""
+    residuals: list[Floats]
+    """The residual of each run, (N, n) [N m or N]."""
     rows: list[Floats]
-    """(N, n, b) of each run: Y."""
+    """Y of each run, (N, n, b)."""
     weights: Floats
-    """(n,) inverse variances of the rest."""
+    """(n,) inverse variances of the residuals."""
     slope: Floats
-    """(b, b) sum of Z' W Y."""
+    """(b, b) sum of Z' W Y over all samples."""
     step: Floats
-    """(b,) of the solution."""
+    """(b,) change of the parameters that solves the equations."""
     condition: float
-    """Condition number of the square root of the slope, scaled."""
+    """Square root of the condition number of the slope, whose unknowns are scaled to a diagonal of ones."""
     resolution: Floats
-    """(b,) changes of single parameters that change no torque noticeably."""
+    """(b,) changes of single parameters that change the torques no more than rounding does."""
 
     @property
     def quick_stderr(self) -> Floats:
-        """(b,) standard deviation as if residuals were white and instruments equal to the regressor."""
+        """(b,) rough standard deviations, as if residuals were white and instruments equal to the regressor."""
         return np.asarray(np.sqrt(np.abs(np.diagonal(np.linalg.inv(self.slope)))))
 
     @property
     def scores(self) -> list[Floats]:
-        """(N, b) Z' W (rest - Y step) of each run."""
-        both = zip(self.instruments, self.rows, self.rest, strict=True)
-        return [np.einsum("tjb,j,tj->tb", Z, self.weights, rest - Y @ self.step) for Z, Y, rest in both]
+        """The scores Z' W (residual - Y step) of each run, (N, b)."""
+        runs = zip(self.instruments, self.rows, self.residuals, strict=True)
+        return [np.einsum("tjb,j,tj->tb", Z, self.weights, residual - Y @ self.step) for Z, Y, residual in runs]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopEstimator(Estimator, ABC):
     """An estimator that simulates the control loop of every experiment.
 
-    Links and the robot's own terms are simulated, no other terms, and the simulation knows single samples only.
-    Experiments may bring their loop; the others, and all where a law, a rate or a motion is stated, get one. A finding
-    says what had to be assumed.
+    Links and the robot's own terms are simulated, no further terms. Experiments may bring their loop
+    (`Experiment.loop`); those without one, and all where a law, a rate or a motion is stated, get one. A finding says
+    what had to be assumed.
     """
 
     reads_samples: ClassVar[bool] = True
@@ -143,7 +146,7 @@ class LoopEstimator(Estimator, ABC):
     """Changes smaller than this share of the standard deviation end the iteration."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no law, rate or motion, and to iterate less than once."""
+        """Check the fields."""
         if self.law is not None:
             check_law(self.law)
         check_number("rate_hz", self.rate_hz, "a rate above zero [Hz], or None")
@@ -162,7 +165,16 @@ class LoopEstimator(Estimator, ABC):
 
     @abstractmethod
     def parts(self, run: LoopRun, motion: SimulatedMotion, beta: Floats) -> tuple[Floats, Floats, Floats]:
-        """Z (N, n, b), Y (N, n, b) and the rest (N, n) of a run, zero where samples do not count."""
+        """Instruments, regressor and residual of a run, zero where samples do not count.
+
+        Args:
+            run: The run.
+            motion: Its simulated motion.
+            beta: (b,) the parameters of the simulation.
+
+        Returns:
+            Z (N, n, b), Y (N, n, b) and the residual (N, n) [N m or N].
+        """
 
     def estimate(self, equations: Samples) -> Estimate:
         """Estimate the base parameters.
@@ -172,14 +184,15 @@ class LoopEstimator(Estimator, ABC):
             IdentifiabilityError: The motion does not determine all parameters.
             EstimationError: No start follows the references.
         """
-        brings = self.law is None and self.rate_hz is None and not self.motions
-        brings = brings and all(run.loop is not None for run in equations.experiments)
-        looped, assumed = (equations, ()) if brings else self._add_loops(equations)
+        uses_own_loops = self.law is None and self.rate_hz is None and not self.motions
+        uses_own_loops = uses_own_loops and all(run.loop is not None for run in equations.experiments)
+        looped, assumed = (equations, ()) if uses_own_loops else self._add_loops(equations)
         check_data(looped)
-        runs, failure = LoopRuns.of(looped), None
+        runs = LoopRuns.of(looped)
+        failure = None  # of the best start
         for beta, motions in runs.starts():
             try:
-                end, settled, count = self._iterate(runs, beta, motions)
+                end, unsettled, count = self._iterate(runs, beta, motions)
                 break
             except EstimationError as error:
                 failure = failure or error
@@ -190,45 +203,50 @@ class LoopEstimator(Estimator, ABC):
                 "give the robot better prior values.",
             )
         doubts = check_controller(runs, end.motions)
-        if self.law is None and not brings:  # a doubted law is to be corrected; nobody can correct an assumed one
-            doubts = tuple(replace(doubt, remedy=ASSUMED, severity="note") for doubt in doubts)
+        if self.law is None and not uses_own_loops:  # the user cannot correct an assumed law: notes, not errors
+            doubts = tuple(replace(doubt, remedy=ASSUMED_LAW_REMEDY, severity="note") for doubt in doubts)
         beta = end.beta + end.step
-        spread = welch_covariance(end.slope, end.scores, max(run.run.rate_hz for run in runs.runs))
+        covariance = welch_covariance(end.slope, end.scores, max(run.run.rate_hz for run in runs.runs))
         return Estimate.of(
             looped,
             values=beta,
-            covariance=spread + np.diag(end.resolution**2),
+            covariance=covariance + np.diag(end.resolution**2),
             undetermined=np.zeros(beta.size, dtype=bool),
             noise_std=1.0 / np.sqrt(end.weights),
             inflation=np.ones(looped.robot.dof),
             condition=end.condition,
             method=self.title,
-            findings=(*assumed, *settled, *doubts),
+            findings=(*assumed, *unsettled, *doubts),
             extras={"iterations": float(count), "simulations": float(count + 1)},
         )
 
     def _add_loops(self, equations: Samples) -> tuple[Samples, tuple[Finding, ...]]:
         """The equations with a loop for every stretch, and a note for everything that had to be assumed."""
-        robot, logs, assumed = equations.robot, equations.experiments, list[str]()
+        robot = equations.robot
+        logs = equations.experiments
+        assumed = list[str]()
         if self.motions and len(self.motions) != len(logs):
             raise ArgumentError(
                 f"{len(self.motions)} commanded motions for {len(logs)} logs", remedy="Give one for each log, in order."
             )
         # without the law, torques are compared along the measured motion
         is_commanded = bool(self.motions) and (self.law is not None or not self.compares_torques)
-        law, least_hz = self.law, GIVEN_LAW_HZ
+        law = self.law
+        least_hz = GIVEN_LAW_HZ
         if law is None:
             fitted = FeasibleWLS().solve(equations).standard  # a feasible robot near the data
             assert fitted is not None, "feasible has standard parameters"
-            angular, least_hz = 2.0 * np.pi * BANDWIDTH_HZ, ASSUMED_LAW_HZ
-            law = ComputedTorqueLaw(robot.with_parameters(fitted), angular**2, 2.0 * angular)
+            least_hz = ASSUMED_LAW_HZ
+            angular = 2.0 * np.pi * ASSUMED_BANDWIDTH_HZ
+            law = ComputedTorqueLaw(robot.with_parameters(fitted), angular**2, 2.0 * angular)  # critically damped
             message = "the control law is unknown; computed torque by a robot near the data, with a bandwidth of "
-            assumed.append(f"{message}{BANDWIDTH_HZ:g} Hz, is assumed")
+            assumed.append(f"{message}{ASSUMED_BANDWIDTH_HZ:g} Hz, is assumed")
         if not is_commanded:
             reason = "does not help without the control law" if self.motions else "is unknown"
             message = f"the commanded motion {reason}; the measured motion, low-passed, is assumed; its remaining noise"
             assumed.append(f"{message} biases the estimate as in least squares, beyond the intervals")
         rates = [
+            # the smallest multiple of the log's rate from the least rate on
             run.rate_hz * max(1, int(np.ceil(least_hz / run.rate_hz - 1e-6))) if self.rate_hz is None else self.rate_hz
             for run in logs
         ]
@@ -236,8 +254,8 @@ class LoopEstimator(Estimator, ABC):
             high = " and ".join(f"{rate_hz:g}" for rate_hz in sorted(set(rates)))
             assumed.append(f"the control rate is unknown; {high} Hz are assumed")
         law.check_joints(robot.joint_names)
-        each = zip(logs, self.motions if is_commanded else [None] * len(logs), rates, strict=True)
-        runs = [part for run, motion, rate_hz in each for part in with_loop(run, motion, law=law, rate_hz=rate_hz)]
+        given = zip(logs, self.motions if is_commanded else [None] * len(logs), rates, strict=True)
+        runs = [part for run, motion, rate_hz in given for part in with_loop(run, motion, law=law, rate_hz=rate_hz)]
         if not runs:
             reason = f"no gap-free stretch is longer than {SETTLING_S:g} s and the settling time"
             remedy = "Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares."
@@ -251,7 +269,16 @@ class LoopEstimator(Estimator, ABC):
         return build_equations(robot, runs, base=equations.base), tuple(notes)
 
     def _iterate(self, runs: LoopRuns, beta: Floats, motions: Motions) -> tuple[LoopRound, tuple[Finding, ...], int]:
-        """Simulate and solve in turn; the last entry is the number of rounds."""
+        """Simulate and solve in turn until the steps are small.
+
+        Args:
+            runs: The experiments in their loops.
+            beta: (b,) parameters to start with.
+            motions: Their simulated motions.
+
+        Returns:
+            The last round, a finding if the steps are not small after all rounds, and the number of rounds.
+        """
         here = self._round(runs, beta, motions)
         for count in range(1, self.iterations + 1):
             beta, motions = runs.advance(here.beta, here.beta + here.step, here.motions)
@@ -265,11 +292,14 @@ class LoopEstimator(Estimator, ABC):
         return here, (unsettled,), self.iterations
 
     def _round(self, runs: LoopRuns, beta: Floats, motions: Motions) -> LoopRound:
+        """Make and solve the equations along simulated motions with parameters beta (b,)."""
         found = [self.parts(run, motion, beta) for run, motion in zip(runs.runs, motions, strict=True)]
-        instruments, rows, rest = (list(part) for part in zip(*found, strict=True))
-        squares = sum((e**2).sum(axis=0) for e in rest) / np.maximum(runs.equations.counts, 1)
-        weights = 1.0 / np.maximum(squares, 1e-20 * max(float(squares.max()), 1e-280))
-        slope, right, signal = np.zeros((beta.size, beta.size)), np.zeros(beta.size), 0.0
+        instruments, rows, residuals = (list(arrays) for arrays in zip(*found, strict=True))
+        variances = sum((e**2).sum(axis=0) for e in residuals) / np.maximum(runs.equations.counts, 1)
+        weights = 1.0 / np.maximum(variances, 1e-20 * max(float(variances.max()), 1e-280))  # finite without residuals
+        slope = np.zeros((beta.size, beta.size))
+        right = np.zeros(beta.size)
+        signal = 0.0  # weighted squares of the torques
         for Z, Y, e in found:
             for joint, weight in enumerate(weights):
                 slope += weight * Z[:, joint].T @ Y[:, joint]
@@ -277,11 +307,14 @@ class LoopEstimator(Estimator, ABC):
             signal += float(weights @ ((Z @ beta) ** 2).sum(axis=0))
         step, condition = solve_scaled(slope, right)
         resolution = SAME * np.sqrt(signal / np.maximum(np.abs(np.diagonal(slope)), 1e-300))
-        return LoopRound(beta, motions, instruments, rest, rows, weights, slope, step, condition, resolution)
+        return LoopRound(beta, motions, instruments, residuals, rows, weights, slope, step, condition, resolution)
 
 
 def solve_scaled(matrix: Floats, right: Floats) -> tuple[Floats, float]:
-    """The solution of square equations whose unknowns differ much in size, and the condition of their square root.
+    """Solve square equations whose unknowns differ much in size.
+
+    Returns:
+        The solution (b,), and the square root of the condition number of the scaled matrix.
 
     Raises:
         IdentifiabilityError: The equations do not determine all unknowns.
@@ -312,17 +345,18 @@ class DIDIM(LoopEstimator):
     compares_torques: ClassVar[bool] = True
 
     def parts(self, run: LoopRun, motion: SimulatedMotion, beta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Z = Y: the regressor of the simulated motion; the residual contains ``Y beta``, so beta is not used."""
         columns = run.columns(motion) * run.run.valid[:, :, None]
         return columns, columns, run.torque_residual(motion)
 
 
 RISE_S = 0.5
-"""Time within which instruments fade in and out [s], at most a tenth of the stretch. Convention."""
+"""Time within which instruments fade in and out at the ends of a stretch [s]; at most a tenth of it (convention)."""
 REVERSAL_SPEED = 0.1
-"""Simulated speed below which a joint with dry friction counts as turning round [rad/s]. Convention."""
+"""Simulated speed below which a joint with dry friction counts as reversing [rad/s] (convention)."""
 SLIDE_SHARE = 0.03
-"""The same of a slide, as a share of its largest commanded speed: many never reach 0.1 m/s. Chosen with EMPS in view:
-0.001 to 0.03 agree there, 0.1 moves dry friction by four standard deviations."""
+"""Speed below which a slide counts as reversing, as a share of its largest commanded speed: many slides never reach
+0.1 m/s (experiment: on the EMPS log 0.001 to 0.03 agree, 0.1 moves dry friction by four standard deviations)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,26 +370,30 @@ class InstrumentalVariables(LoopEstimator):
     compares_torques: ClassVar[bool] = False
 
     def parts(self, run: LoopRun, motion: SimulatedMotion, beta: Floats) -> tuple[Floats, Floats, Floats]:
-        arm, log = run.simulator.arm, run.run
-        links = np.array(arm.columns) < 10 * arm.robot.dof
-        exact, derived = run.columns(motion), run.derived(motion)
+        """Z of the simulated motion; Y of the measured motion for links, of the simulated motion for terms."""
+        arm = run.simulator.arm
+        log = run.run
+        is_link = np.array(arm.columns) < 10 * arm.robot.dof  # columns of links come before those of terms
+        exact = run.columns(motion)
+        derived = run.derived(motion)  # filtered and differentiated like the log
 
         def of_links(q: Floats, dq: Floats, ddq: Floats) -> Floats:
-            return regressor(arm.robot, q, dq, ddq, columns=arm.columns) * links
+            return regressor(arm.robot, q, dq, ddq, columns=arm.columns) * is_link
 
-        flattened = of_links(*derived) if derived is not None else exact * links
+        flattened = of_links(*derived) if derived is not None else exact * is_link
         Y = (of_links(log.q, log.dq, log.ddq) + exact - flattened) * log.valid[:, :, None]
         window = log.valid * end_window(log)[:, None] * _reversal_window(run, motion)
-        rest = np.where(log.valid, np.nan_to_num(log.effort), 0.0) - Y @ beta
-        return exact * window[:, :, None], Y, rest
+        residual = np.where(log.valid, np.nan_to_num(log.effort), 0.0) - Y @ beta
+        return exact * window[:, :, None], Y, residual
 
 
 def end_window(run: Experiment) -> Floats:
-    """(N,) window that rises and falls smoothly at the ends of every gap-free stretch."""
+    """(N,) window from 0 to 1 that rises and falls smoothly at the ends of every gap-free stretch."""
     edges = np.concatenate([[0], np.flatnonzero(np.diff(run.segment)) + 1, [run.samples]])
     samples = np.arange(run.samples)
-    stretch = np.searchsorted(edges, samples, side="right") - 1
-    start, stop = edges[stretch], edges[stretch + 1]
+    stretch = np.searchsorted(edges, samples, side="right") - 1  # number of each sample's stretch
+    start = edges[stretch]
+    stop = edges[stretch + 1]
     rise = np.minimum(RISE_S * run.rate_hz, 0.1 * (stop - start)).astype(np.int64)
     inside = np.minimum(samples - start, stop - 1 - samples)
     ramp = 0.5 - 0.5 * np.cos(np.pi * (inside + 0.5) / np.maximum(rise, 1))
@@ -363,10 +401,10 @@ def end_window(run: Experiment) -> Floats:
 
 
 def _reversal_window(run: LoopRun, motion: SimulatedMotion) -> Floats:
-    """(N, n) window that fades smoothly where simulated velocities of joints with dry friction turn round.
+    """(N, n) window from 0 to 1 that vanishes where simulated velocities of joints with dry friction change their sign.
 
-    A reversal that is simulated a little too early or late turns the friction of whole samples round: no small error,
-    and none that the noise's spectrum tells of.
+    A reversal that is simulated a little too early or late gives friction the wrong sign in some samples. That is a
+    large error, and the spectrum of the noise does not contain it.
     """
     robot = run.simulator.arm.robot
     slides = np.array([joint.kind == "prismatic" for joint in robot.moving_joints])

@@ -1,4 +1,9 @@
-"""Experiments simulated in their control loops, sample by sample, and the search for parameters that follow them."""
+"""Simulation of experiments in their control loops, and steps to parameters with which the loop stays stable.
+
+`LoopRun` is one experiment with its simulator, `LoopRuns` all of them: where to start (`starts`) and how far to step
+(`advance`). `welch_covariance` is the covariance of a solution with noise that is correlated in time. Ticks are control
+instants; records are the ticks that the simulation keeps. Shapes: N samples, n joints, b base parameters.
+"""
 
 from __future__ import annotations
 
@@ -24,40 +29,46 @@ from dynid.robot.model import Robot
 from dynid.tape import Program, compile_tape
 from dynid.terms.base import Dependence
 
-ALIGNED = 1e-3
-"""Largest distance of a sample from a control instant, in control periods. Convention."""
-WORSE = 2.0
-"""Steps that raise the misfit by more than this factor are shortened. Convention."""
-HALVINGS = 6
-"""How often a step is halved before it is given up. Convention."""
+LARGEST_MISALIGNMENT = 1e-3
+"""Largest distance of a sample from a control instant [control periods] (convention)."""
+LARGEST_MISFIT_FACTOR = 2.0
+"""Factor of the misfit above which a step is shortened (convention)."""
+STEP_TRIALS = 6
+"""Number of lengths of a step that are tried, each half of the one before (convention)."""
 WINDOWS_S = (1.0, 2.0)
-"""Shortest and longest window of Welch's method [s]; in between a tenth of the log. Convention."""
+"""Shortest and longest window of Welch's method [s]; between these, a tenth of the log (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedMotion:
-    """What the simulated robot did at an experiment's samples; arrays (N, n)."""
+    """The simulated motion at an experiment's samples; arrays (N, n)."""
 
     q: Floats
+    """Positions [rad or m]."""
     dq: Floats
+    """Velocities [rad/s or m/s]."""
     ddq: Floats
+    """Accelerations [rad/s^2 or m/s^2]."""
     torque: Floats
+    """Torques of the law [N m or N]."""
     runs: Runs
     """The simulation with all its records."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopRun:
-    """One experiment, the simulator of its loop, and where its samples are among the control instants."""
+    """One experiment, the simulator of its loop, and the places of its samples among the control instants."""
 
     run: Experiment
+    """The experiment."""
     simulator: LoopSimulator
+    """The simulator of its loop."""
     every: int
     """Control periods per record of the simulation."""
     rows: Ints
     """(N,) record of each sample."""
     stride: int
-    """Records per sample of the log, before samples were thinned out."""
+    """Records per sample of the log at its full rate; an experiment may keep fewer samples."""
 
     @property
     def loop(self) -> Loop:
@@ -66,7 +77,7 @@ class LoopRun:
 
     @property
     def ticks(self) -> int:
-        """Control periods up to the last sample, and on as far as its low-pass saw."""
+        """Number of control instants to simulate: up to the last sample, and beyond it what its low-pass needs."""
         made = self.run.derivation
         beyond = 0.0 if made is None else made.smoothing.settling_s * self.loop.reference.rate_hz
         last = int(self.rows[-1]) * self.every + int(np.ceil(beyond))
@@ -82,26 +93,30 @@ class LoopRun:
         """The motion with base parameters (b,).
 
         Raises:
-            EstimationError: The robot runs away.
+            EstimationError: The simulation diverges.
         """
         runs = self.simulator.run(values, every=self.every, ticks=self.ticks)
-        n, state, rate = self.loop.dof, runs.state[self.rows], runs.rate[self.rows]
+        n = self.loop.dof
+        state = runs.state[self.rows]
+        rate = runs.rate[self.rows]
         return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[self.rows], runs)
 
     def derived(self, motion: SimulatedMotion) -> tuple[Floats, Floats, Floats] | None:
-        """(N, n) simulated positions, velocities and accelerations, made as the measured ones were.
+        """(N, n) simulated positions, velocities and accelerations, filtered and differentiated like the measured ones.
 
         None where that changes nothing: the measured motion is exact, or nothing is known of how it was made.
         """
         if self.run.derivation is None:
             return None
-        n, state = self.loop.dof, self._logged(motion.runs.state)
+        n = self.loop.dof
+        state = self._logged(motion.runs.state)
         q, dq, ddq = self.run.derivation.motion(state[:, :n], state[:, n : 2 * n])
         return q[self._places], dq[self._places], ddq[self._places]
 
     def columns(self, motion: SimulatedMotion) -> Floats:
-        """(N, n, b) torque per unit of each base parameter, low-passed like the measured torques, friction smoothed."""
-        program, n = _columns(self.simulator.arm), self.loop.dof
+        """(N, n, b) regressor of the simulated motion, low-passed like the measured torques; friction is smoothed."""
+        program = _columns(self.simulator.arm)
+        n = self.loop.dof
         if self._torque_filter is None:
             made: Floats = program(motion.q, motion.dq, motion.ddq)
             return made
@@ -115,7 +130,7 @@ class LoopRun:
         return np.where(self.run.valid, np.nan_to_num(self.run.effort) - simulated, 0.0)
 
     def _smooth(self, logged: Floats) -> Floats:
-        """(K, ...) through the low-pass of the torques, at the samples (N, ...)."""
+        """Low-pass values (K, ...) at the log's full rate like the torques; returns those at the samples (N, ...)."""
         assert self._torque_filter is not None
         rate_hz = self.loop.reference.rate_hz / (self.every * self.stride)
         flat = np.ascontiguousarray(logged.reshape(len(logged), -1))
@@ -123,25 +138,28 @@ class LoopRun:
 
     @property
     def _torque_filter(self) -> Butterworth | None:
+        """The low-pass of the measured torques; None where there was none."""
         smoothing = self.run.smoothing
         return None if smoothing is None or smoothing.cutoff_hz is None else smoothing
 
     @property
     def _places(self) -> Ints:
-        """(N,) place of each sample among the logged records."""
+        """(N,) place of each sample among the records that `_logged` selects."""
         return np.asarray((self.rows - self.rows[0] % self.stride) // self.stride)
 
     def _logged(self, records: Floats) -> Floats:
-        """The records (K, ...) at which the log was sampled."""
+        """The records at the log's full rate, (K, ...)."""
         return records[self.rows[0] % self.stride :: self.stride]
 
 
 @lru_cache(maxsize=32)
 def _columns(arm: Arm) -> Program:
+    """The compiled regressor of an arm."""
     return compile_tape(arm.motion_columns())
 
 
 Motions = tuple[SimulatedMotion, ...]
+"""The simulated motion of each experiment."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +167,9 @@ class LoopRuns:
     """All experiments in their loops."""
 
     equations: Samples
+    """The equations of all experiments."""
     runs: tuple[LoopRun, ...]
+    """One for each experiment."""
 
     @classmethod
     def of(cls, equations: Samples) -> LoopRuns:
@@ -165,7 +185,7 @@ class LoopRuns:
         return tuple(run.simulate(beta) for run in self.runs)
 
     def attempt(self, beta: Floats) -> Motions | None:
-        """The motion of every experiment; None where the loop is not stable or the robot leaves its reference."""
+        """The motion of every experiment; None where the loop is unstable or a joint is far from its log."""
         try:
             with np.errstate(all="ignore"):
                 motions = self.simulate(beta)
@@ -176,24 +196,26 @@ class LoopRuns:
         return motions if follows else None
 
     def misfit(self, motions: Motions) -> float:
-        """Squares of measured minus simulated torques over those of the measured ones, summed over the joints.
+        """Squares of measured minus simulated torques over squares of the measured ones, summed over the joints.
 
-        The simulated ones are not low-passed: a robot whose friction makes its torques chatter does not fit.
+        The simulated torques are not low-passed, so that torques which chatter by friction count as a misfit.
         """
-        squares, total = np.zeros(self.equations.robot.dof), np.zeros(self.equations.robot.dof)
+        squares = np.zeros(self.equations.robot.dof)
+        total = np.zeros(self.equations.robot.dof)
         for run, motion in zip(self.runs, motions, strict=True):
-            rest = np.where(run.run.valid, np.nan_to_num(run.run.effort) - motion.torque, 0.0)
-            squares += (rest**2).sum(axis=0)
+            residual = np.where(run.run.valid, np.nan_to_num(run.run.effort) - motion.torque, 0.0)
+            squares += (residual**2).sum(axis=0)
             total += (np.where(run.run.valid, run.run.effort, 0.0) ** 2).sum(axis=0)
         return float((squares / np.maximum(total, 1e-300)).sum())
 
     def starts(self) -> list[tuple[Floats, Motions]]:
-        """Where to begin: of three robots that whose simulated torques are nearest to the measured ones comes first.
+        """Up to three parameter vectors (b,) to start from, with their motions; the smallest misfit first.
 
-        Noise of differentiated positions makes least squares underrate inertia, at worst until the simulated robot
-        hardly moves as it should. So the robot's own values, and a physically possible fit, are tried too.
+        Noise of differentiated positions makes least squares underestimate inertia, at worst so much that the simulated
+        robot hardly follows. So the robot's prior values and a physically possible fit are tried, too.
         """
-        equations, found = self.equations, list[tuple[Floats, Motions]]()
+        equations = self.equations
+        found = list[tuple[Floats, Motions]]()
         for beta in (
             weighted_values(equations),
             equations.base.project(equations.robot.parameter_vector),
@@ -204,13 +226,21 @@ class LoopRuns:
         return sorted(found, key=lambda start: self.misfit(start[1]))
 
     def advance(self, beta: Floats, wanted: Floats, motions: Motions) -> tuple[Floats, Motions]:
-        """The parameters on the way from beta to the wanted ones, as far as the robot still follows, and its motion.
+        """Step from beta to the wanted parameters, halved until the loop stays stable and the misfit hardly grows.
+
+        Args:
+            beta: (b,) the present parameters.
+            wanted: (b,) the parameters after a full step.
+            motions: The motions with the present parameters.
+
+        Returns:
+            The parameters after the step, and their motions.
 
         Raises:
             EstimationError: Not even a small step is possible.
         """
-        limit = WORSE * self.misfit(motions) + 1e-12
-        for halvings in range(HALVINGS):
+        limit = LARGEST_MISFIT_FACTOR * self.misfit(motions) + 1e-12
+        for halvings in range(STEP_TRIALS):
             values = beta + (wanted - beta) * 0.5**halvings
             found = self.attempt(values)
             if found is not None and self.misfit(found) <= limit:
@@ -222,29 +252,38 @@ class LoopRuns:
 
 
 def welch_covariance(slope: Floats, scores: Sequence[Floats], rate_hz: float) -> Floats:
-    """(b, b) covariance of the solution, such that 1.96 standard deviations are half of a 95 % interval.
+    """(b, b) covariance of a solution by Welch's method; 1.96 standard deviations are half of a 95 % interval.
 
     Args:
-        slope: (b, b) of the equations.
-        scores: (N, b) of each run.
+        slope: (b, b) derivative of the equations with respect to the parameters.
+        scores: The scores of each run, (N, b): their sum over all samples is zero at the solution.
         rate_hz: Sampling rate [Hz].
     """
-    total, b = sum(len(g) for g in scores), len(slope)
-    wanted = int(rate_hz * np.clip(0.1 * total / rate_hz, *WINDOWS_S))
-    spread, windows, longest = np.zeros((b, b)), 0, 0
+    total = sum(len(g) for g in scores)
+    wanted = int(rate_hz * np.clip(0.1 * total / rate_hz, *WINDOWS_S))  # samples of a window
+    spread = np.zeros(slope.shape)  # covariance of the sum of all scores
+    windows = 0
+    longest = 0
     for g in scores:
         length = max(2, min(wanted, len(g)))
         taper = np.hanning(length + 2)[1:-1]
+        # tapered sums over windows that overlap by half
         sums = np.lib.stride_tricks.sliding_window_view(g, length, axis=0)[:: max(1, length // 2)] @ taper
         spread += len(g) / (len(sums) * (taper @ taper)) * (sums.T @ sums)
-        windows, longest = windows + len(sums), max(longest, length)
-    # few windows, and what the fit took out of each
+        windows += len(sums)
+        longest = max(longest, length)
+    # Student's t for few windows, and a correction because the fit makes the sum of all scores zero
     spread *= student_factor(windows - 1) ** 2 / max(1.0 - 2.0 * longest / total, 0.25)
     inverse = np.linalg.inv(slope)
     return np.asarray(inverse @ spread @ inverse.T)
 
 
 def _prepare_run(equations: Samples, run: Experiment) -> LoopRun:
+    """Find the samples of an experiment among the control instants, and make the simulator of its loop.
+
+    Raises:
+        ArgumentError: The samples are not taken at control instants of the reference motion.
+    """
     loop = run.loop
     assert loop is not None, "runs without a loop got one"
     place = (run.time - loop.start_s) * loop.reference.rate_hz
@@ -254,28 +293,30 @@ def _prepare_run(equations: Samples, run: Experiment) -> LoopRun:
             f"the samples of '{run.source}' are not within its reference motion",
             remedy="Check Loop.start_s and that the log's rate does not exceed the control rate.",
         )
-    if np.abs(place - ticks).max() > ALIGNED:
+    if np.abs(place - ticks).max() > LARGEST_MISALIGNMENT:
         raise ArgumentError(
             f"the samples of '{run.source}' are not taken at control instants",
             remedy="Give Loop.start_s, or a reference whose rate is a multiple of the log's.",
         )
     log_hz = run.rate_hz if run.derivation is None else run.derivation.smoothing.rate_hz
     period = max(1, round(loop.reference.rate_hz / log_hz))
+    # the greatest common divisor of all distances [ticks], so that every sample is a record
     every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
     return LoopRun(run, loop_simulator(equations, loop), every, ticks // every, period // every)
 
 
 def loop_simulator(equations: Factors, loop: Loop) -> LoopSimulator:
-    """The robot in a loop; its base parameters are inputs, and its dry friction is as sharp as few steps follow."""
-    rough = _with_dry_friction(equations)
-    sharp = choose_friction_speed(loop, rough)
-    arm = Arm(equations.robot, equations.base.columns, sharp.friction_speeds)
-    return LoopSimulator(arm, sharp, friction_of=rough)
+    """Make the simulator of a loop: base parameters are inputs, dry friction is smoothed so that few steps suffice."""
+    robot = _with_dry_friction(equations)
+    loop = choose_friction_speed(loop, robot)
+    arm = Arm(equations.robot, equations.base.columns, loop.friction_speeds)
+    return LoopSimulator(arm, loop, friction_of=robot)
 
 
 def _with_dry_friction(equations: Factors) -> Robot:
-    """The robot; dry friction of which its own values know nothing is that of ordinary least squares."""
-    theta, base = equations.robot.parameter_vector.copy(), equations.base
+    """The robot with a value for all dry friction: that of ordinary least squares where its prior value is zero."""
+    theta = equations.robot.parameter_vector.copy()
+    base = equations.base
     dry = [(k, c) for k, c in enumerate(base.columns) if base.layout[c].dependence is Dependence.DIRECTION]
     unknown = [(k, c) for k, c in dry if theta[c] == 0.0]
     if not unknown:
@@ -287,6 +328,6 @@ def _with_dry_friction(equations: Factors) -> Robot:
 
 
 def dry_joints(robot: Robot) -> Bools:
-    """(n,) joints with dry friction, that of motors which turn with several joints included."""
+    """(n,) whether a joint has dry friction, be it of a motor that turns with several joints."""
     dry = [j for placed in robot.terms if placed.term.dependence is Dependence.DIRECTION for j in placed.joints]
     return np.isin(np.arange(robot.dof), dry)

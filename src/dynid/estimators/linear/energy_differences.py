@@ -2,8 +2,10 @@
 
 The work of the joints between two instants is the change of the links' energy (eqs. (1)-(3)), which is linear in the
 parameters (eqs. (4)-(7)); one equation per interval makes the system (8)-(10), solved by ordinary least squares. It
-needs no accelerations. Friction enters by its work over the interval, rotors by their kinetic energy. Intervals of the
-estimate come from the scores of blocks of time.
+needs no accelerations. Friction enters by its work over the interval, rotors by their kinetic energy. Confidence
+intervals of the estimate come from the scores of blocks of time.
+
+`Energy` is the estimator; `OnlineEnergy` uses `energy_rows` and `energy_estimate`, too. Shapes: m intervals, n joints.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ from dynid.terms.base import Dependence
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Consecutive intervals of equal length, one beginning at the sample where the one before ends."""
+    """The samples of m consecutive intervals of equal length; each begins at the sample where the one before ends."""
 
     q: Floats
-    """(m * length + 1, n) [rad or m]"""
+    """(m * length + 1, n) positions [rad or m]."""
     dq: Floats
-    """(m * length + 1, n)"""
+    """(m * length + 1, n) velocities [rad/s or m/s]."""
     effort: Floats
     """(m * length + 1, n) measured torque, zero where it does not count [N m or N]."""
     valid: Bools
@@ -49,24 +51,25 @@ class Intervals:
     rate_hz: float
     """Sampling rate [Hz]."""
     length: int
-    """Steps of time in an interval."""
+    """Number of sampling periods in an interval."""
     further_terms: tuple[dict[int, Floats], ...] = ()
     """For each further term of the equations (not the robot's own), joint index -> its column on these samples."""
 
     def instants(self, values: Floats) -> Floats:
-        """(m + 1, ...) of (m * length + 1, ...): where intervals begin and end."""
+        """The values (m + 1, ...) at the ends of the intervals, of values (m * length + 1, ...) at all samples."""
         return values[:: self.length]
 
     def integral(self, values: Floats) -> Floats:
-        """(m, ...) over each interval [s times the unit of the values]."""
+        """(m, ...) integral over each interval [s times the unit of the values]."""
         return self._summed(values, spline_weights(self.length) / self.rate_hz)
 
     def is_complete(self) -> Bools:
         """(m,) whether all samples of the interval count."""
-        missing = np.where(self.valid.all(axis=1), 0.0, 1.0)
-        return np.asarray(self._summed(missing, np.ones(self.length + 1)) == 0.0)
+        is_missing = np.where(self.valid.all(axis=1), 0.0, 1.0)
+        return np.asarray(self._summed(is_missing, np.ones(self.length + 1)) == 0.0)
 
     def _summed(self, values: Floats, weights: Floats) -> Floats:
+        """(m, ...) weighted sum of the values (m * length + 1, ...) of each interval; weights (length + 1,)."""
         inner = values[:-1].reshape((len(values) - 1) // self.length, self.length, *values.shape[1:])
         ends = values[self.length :: self.length]
         return np.asarray(np.tensordot(inner, weights[:-1], axes=(1, 0)) + weights[-1] * ends)
@@ -76,17 +79,18 @@ class Intervals:
 def spline_weights(length: int) -> Floats:
     """(length + 1,) weights of samples at unit distance in the integral of the quintic spline through them.
 
-    Lower orders where samples are few: the trapezoid and Simpson's rule for one and two steps.
+    Short intervals have lower orders: the trapezoid rule for one step, Simpson's rule for two, cubic for three and
+    four.
     """
     order = length if length < 3 else 3 if length < 5 else 5
     spline = make_interp_spline(np.arange(length + 1.0), np.eye(length + 1), k=order)
     weights = np.asarray(spline.integrate(0.0, float(length)))
-    weights.setflags(write=False)  # cached
+    weights.setflags(write=False)  # the cached array is shared by all callers
     return weights
 
 
 def interval_steps(interval_s: float, rate_hz: float) -> int:
-    """Steps of time in an interval [s], rounded to whole samples.
+    """Number of sampling periods in an interval [s], rounded.
 
     Raises:
         ArgumentError: It is shorter than half a sampling time.
@@ -101,8 +105,11 @@ def interval_steps(interval_s: float, rate_hz: float) -> int:
 
 
 def energy_rows(robot: Robot, base: BaseParameters, part: Intervals) -> Floats:
-    """(m, b + 1) the equations of intervals whose samples all count; the work of the joints is the last column [J]."""
-    border = 10 * robot.dof
+    """(m, b + k + 1) equations of the intervals whose samples all count, with k further terms of the intervals.
+
+    The last column is the work of the joints [J].
+    """
+    border = 10 * robot.dof  # the columns of the links come before those of the robot's terms
     links = [column for column in base.columns if column < border]
     own_terms = [column for column in base.columns if column >= border]
     q_ab, dq_ab = part.instants(part.q), part.instants(part.dq)
@@ -116,9 +123,9 @@ def energy_rows(robot: Robot, base: BaseParameters, part: Intervals) -> Floats:
 
 
 def _differences(h: Floats) -> Floats:
-    """(m, links) of rows (m + 1, links) at the instants; zero where the difference is rounding.
+    """(m, columns) differences of rows (m + 1, columns); zero where a difference is mere rounding.
 
-    Otherwise a motion of constant energy would seem to show something.
+    Otherwise a motion of constant energy would seem to determine a parameter.
     """
     change = np.diff(h, axis=0)
     size = np.abs(h).max(axis=1, initial=0.0, keepdims=True)
@@ -162,12 +169,16 @@ def _term_momentum(robot: Robot, own_terms: list[int], q: Floats, dq: Floats) ->
 
 
 def energy_estimate(equations: Factors) -> Estimate:
-    """The estimate from energy equations, W and Y of [GautierKhalil1992] eq. (10)."""
-    method, count = "ordinary least squares on energy differences", int(equations.counts[0])
-    silent = not np.any(equations.information.factor(0)[:, -1])
-    enough = count >= len(equations.names) + SPARE and not silent
-    found = least_squares_estimate(equations, np.ones(1), method) if enough else nothing_known(equations, method)
-    n = equations.robot.dof  # of whom the equations are, all together
+    """Solve energy equations, W and Y of [GautierKhalil1992] eq. (10), by ordinary least squares.
+
+    Without enough equations, or without any work, all parameters are undetermined.
+    """
+    method = "ordinary least squares on energy differences"
+    count = int(equations.counts[0])
+    has_work = np.any(equations.information.factor(0)[:, -1])  # the last column is the work
+    is_enough = count >= len(equations.names) + SPARE and has_work
+    found = least_squares_estimate(equations, np.ones(1), method) if is_enough else nothing_known(equations, method)
+    n = equations.robot.dof  # all joints share the equations, and so their statistics
     return replace(
         found,
         noise_std=np.repeat(found.noise_std, n),
@@ -226,9 +237,9 @@ def _cut_intervals(equations: Samples, interval_s: float) -> Iterator[Intervals]
         length = interval_steps(interval_s, run.rate_hz)
         portion = max(1, REPRESENTATIVE // length) * length
         for rows, motion in stretches(run):
-            # over the whole stretch, as terms with memory need it
+            # computed over the whole stretch, because terms may have memory
             further_terms = term_columns(equations.robot, equations.terms, motion)
-            last = (len(motion.q) - 1) // length * length
+            last = (len(motion.q) - 1) // length * length  # end of the last whole interval
             for start in range(0, last, portion):
                 here = slice(start, min(start + portion, last) + 1)
                 columns = tuple({joint: column[here] for joint, column in one.items()} for one in further_terms)
