@@ -1,4 +1,7 @@
-"""The only place where dynamics and tape meet: the robot's equations, recorded once and compiled.
+"""Compiled functions of a robot: its equations of motion, recorded once as a tape and compiled.
+
+This is the only place where dynamics and tape meet. `kernel` compiles a quantity; the functions named like quantities,
+such as `inverse_dynamics` and `regressor`, evaluate it; `link_pose` and others evaluate quantities of one link.
 
 Each function here takes one state, arrays (n,), or many, arrays (N, n), and returns one result or N of them. The first
 call on a robot records its equations and compiles them in some milliseconds; later calls on the same robot, or on an
@@ -41,11 +44,14 @@ __all__ = ["christoffel_coefficients", "function", "kernel", "link_jacobian", "l
 
 @dataclass(frozen=True, slots=True)
 class _Quantity:
-    """How a quantity is recorded: its function of (robot, parameter values, states) and the states it depends on."""
+    """How a quantity is recorded."""
 
     function: Callable[..., Any]
+    """Function of (robot, parameter values, states), or of (robot, states) without parameters."""
     states: tuple[str, ...]
+    """Names of the states (n,) that it depends on."""
     has_parameters: bool = True
+    """Whether it depends on the parameter values; a regressor does not."""
 
 
 _QUANTITIES: dict[str, _Quantity] = {
@@ -66,6 +72,7 @@ _QUANTITIES: dict[str, _Quantity] = {
 }
 
 Form = Literal["standard", "minimal"]
+"""Form of the equations: in the parameters of the links, or in minimal linear combinations of them."""
 _PREFIX: dict[str, str] = {"standard": "", "minimal": "minimal_"}
 """Form of the equations -> how the names of its kernels begin."""
 
@@ -93,6 +100,7 @@ def kernel(
         raise ArgumentError(f"there is no kernel '{quantity}'", remedy=f"Choose one of {', '.join(_QUANTITIES)}.")
     if robot.dof == 0:
         raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
+    # constants of the code, so that they are part of the key of the cache
     folded = _QUANTITIES[quantity].has_parameters and not symbolic_parameters
     values = robot.parameter_vector.tobytes() if folded else b""
     kept = None if columns is None else as_columns(columns, _column_count(robot, quantity))
@@ -100,6 +108,7 @@ def kernel(
 
 
 def _column_count(robot: Robot, quantity: str) -> int:
+    """Count the columns of a regressor; those of momentum and energy have ten per body, without terms."""
     if _QUANTITIES[quantity].has_parameters:
         raise ArgumentError(f"'{quantity}' has no columns to choose", remedy="Leave 'columns' out.")
     return robot.parameter_vector.size if quantity == "regressor" else 10 * robot.dof
@@ -111,6 +120,7 @@ _Choice = tuple[str, bytes, tuple[int, ...] | None, bool]
 
 @lru_cache(maxsize=256)
 def _cached_kernel(key: RobotKey[_Choice]) -> Kernel:
+    """Compile the kernel of a robot and a choice; equal robots with equal choices share it."""
     quantity, _, columns, is_symbolic = key.fields
     tape = record_quantity(key.robot, quantity, symbolic_parameters=is_symbolic)
     if columns is not None:
@@ -126,7 +136,8 @@ def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = 
         shapes["theta"] = robot.parameter_vector.shape
 
     def compute(theta: Any = robot.parameter_vector, **given: Any) -> Any:
-        return entry.function(robot, *[theta] * entry.has_parameters, *given.values())
+        parameters = (theta,) if entry.has_parameters else ()
+        return entry.function(robot, *parameters, *given.values())
 
     return record(compute, **shapes)
 
@@ -163,6 +174,7 @@ def inverse_dynamics(
 
 
 def _prefix(form: str) -> str:
+    """Look up how the names of a form's kernels begin; refuse an unknown form."""
     if form not in _PREFIX:
         raise ArgumentError(f"there is no form '{form}'", remedy=f"Choose one of {', '.join(_PREFIX)}.")
     return _PREFIX[form]
@@ -273,16 +285,20 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
         >>> np.allclose(dynid.forward_dynamics(robot, q, dq, torque), ddq)
         True
     """
+    # fast way for control loops: a function that was compiled before, with arrays that need no check
     known: Callable[..., Floats] | None = getattr(robot, "compiled", {}).get("forward_dynamics")
     if known and form == "standard" and type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape:
         return known(q, dq, tau)
-    states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
-    if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
-        raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, the shape of q.")
+    q, dq, tau = (
+        real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))
+    )
+    if tau.shape != np.broadcast_shapes(q.shape, dq.shape):
+        raise ArgumentError(f"torques have shape {tau.shape}", remedy=f"Give {q.shape}, the shape of q.")
     if form == "standard" and has_definite_bodies(robot):
-        return _single(robot, "forward_dynamics")(*states)
+        return _single(robot, "forward_dynamics")(q, dq, tau)
+    # other inertia matrices may be singular or indefinite, and are judged first; bias: torque at zero acceleration
     evaluate = kernel(robot, f"{_prefix(form)}inertia_and_bias")
-    terms = evaluate(*states[:2])
+    terms = evaluate(q, dq)
     smallest = eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
     if smallest <= ROUNDING * float(np.abs(robot.parameter_vector).max()):
         negative = [link.name for link in robot.links if link.inertia.mass < 0.0]
@@ -296,17 +312,20 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
             f"the inertia matrix of robot '{robot.name}' is singular",
             remedy="Give every moving body mass, or its joint a rotor inertia.",
         )
-    return np.asarray(np.linalg.solve(terms["inertia"], (states[2] - terms["bias"])[..., None])[..., 0])
+    return np.asarray(np.linalg.solve(terms["inertia"], (tau - terms["bias"])[..., None])[..., 0])
 
 
 def has_definite_bodies(robot: Robot) -> bool:
-    """Whether every body has a positive definite pseudo-inertia, so that the inertia matrix is never singular."""
+    """Whether every body has a positive definite pseudo-inertia, so that the inertia matrix is never singular.
+
+    False also for robots with couplings, without bodies, or with a negative rotor inertia, which are not judged.
+    """
     require_robot(robot)
     if any(placed.term.value < 0.0 for placed in robot.terms if placed.term.dependence is Dependence.ACCELERATION):
         return False
     if robot.couplings or not robot.bodies:
         return False
-    values = np.array([eigvalsh(body.inertia.pseudo) for body in robot.bodies])
+    values = np.array([eigvalsh(body.inertia.pseudo) for body in robot.bodies])  # (bodies, 4), ascending
     return bool(np.all(values[:, 0] > SAME * values[:, -1]))
 
 
@@ -360,14 +379,14 @@ _LINK_QUANTITIES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "pose": (link_frame, ("q",)),
     "jacobian": (geometric_jacobian, ("q",)),
 }
-"""Function of (robot, link, states) and the states it depends on."""
+"""Quantity of a link -> function of (robot, link, states), and the names of these states."""
 
 
 def _of_link(robot: Robot, link: str, what: str) -> Callable[..., Floats]:
-    """A quantity of a link as a function of one state or many."""
+    """Get a quantity of a link as a function of one state or many, compiled at the first call."""
     try:
         return robot.compiled[link, what]
-    except (AttributeError, KeyError):  # no robot, or none yet
+    except (AttributeError, KeyError):  # not a robot, or not compiled yet
         require_robot(robot)
     index, T_body_link = robot.link_body(link)
     key = RobotKey(robot, (what, link, index, T_body_link.tobytes()))  # fixed links are not in the fingerprint
@@ -377,16 +396,18 @@ def _of_link(robot: Robot, link: str, what: str) -> Callable[..., Floats]:
 
 @lru_cache(maxsize=64)
 def _link_kernel(key: RobotKey[tuple[str, str, int, bytes]]) -> Kernel:
-    robot, (what, link, *_) = key.robot, key.fields
+    """Compile a quantity of a link; equal robots share it."""
+    robot = key.robot
+    what, link, *_ = key.fields
     function, states = _LINK_QUANTITIES[what]
     shapes = {state: (robot.dof,) for state in states}
     return Kernel(what, record(lambda **given: function(robot, link, *given.values()), **shapes))
 
 
 def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
-    """A quantity of a robot as a function of one state, for control loops and simulators.
+    """Get a quantity of a robot as a function of one state, for control loops and simulators.
 
-    Calling it costs some hundred nanoseconds beside the computation: nothing is looked up, and arguments that are
+    A call costs some hundred nanoseconds more than the computation: nothing is looked up, and arguments that are
     C-contiguous float64 arrays (n,) are read in place. Lists, other types and batches work too, more slowly.
     It is safe to call from several threads.
 
@@ -408,13 +429,13 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
 
 
 def _single(robot: Robot, quantity: str) -> Callable[..., Floats]:
-    """A quantity as a function of one state or many, found at the robot.
+    """Get a quantity as a function of one state or many, which is kept in ``robot.compiled``.
 
-    Hashing the robot's content, as `kernel` does, would take longer than most functions.
+    Hashing the robot's content at every call, as `kernel` does, would take longer than most functions.
     """
     try:
         return robot.compiled[quantity]
-    except (AttributeError, KeyError):  # no robot, which is refused here, or none yet
+    except (AttributeError, KeyError):  # not a robot, which `kernel` refuses, or not compiled yet
         found = kernel(robot, quantity).single
     robot.compiled[quantity] = found
     return found

@@ -1,4 +1,10 @@
-"""Polynomials of an expanded tape as text, LaTeX and Python."""
+"""Joint torques and coefficients of a robot as formulas in text, LaTeX and Python.
+
+A tape is expanded into polynomials: sums of products of *atoms*, an atom being an element of an input, such as q2, or a
+function of a polynomial, such as sin(q2). A *monomial* is a product of powers of atoms, known by a number; a polynomial
+maps monomials to coefficients. `Language` says how factors are written, `PolynomialPrinter` writes polynomials,
+`torque_expressions` and `coefficient_expressions` make the formulas of a robot.
+"""
 
 from __future__ import annotations
 
@@ -22,26 +28,27 @@ from dynid.safe_text import c_comment
 from dynid.tape import record
 from dynid.tape.expansion import Atom, Expansion, expand_tape
 
-_ORDER = ("ddq", "dq", "q", "sin", "cos")
+_FACTOR_ORDER = ("ddq", "dq", "q", "sin", "cos")
 """Factors of a product are written in this order, then other functions: the order of [Atkeson1986] appendix I."""
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How products, powers, elements and functions are written."""
+    """How products, powers, elements, functions and numbers are written; braces stand for parts, as in `str.format`."""
 
     name: str
+    """Name of the language, such as "latex"."""
     element: str
-    """Element of an input, with {name}, {index} from 0 and {number} from 1."""
+    """An element of an input: {name}, {index} counted from 0, {number} counted from 1."""
     power: str
-    """Power of a factor, with {x} and {n}."""
+    """A power: {x} is the factor, {n} the exponent."""
     times: str = "*"
     """What stands between two factors."""
     digits: int | None = None
     """Digits of a number; None for as many as the number needs."""
 
     def call(self, function: str, argument: str) -> str:
-        """A function of an argument."""
+        """Write a function of an argument."""
         if self.name == "latex":
             return f"\\{function}\\left({argument}\\right)"
         if self.name == "python" and function == "sign":
@@ -51,11 +58,11 @@ class Language:
         )
 
     def raise_power(self, factor: str, power: int) -> str:
-        """A factor to a power of at least one."""
+        """Write a factor to a power of at least one."""
         return factor if power == 1 else self.power.format(x=factor, n=power)
 
     def number(self, value: float) -> str:
-        """A number that is not negative."""
+        """Write a number that is not negative."""
         text = repr(value).removesuffix(".0") if self.digits is None else f"{value:.{self.digits}g}"
         if self.name == "latex" and "e" in text:
             mantissa, exponent = text.split("e")
@@ -67,7 +74,9 @@ TEXT = Language("text", "{name}{number}", "{x}^{n}", digits=6)
 LATEX = Language("latex", "{name}_{{{number}}}", "{x}^{{{n}}}", times=" ", digits=6)
 FORMULA = Language("formula", "{name}{number}", "{x}**{n}", digits=12)
 PYTHON = Language("python", "{name}[{index}]", "{x}**{n}")
+"""The languages: for people, LaTeX, formulas that other programs read, and Python code with all digits."""
 _LATEX_INPUTS = {"q": "q", "dq": "\\dot{q}", "ddq": "\\ddot{q}"}
+"""Input -> how LaTeX writes it."""
 
 
 class PolynomialPrinter:
@@ -76,31 +85,34 @@ class PolynomialPrinter:
     def __init__(
         self, expansion: Expansion, language: Language, names: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Find a text for every atom.
+        """Write every atom.
 
         Args:
-            expansion: The polynomials' atoms.
+            expansion: The expanded tape that the polynomials belong to.
             language: How they are written.
-            names: Array -> what its elements are called, where not by their number.
+            names: Name of an input -> names of its elements, for inputs whose elements are not called by number.
         """
-        self.expansion, self.language, self._names = expansion, language, names or {}
+        self.expansion = expansion
+        self.language = language
+        self._names = names or {}
         self.factors = [self._factor(place, atom) for place, atom in enumerate(expansion.atoms)]
         self._rank = [self._place_in_product(place, atom) for place, atom in enumerate(expansion.atoms)]
 
     def polynomial(self, polynomial: Mapping[int, float]) -> str:
-        """A sum of products; "0" for an empty one."""
+        """Write a polynomial, monomial -> coefficient, as a sum of products; "0" for an empty one."""
         products = sorted((self._product(monomial), value) for monomial, value in polynomial.items())
         text = ""
         for (_, product), value in products:
             size = abs(value)
-            parts = [self.language.number(size)] * (size != 1.0 or not product) + [product] * bool(product)
+            number = "" if size == 1.0 and product else self.language.number(size)  # "1*x" is written "x"
             sign = ("-" if value < 0.0 else "") if not text else (" - " if value < 0.0 else " + ")
-            text += sign + self.language.times.join(parts)
+            text += sign + self.language.times.join(filter(None, (number, product)))
         return text or "0"
 
     def definitions(self, polynomials: list[Mapping[int, float]]) -> list[tuple[str, str]]:
-        """Short names and values of the functions that the polynomials need, in the order in which they need them."""
+        """List (short name, value) of the functions in polynomials, such as s2 = sin(q2), each after those it needs."""
         needed = {place for polynomial in polynomials for monomial in polynomial for place in self._places(monomial)}
+        # atoms are in order of need: an argument has only earlier ones
         for place in reversed(range(len(self.factors))):
             if place in needed:
                 needed |= {
@@ -109,43 +121,50 @@ class PolynomialPrinter:
         return [
             (self.factors[place], self.language.call(atom.name, self.polynomial(dict(atom.argument))))
             for place, atom in enumerate(self.expansion.atoms)
-            if place in needed and atom.index < 0
+            if place in needed and atom.index < 0  # a function; elements of inputs have an index
         ]
 
     def _places(self, monomial: int) -> list[int]:
+        """List the indices of the atoms of a monomial."""
         return [place for place, _ in self.expansion.powers(monomial)]
 
     def _product(self, monomial: int) -> tuple[list[tuple[tuple[int, int], int]], str]:
-        """What products are sorted by, and the product without its coefficient."""
+        """Write a monomial; returns the key by which products are sorted, and the text."""
         powers = sorted(self.expansion.powers(monomial), key=lambda item: self._rank[item[0]])
         key = [(self._rank[place], -power) for place, power in powers]
         return key, self.language.times.join(self.language.raise_power(self.factors[p], n) for p, n in powers)
 
     def _place_in_product(self, place: int, atom: Atom) -> tuple[int, int]:
-        rank = _ORDER.index(atom.name) if atom.name in _ORDER else len(_ORDER)
+        """Make the key by which the factors of a product are sorted: name of the atom, then its number."""
+        rank = _FACTOR_ORDER.index(atom.name) if atom.name in _FACTOR_ORDER else len(_FACTOR_ORDER)
         return rank, atom.index if atom.index >= 0 else place
 
     def _factor(self, place: int, atom: Atom) -> str:
-        """An input's element; s2 and c2 for sine and cosine of q2; f7 for another function."""
+        """Write an atom: an element of an input; s2 and c2 for sine and cosine of q2; f7 for another function."""
         if atom.name in self._names:
             return self._names[atom.name][atom.index]
         if atom.index >= 0:
             name = _LATEX_INPUTS.get(atom.name, atom.name) if self.language is LATEX else atom.name
             return self.language.element.format(name=name, index=atom.index, number=atom.index + 1)
         joint = self._joint_of(atom)
-        short, number = (atom.name[0], joint + 1) if joint is not None else ("f", place)
-        return f"{short}_{{{number}}}" if self.language is LATEX else f"{short}{number}"
+        letter = "f" if joint is None else atom.name[0]
+        number = place if joint is None else joint + 1
+        return f"{letter}_{{{number}}}" if self.language is LATEX else f"{letter}{number}"
 
     def _joint_of(self, atom: Atom) -> int | None:
-        """Index of the joint whose position alone is the argument of a sine or cosine; None for other functions."""
+        """Find the joint whose position alone, not a sum or a multiple, is the argument of a sine or cosine.
+
+        Returns:
+            Index of the joint; None for other functions.
+        """
         if atom.name not in ("sin", "cos") or len(atom.argument) != 1 or atom.argument[0][1] != 1.0:
             return None
-        powers = self.expansion.powers(atom.argument[0][0])
+        powers = self.expansion.powers(atom.argument[0][0])  # (atom, power) of the only monomial
         inner = self.expansion.atoms[powers[0][0]] if len(powers) == 1 and powers[0][1] == 1 else None
         return inner.index if inner is not None and inner.name == "q" else None
 
 
-WIDTH = 110
+LINE_WIDTH = 110
 """Longest line of text and code [characters]; convention."""
 
 
@@ -166,7 +185,7 @@ class TorqueExpressions:
         return self.base.project(self.robot.parameter_vector)
 
     def coefficient(self, joint: str, parameter: str) -> str:
-        """Torque of a joint per unit of a base parameter, as text; "0" where it has no effect.
+        """Write the torque of a joint per unit of a base parameter as text; "0" where it has no effect.
 
         Raises:
             ArgumentError: There is no such joint or base parameter.
@@ -178,17 +197,17 @@ class TorqueExpressions:
         return PolynomialPrinter(self.expansion, TEXT).polynomial(self._columns[place])
 
     def text(self) -> str:
-        """The torques for people: ``tau1 = ZZR1*(ddq1) + ...``, with s2 and c2 for sine and cosine of q2."""
+        """Write the torques for people: ``tau1 = ZZR1*(ddq1) + ...``, with s2 and c2 for sine and cosine of q2."""
         printer = PolynomialPrinter(self.expansion, TEXT)
         lines = [f"Joint torques of robot '{self.robot.name}'", ""]
         for joint, torque in enumerate(self._torques(printer, self.base.names), 1):
             whole = f"tau{joint} = {' + '.join(torque) or '0'}"
-            lines += [*wrap(whole, WIDTH, subsequent_indent="    ", break_long_words=False), ""]
+            lines += [*wrap(whole, LINE_WIDTH, subsequent_indent="    ", break_long_words=False), ""]
         lines += [f"{name} = {value}" for name, value in self._definitions(printer)]
         return "\n".join([*lines, "", *self.base.expressions]) + "\n"
 
     def latex(self) -> str:
-        """The torques as an ``align*`` environment of amsmath, one line per parameter."""
+        """Write the torques as an ``align*`` environment of amsmath, one line per parameter."""
         printer = PolynomialPrinter(self.expansion, LATEX)
         names = [_latex_name(name) for name in self.base.names]
         torques = [
@@ -198,31 +217,33 @@ class TorqueExpressions:
         return "\\begin{align*}\n" + " \\\\\n".join(torques) + "\n\\end{align*}\n"
 
     def python(self) -> str:
-        """A Python function ``joint_torques(q, dq, ddq, p)`` that returns a list; it needs ``math`` alone."""
+        """Write a Python function ``joint_torques(q, dq, ddq, p)`` that returns a list; it needs ``math`` alone."""
         printer = PolynomialPrinter(self.expansion, PYTHON)
         lines = ["import math", "", "", "def joint_torques(q, dq, ddq, p):"]
         lines += [f'    """Joint torques of robot {c_comment(self.robot.name)}.', ""]
         lines += [
-            *wrap(f"p: {', '.join(self.base.names)}.", WIDTH, initial_indent="    ", subsequent_indent="        "),
+            *wrap(f"p: {', '.join(self.base.names)}.", LINE_WIDTH, initial_indent="    ", subsequent_indent="        "),
             '    """',
         ]
         lines += [f"    {short} = {value}" for short, value in self._definitions(printer)]
         for joint, torque in enumerate(self._torques(printer, [f"p[{k}]" for k in range(self.base.rank)]), 1):
             whole = " + ".join(torque) or "0.0"
-            folded = wrap(whole, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False)
+            folded = wrap(whole, LINE_WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False)
             lines += [f"    tau{joint} = (", *folded, "    )"]
         lines.append(f"    return [{', '.join(f'tau{joint + 1}' for joint in range(self.robot.dof))}]")
         return "\n".join(lines) + "\n"
 
     @property
     def _columns(self) -> NDArray[np.object_]:
+        """(n, b) polynomials of the regressor."""
         return self.expansion.outputs["output"]
 
     def _definitions(self, printer: PolynomialPrinter) -> list[tuple[str, str]]:
+        """List (short name, value) of all functions in the torques."""
         return printer.definitions(list(self._columns.ravel()))
 
     def _torques(self, printer: PolynomialPrinter, names: Sequence[str]) -> list[list[str]]:
-        """For every joint, the products of a parameter and its polynomial that are not zero."""
+        """Write, for every joint, the products of a parameter and its polynomial that are not zero."""
         left, right = ("\\left(", "\\right)") if printer.language is LATEX else ("(", ")")
         return [
             [
@@ -252,31 +273,34 @@ def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> Torq
     chosen = choose_base(robot, base, every_motion=True)
     columns = list(chosen.columns)
     tape = record_quantity(robot, "regressor").select({"output": np.s_[..., columns]})
-    expansion, mix = expand_tape(tape), np.linalg.inv(chosen.grouping[:, columns])
-    if not np.array_equal(mix, np.eye(chosen.rank)):  # a set in which a parameter is no single column
+    expansion = expand_tape(tape)
+    # base parameters may combine the columns of the regressor, not only pick some of them
+    mix = np.linalg.inv(chosen.grouping[:, columns])
+    if not np.array_equal(mix, np.eye(chosen.rank)):
         expansion = expansion.mix("output", np.asarray(mix, dtype=np.float64))
     return TorqueExpressions(robot=robot, base=chosen, expansion=expansion)
 
 
 def _latex_name(name: str) -> str:
-    """The letters of a parameter in italics, its number as an index."""
+    """Write the name of a parameter in LaTeX: its letters in italics, its number as an index."""
     letters = name.rstrip("0123456789")
     number = name[len(letters) :]
     shown = letters.replace("_", "\\_")
     return f"\\mathit{{{shown}}}" + (f"_{{{number}}}" if number else "")
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
+_COEFFICIENT_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "inertia": composite_inertia_matrix,
     "gravity": gravity_torque,
     "christoffel": christoffel_coefficients,
 }
+"""Kind of coefficients -> function of (robot, standard parameters, joint positions)."""
 
 
 def coefficient_expressions(
     robot: Robot, kind: Literal["inertia", "gravity", "christoffel"] = "christoffel"
 ) -> dict[str, str]:
-    """Formulas of the coefficients that are not zero, in joint positions q1, q2, ... and base parameters.
+    """Write the coefficients that are not zero in joint positions q1, q2, ... and base parameters.
 
     Args:
         robot: The robot; only its geometry, gravity and kinds of terms matter.
@@ -294,18 +318,22 @@ def coefficient_expressions(
         True
     """
     require_robot(robot)
-    if kind not in tuple(_FUNCTIONS):
-        raise ArgumentError(f"kind is {kind!r}", remedy=f"Choose from {', '.join(_FUNCTIONS)}.")
-    base, function = base_parameters(robot), _FUNCTIONS[kind]
+    if kind not in tuple(_COEFFICIENT_FUNCTIONS):
+        raise ArgumentError(f"kind is {kind!r}", remedy=f"Choose from {', '.join(_COEFFICIENT_FUNCTIONS)}.")
+    base = base_parameters(robot)
+    function = _COEFFICIENT_FUNCTIONS[kind]
 
     def coefficients(q: Any, beta: Any) -> Any:
+        # the base parameters beta stand at their columns; grouped parameters are zero
         theta = np.zeros(len(base.layout), dtype=object)
         theta[list(base.columns)] = beta
         return function(robot, theta, q)
 
     expansion = expand_tape(record(coefficients, q=(robot.dof,), beta=(base.rank,)))
-    printer, found = PolynomialPrinter(expansion, FORMULA, {"beta": base.names}), {}
+    printer = PolynomialPrinter(expansion, FORMULA, {"beta": base.names})
+    found = {}
     for index, polynomial in np.ndenumerate(expansion.outputs["output"]):
+        # symmetric in the last two indices
         if polynomial and list(index[-2:]) == sorted(index[-2:]):
             name = "D" + ("" if robot.dof < 10 else "_").join(str(i + 1) for i in index)
             lines = [*printer.definitions([polynomial]), (name, printer.polynomial(polynomial))]

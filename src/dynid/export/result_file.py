@@ -1,4 +1,8 @@
-"""An identification as one JSON file with version and checksum; it can be validated on new data after reading."""
+"""Result files: an identification as one JSON file with version and checksum, written and restored.
+
+`write_result` writes it, `read_result` checks and reads it, and `SavedResult.identification` restores an identification
+without its data, which can predict torques and be validated on new data.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +47,14 @@ from dynid.terms.coupling import Coupling
 
 SCHEMA = 2
 """Version of the file's layout."""
-_REMEDY = "Run dynid identify again."
-_Parameter = Annotated[float, Meta(ge=-LARGEST_SIGNAL, le=LARGEST_SIGNAL)]
+_IDENTIFY_AGAIN = "Run dynid identify again."
+"""What to do about a file that cannot be restored."""
+_BoundedNumber = Annotated[float, Meta(ge=-LARGEST_SIGNAL, le=LARGEST_SIGNAL)]
 _Rate = Annotated[float, Meta(ge=0.0, le=LARGEST_SIGNAL)]
 
 
-class _Data(Struct, forbid_unknown_fields=True):
-    """What a result file holds of a log."""
+class _LogRecord(Struct, forbid_unknown_fields=True):
+    """Layout of a result file's facts on one log; the keys are those of `data_facts`."""
 
     source: Text
     sha256: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
@@ -63,18 +68,23 @@ class _Data(Struct, forbid_unknown_fields=True):
 
 
 class _Significant(Struct):
+    """Layout of the short model with the significant parameters alone."""
+
     threshold: Text
     pruned: dict[str, Any]
 
 
 class _Result(Struct):
-    """What a result file holds; other keys are for people, for the report, and for `_State`."""
+    """Layout of the keys of a result file that are checked when it is read.
+
+    Other keys are for people and for the report, or are checked as parts of `_StoredFit`.
+    """
 
     robot: Text
     joint_names: list[Text]
     training_error_percent: dict[str, Finite | None]
-    standard_parameters: dict[str, _Parameter]
-    data: list[_Data]
+    standard_parameters: dict[str, _BoundedNumber]
+    data: list[_LogRecord]
     band_hz: _Rate | None
     model: dict[str, Any]
     terms: list[Any]
@@ -85,16 +95,17 @@ class _Result(Struct):
 
 @dataclass(frozen=True, slots=True)
 class _Friction:
-    """A model without its robot."""
+    """A model, plain or rich, without its robot."""
 
     parameters: tuple[float, ...]
-    """(p,) in the order of `Robot.parameter_vector`."""
+    """(p,) standard parameters in the order of `Robot.parameter_vector`."""
     terms: tuple[Term, ...]
+    """Friction terms of the model with their values, in addition to those of the robot."""
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
-    """What an identification is restored from; each field is a key of the file."""
+class _StoredFit:
+    """The parts from which an identification is restored; each field is a key of the file."""
 
     model: Robot
     estimate: Estimate
@@ -105,10 +116,10 @@ class _State:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SavedResult:
-    """The content of a result file."""
+    """A result file that was read and checked."""
 
     content: Mapping[str, Any]
-    """The whole file."""
+    """Keys and values of the whole file, without its checksum."""
 
     def __repr__(self) -> str:
         """Robot and size in one line."""
@@ -146,36 +157,45 @@ class SavedResult:
             return pruned
 
     def _restored(self) -> Identification:
-        kept = {field.name: self.content[field.name] for field in fields(_State)}
+        """Restore the identification; errors about the content may be of any type."""
+        kept = {field.name: self.content[field.name] for field in fields(_StoredFit)}
+        # the file has no type names for the two models
         models = {name: {**kept[name], "type": "_Friction"} for name in ("plain", "rich")}
-        state: _State = _typed(_State, {**kept, **models})
-        robot, estimate, terms = state.model, state.estimate, state.terms
+        state: _StoredFit = _typed(_StoredFit, {**kept, **models})
+        robot = state.model
+        estimate = state.estimate
+        terms = state.terms
         base = base_parameters(robot)
         if (*base.names, *(term.name for term in terms)) != tuple(estimate.names):
-            raise DataError("the base parameters of the result are not those of its robot", remedy=_REMEDY)
+            raise DataError("the base parameters of the result are not those of its robot", remedy=_IDENTIFY_AGAIN)
         errors = np.array([*self.content["training_error_percent"].values()], dtype=float)
         self._check_sizes(state, base, errors)
         runs = tuple(_experiment_without_samples(robot, facts) for facts in self.content["data"])
         rate = next((run.rate_hz for run in runs), None)
-        nothing = Information(
+        no_data = Information(
             robot=robot.name, fingerprint=robot.fingerprint, columns=(), supports=((),) * robot.dof,
             parts=(),
         )  # fmt: skip
         equations = Factors(
-            robot=robot, base=base, excerpts=runs, information=nothing, blocks=(), terms=terms,
+            robot=robot, base=base, excerpts=runs, information=no_data, blocks=(), terms=terms,
             band_hz=self.content["band_hz"],
         )  # fmt: skip
-        plain, rich = (Model(robot, np.array(f.parameters), f.terms, rate) for f in (state.plain, state.rich))
+        plain, rich = (
+            Model(robot, np.array(stored.parameters), stored.terms, rate) for stored in (state.plain, state.rich)
+        )
         fit = Identification(equations=equations, estimate=estimate, plain=plain, rich=rich)
         if (chosen := self.content.get("base")) is not None:
             fit = fit.in_set(base_parameters(robot, chosen))
-        vars(fit)["training_error"] = errors  # stored in the file, because the data are not
+        # fill the cached property, which would otherwise be computed from the data: these are not in the file
+        vars(fit)["training_error"] = errors
         return fit
 
-    def _check_sizes(self, state: _State, base: BaseParameters, errors: Floats) -> None:
+    def _check_sizes(self, state: _StoredFit, base: BaseParameters, errors: Floats) -> None:
         """Check that the arrays of the file are those of its robot."""
-        robot, estimate, b = state.model, state.estimate, len(state.estimate.names)
-        found = {
+        robot = state.model
+        estimate = state.estimate
+        b = len(estimate.names)
+        found = {  # place in the file -> what it holds, what the robot needs
             "joint_names": (self.content["joint_names"], [*robot.joint_names]),
             "standard_parameters": ([*self.content["standard_parameters"]], [*base.layout.names]),
             "training_error_percent": (errors.shape, (robot.dof + 1,)),
@@ -188,9 +208,9 @@ class SavedResult:
         found |= {f"estimate.{n}": (getattr(estimate, n).shape, (b,)) for n in ("values", "undetermined")}
         joints = ("noise_std", "inflation", "samples")
         found |= {f"estimate.{n}": (getattr(estimate, n).shape, (robot.dof,)) for n in joints}
-        for place, (own, wanted) in found.items():
-            if own != wanted:
-                raise DataError(f"it is {own}, and the robot's is {wanted}", place=place)
+        for place, (stored, wanted) in found.items():
+            if stored != wanted:
+                raise DataError(f"it is {stored}, and the robot's is {wanted}", place=place)
 
 
 def _types() -> list[type[Any]]:
@@ -200,13 +220,14 @@ def _types() -> list[type[Any]]:
 
 
 def _typed(kind: type[Any], content: Mapping[str, Any], place: str = "") -> Any:
-    """Restore a value of one type, with every part of it."""
-    return from_plain({**content, "type": kind.__name__}, [*_types(), _State, _Friction], place)
+    """Restore a value of a type, with all its parts, from plain data; ``place`` is named in errors."""
+    return from_plain({**content, "type": kind.__name__}, [*_types(), _StoredFit, _Friction], place)
 
 
 def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Experiment:
     """Restore what a result file keeps of an experiment: its source and its processing."""
-    none, degrees = np.zeros((0, robot.dof)), facts.get("temperature_degC")
+    none = np.zeros((0, robot.dof))
+    degrees = facts.get("temperature_degC")
     temperature = None if degrees is None else np.array(degrees, dtype=float)
     return Experiment(
         time=np.zeros(0), q=none, dq=none, ddq=none, effort=none, valid=none.astype(bool),
@@ -240,10 +261,11 @@ def result_json(
     Args:
         fit: The identification.
         check: Its validation on held-out data.
-        cost: What it costs to keep the significant parameters alone.
-        files: The robot files beside it, as `RobotFile.to_json` describes them.
+        cost: Errors of the short model with the significant parameters alone.
+        files: The robot files of the same run, as `RobotFile.to_json` describes them.
     """
-    estimate, base = fit.estimate, fit.base
+    estimate = fit.estimate
+    base = fit.base
     types = _types()
     return dict(json_values({
         "schema": SCHEMA,
@@ -289,12 +311,12 @@ def result_json(
 
 
 def _model_part(model: Model, types: Sequence[type[Any]]) -> dict[str, Any]:
-    """A model without its robot, as plain data."""
+    """Convert a model without its robot to plain data."""
     return {"parameters": model.theta, "terms": to_plain(model.terms, types)}
 
 
 def _significant_part(fit: Identification, cost: PruningCost | None) -> dict[str, Any] | None:
-    """The significant parameters as plain data, with the pruned robot that code can be generated from."""
+    """Convert the significant parameters to plain data, with the pruned robot that code can be generated from."""
     found = fit.significance
     if found is None:
         return None
@@ -346,13 +368,13 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
     version = content.get("schema") if isinstance(content, dict) else None
     if version != SCHEMA:
         newer = isinstance(version, int) and version > SCHEMA
-        remedy = "Read it with the newer dynid that wrote it." if newer else _REMEDY
+        remedy = "Read it with the newer dynid that wrote it." if newer else _IDENTIFY_AGAIN
         reason = f"the result file has version {version}, but this dynid reads version {SCHEMA}"
         raise DataError(reason, path=file, remedy=remedy)
     if content.pop("sha256", None) != _digest(content):
         reason = "the result was changed or damaged: its checksum does not match"
-        raise DataError(reason, path=file, remedy=_REMEDY)
-    as_record(content, _Result, path=file, remedy=_REMEDY)
+        raise DataError(reason, path=file, remedy=_IDENTIFY_AGAIN)
+    as_record(content, _Result, path=file, remedy=_IDENTIFY_AGAIN)
     with _content_errors(file):
         check_bounded({"model": content["model"], "terms": content["terms"]}, LARGEST_SIGNAL)
     return SavedResult(content=content)
@@ -364,11 +386,12 @@ def _content_errors(path: Path | None = None) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise DataError(error.reason, path=path, place=error.place, remedy=error.remedy or _REMEDY) from error
+        raise DataError(error.reason, path=path, place=error.place, remedy=error.remedy or _IDENTIFY_AGAIN) from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, DynidError) as error:
         what = f"the content is not that of a result: {type(error).__name__} {error}"
-        raise DataError(what, path=path, remedy=_REMEDY) from error
+        raise DataError(what, path=path, remedy=_IDENTIFY_AGAIN) from error
 
 
 def _digest(content: Mapping[str, Any]) -> str:
+    """Compute the checksum of a file's content, which does not depend on the order of its keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

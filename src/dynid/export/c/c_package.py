@@ -1,4 +1,4 @@
-"""From a robot to a folder of real-time C code that can check itself."""
+"""Generate a package of real-time C code from a robot or an identification: `generate_c` and its `CPackage`."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ from dynid.safe_text import c_identifier
 from dynid.spatial import ROUNDING
 from dynid.tape import OperationCount, count
 
-RECORD = "generated.json"
-"""File of a written package that lists the digests of the others."""
-PARTS = ("observer_step", "load_tracker", "least_squares")
-"""Names by which `generate_c` offers functions that keep a state, which have files of their own."""
+DIGEST_FILE = "generated.json"
+"""Name of the file of a written package that lists the digests of the others."""
+STATEFUL_FUNCTIONS = ("observer_step", "load_tracker", "least_squares")
+"""Functions of `generate_c` that keep a state from call to call; each is written to separate files."""
 
 Source = Robot | Identification | SavedResult | Significance | PrunedRobot
-"""Sources of generated code."""
+"""What code can be generated from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CPackage:
-    """Generated C code, not written yet."""
+    """Generated C code in memory: it can be checked against Python and written to a folder."""
 
     name: str
     """Prefix of every file and symbol."""
     files: Mapping[str, str]
     """File name -> text."""
     counts: Mapping[str, OperationCount]
-    """Operations per call of each function, two-rate task and setter."""
+    """Name of each function, two-rate task and setter -> its operations per call."""
     text: CodeText = field(repr=False)
     """The description that the files were made from."""
     warnings: tuple[str, ...] = ()
-    """What must be known before the code is used; also in the header and at the end of `summary`."""
+    """Warnings about the model, one line each; also in the header of the code and at the end of `summary`."""
 
     def __repr__(self) -> str:
         """Name and size in one line."""
@@ -70,7 +70,7 @@ class CPackage:
 
     @property
     def tolerance(self) -> float:
-        """Largest error against Python, relative to the size of the terms of the sum."""
+        """Largest allowed difference from Python, relative to the size of the summands of each number."""
         return TOLERANCE[self.text.precision]
 
     def check(self, samples: int = 1000) -> dict[str, float]:
@@ -99,17 +99,17 @@ class CPackage:
     def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Write the files into a folder, which is made if it is missing: all of them, or none.
 
-        Files of a package that was written there before and that nobody has changed since go; ``generated.json`` lists
-        the digests for that.
+        Files of an earlier package in the folder are removed unless somebody changed them, as the digests in
+        ``generated.json`` tell.
 
         Raises:
             ExportError: A file exists and ``force`` is False (then nothing is written), or the system rejects it.
         """
         target = Path(folder)
-        there = [name for name in (*self.files, RECORD) if (target / name).exists()]
-        if there and not force:
+        existing = [name for name in (*self.files, DIGEST_FILE) if (target / name).exists()]
+        if existing and not force:
             raise ExportError(
-                f"the folder already contains {there[0]}",
+                f"the folder already contains {existing[0]}",
                 path=target,
                 remedy="Choose another folder, or overwrite it (--force, force=True).",
             )
@@ -117,24 +117,28 @@ class CPackage:
             for name, content in self.files.items():
                 write_atomically(transaction.stage / name, content)
             digests = {name: file_digest(transaction.stage / name) for name in self.files}
-            write_atomically(transaction.stage / RECORD, json.dumps({"outputs": digests}, indent=1) + "\n")
-            earlier = {name for name in earlier_files(target, RECORD) if _is_generated(target / name)}
-            transaction.commit([*self.files, RECORD], earlier)
+            write_atomically(transaction.stage / DIGEST_FILE, json.dumps({"outputs": digests}, indent=1) + "\n")
+            earlier = {name for name in earlier_files(target, DIGEST_FILE) if _is_generated(target / name)}
+            transaction.commit([*self.files, DIGEST_FILE], earlier)
         return target
 
     def summary(self) -> str:
-        """Files, operations and notes as text."""
-        model, values = self.text.model, self.text.model.runtime.names
+        """Describe files, operations and notes as text."""
+        model = self.text.model
+        values = model.runtime.names
         lines = [f"C package '{self.name}' of {model.robot!r}", f"model hash {model.model_hash}"]
         lines += [f"{len(values)} parameters can be changed at run time"] if values else []
         lines += [f"  {name} ({len(content.splitlines())} lines)" for name, content in self.files.items()]
-        notes = self.text.notes[len(self.warnings) :]  # the header has the warnings first, a terminal last
+        notes = self.text.notes[len(self.warnings) :]  # `notes` begin with the warnings; here these come last
         ending = ["", *self.warnings] if self.warnings else []
         return "\n".join([*lines, "", operation_table(self.text).to_text(), *notes, *ending])
 
 
 def _is_generated(path: Path) -> bool:
-    """Whether a file says that dynid wrote it: a record of digests alone may come from anybody."""
+    """Whether a file says that dynid wrote it; a list of digests alone may come from anybody.
+
+    The text is "Generated by" or "generated by", hence without its first letter.
+    """
     return path.is_file() and b"enerated by dynid" in path.read_bytes()
 
 
@@ -186,7 +190,11 @@ def generate_c(
     if "forward_dynamics" in functions:
         _check_motion(robot, doubt)
     model = build_model(robot, parameters=parameters, base=base, load=load)
-    setters = ("default_values", "set_parameters", *["set_load"] * model.load) if model.runtime.columns else ()
+    setters: tuple[str, ...] = ()
+    if model.runtime.columns:
+        setters = (
+            ("default_values", "set_parameters", "set_load") if model.load else ("default_values", "set_parameters")
+        )
     with_tasks = not doubt if two_rate is None else two_rate
     warnings = tuple(_list_warnings(given, doubt, left_out=two_rate is None))
     text = CodeText(
@@ -208,7 +216,7 @@ def generate_c(
 
 
 def _parts(source: Source, robot: Robot, functions: Sequence[str], base: BaseParameters | None) -> Iterator[StateCode]:
-    """The parts with a state: the whole model, where the functions cannot carry its terms, and those asked for."""
+    """Yield the code in separate files: of rich friction, which keeps a state, and of the requested functions."""
     if isinstance(source, Identification) and source.rich.terms:
         yield model_code(source.rich)
     if "observer_step" in functions:
@@ -220,13 +228,14 @@ def _parts(source: Source, robot: Robot, functions: Sequence[str], base: BasePar
 
 
 def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str, ...]]:
+    """Find the robot of a source, and notes on what the code of this robot lacks."""
     if isinstance(source, Robot):
         return source, ()
     if isinstance(source, PrunedRobot):
         return source.robot, tuple(source.notes())
     if isinstance(source, Identification):
-        held = {placed.term.kind for placed in source.identified.terms}
-        missing = dict.fromkeys(term.kind for term in source.rich.terms if term.kind not in held)
+        plain = {placed.term.kind for placed in source.identified.terms}
+        missing = dict.fromkeys(term.kind for term in source.rich.terms if term.kind not in plain)
         file = f"{c_identifier(source.robot.name if name is None else name)}_model.h"
         return source.identified, (f"Only {file} has the rich friction: {', '.join(missing)}.",) if missing else ()
     raise ArgumentError(
@@ -235,7 +244,13 @@ def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str
 
 
 def _list_warnings(source: Source, doubt: str, *, left_out: bool) -> Iterator[str]:
-    """Say where a robot has masses that no body has, as an estimate may, and that a pruned inertia matrix is none."""
+    """Warn of negative masses, which an estimate may have, and of a pruned inertia matrix that is indefinite.
+
+    Args:
+        source: The source of the code.
+        doubt: The sentence of `_indefinite_samples`, empty for none.
+        left_out: Whether the two-rate files are left out for this reason.
+    """
     negative = [link.name for link in source.links if link.inertia.mass < 0.0] if isinstance(source, Robot) else []
     if negative:
         yield f"WARNING: the mass of {', '.join(negative[:3])} is negative: no body has such a mass."
@@ -248,17 +263,19 @@ def _list_warnings(source: Source, doubt: str, *, left_out: bool) -> Iterator[st
 
 
 def _indefinite_samples(source: Source) -> str:
-    """How often the inertia matrix of a pruned model is no inertia matrix; empty where it always is one."""
+    """Say on how many samples the inertia matrix of a pruned model is not positive definite; empty text for none."""
     if isinstance(source, PrunedRobot) and source.indefinite:
         return f"the pruned inertia matrix is not positive definite on {source.indefinite} of {source.samples} samples"
     return ""
 
 
 def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:
-    unknown = [function for function in functions if function not in (*FUNCTIONS, *PARTS)]
-    if unknown or not set(functions) - set(PARTS):
+    """Refuse unknown functions and values of options, and functions that need double precision in float code."""
+    unknown = [function for function in functions if function not in (*FUNCTIONS, *STATEFUL_FUNCTIONS)]
+    if unknown or not set(functions) - set(STATEFUL_FUNCTIONS):
         what = f"there is no function '{unknown[0]}'" if unknown else "no function is requested"
-        raise ArgumentError(what, remedy=f"Choose from {', '.join(FUNCTIONS)}; {', '.join(PARTS)} beside them.")
+        remedy = f"Choose from {', '.join(FUNCTIONS)}; {', '.join(STATEFUL_FUNCTIONS)} beside them."
+        raise ArgumentError(what, remedy=remedy)
     for name, value, choices in (
         ("precision", precision, ("double", "float")),
         ("parameters", parameters, ("folded", "struct")),
@@ -266,19 +283,20 @@ def _check_options(functions: Sequence[str], precision: str, parameters: str, lo
     ):
         if value not in choices:
             raise ArgumentError(f"{name} is {value!r}", remedy=f"Choose {' or '.join(map(repr, choices))}.")
-    doubles = set(functions) & {"load_tracker", "least_squares"}
-    if precision == "float" and doubles:
-        reason = f"{' and '.join(sorted(doubles))} compute in double precision alone"
+    need_double = set(functions) & {"load_tracker", "least_squares"}
+    if precision == "float" and need_double:
+        reason = f"{' and '.join(sorted(need_double))} compute in double precision alone"
         raise ArgumentError(reason, remedy="Leave out precision='float', or generate them in a package of their own.")
 
 
 def _check_motion(robot: Robot, doubt: str) -> None:
-    """Refuse forward dynamics if the inertia matrix is singular."""
+    """Refuse forward dynamics of a robot whose inertia matrix is singular, or indefinite (``doubt``)."""
     if doubt:
         raise ArgumentError(
             f"{doubt}: forward dynamics is not defined",
             remedy="Omit forward_dynamics from the functions, or prune with a smaller threshold.",
         )
+    # one random position suffices: a joint that moves no inertia does so everywhere
     inertia = inertia_matrix(robot, np.random.default_rng(0).uniform(-np.pi, np.pi, robot.dof))
     if np.abs(eigvalsh(inertia)).min() <= ROUNDING * np.abs(inertia).max():
         joint = robot.joint_names[int(np.argmin(np.abs(np.diag(inertia))))]
@@ -290,7 +308,9 @@ def _check_motion(robot: Robot, doubt: str) -> None:
 
 
 def _files(text: CodeText) -> dict[str, str]:
-    name, tolerance = text.name, TOLERANCE[text.precision]
+    """Write the text of every file of the package; returns file name -> text."""
+    name = text.name
+    tolerance = TOLERANCE[text.precision]
     answers = reference(text.model, text.answered, samples=5, varied=False)  # few: the file stays short
     files = {f"{name}.h": header_text(text), f"{name}.c": source_text(text), **two_rate_files(text)}
     for code in text.parts:
