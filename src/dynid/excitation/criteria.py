@@ -23,7 +23,7 @@ from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 from dynid.spatial import ROUNDING
 
-_ORDERS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+_STAGE_ORDERS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Orders of the norms in the smooth stages, doubled from stage to stage. Convention."""
 _SMOOTH_CONDITION = 4.0
 """Smallest order for the condition number: that of the Frobenius norm of A. Convention."""
@@ -91,7 +91,8 @@ def _qr(A: Floats) -> Valued:
     _, order, rank, _ = dpstrf(A)  # pivoted Cholesky elimination takes the columns in the same order
     if rank < len(A):
         raise np.linalg.LinAlgError("the information matrix is singular")
-    first, last = int(order[0]) - 1, int(order[-1]) - 1
+    first = int(order[0]) - 1  # LAPACK counts from 1
+    last = int(order[-1]) - 1
     inverse = _inverse(A)
     # r_11^2 = A_ff; r_bb^2 = 1 / (A^-1)_ll whatever the order of the columns before l
     value = float(np.sqrt(A[first, first] * inverse[last, last]))
@@ -121,15 +122,17 @@ def _e_optimality(A: Floats) -> Valued:
 def _equilibrium(W: Floats, order: float) -> Valued:
     """Ratio S of the largest to the smallest absolute entry of W, or its smooth bound by norms of an order."""
     size = np.abs(W)
-    low, high = float(size.min()), float(size.max())
+    low = float(size.min())
+    high = float(size.max())
     if low == 0.0:
         return np.inf, np.zeros_like(W)
-    up, down = (size / high) ** order, (low / size) ** order  # of infinite order: 1 for the extreme entries alone
+    up = (size / high) ** order  # of infinite order: 1 for the largest entry alone, 0 for others
+    down = (low / size) ** order
     value = high / low * float(up.sum() * down.sum()) ** (1 / order)  # [GautierKhalil1992] eq. (19)
     return value, value * (up / up.sum() - down / down.sum()) / W
 
 
-_EVERY_ENTRY = "equilibrium"
+_EQUILIBRIUM = "equilibrium"
 """Name of the only measure that needs W itself: its information A does not suffice."""
 _MEASURES: Mapping[str, Callable[[Floats, Criterion], Valued]] = {
     "condition": lambda A, c: _condition(A, max(c.order, _SMOOTH_CONDITION)),
@@ -139,12 +142,12 @@ _MEASURES: Mapping[str, Callable[[Floats, Criterion], Valued]] = {
     "d-optimality": lambda A, c: _d_optimality(A),
     "a-optimality": lambda A, c: _a_optimality(A, 1.0 if c.weights is None else np.asarray(c.weights)),
     "e-optimality": lambda A, c: _e_optimality(A),
-    _EVERY_ENTRY: lambda W, c: _equilibrium(W, c.order),
+    _EQUILIBRIUM: lambda W, c: _equilibrium(W, c.order),
 }
 """Name -> function of the information A (of W for the equilibrium) and the criterion: value and gradient.
 
 The functions raise `np.linalg.LinAlgError` where A is singular."""
-_STAGED = {"condition", "scaled-condition", _EVERY_ENTRY}
+_MEASURES_WITH_KINKS = {"condition", "scaled-condition", _EQUILIBRIUM}
 """Measures with kinks, which have smooth stages: where two extreme singular values or entries are equal."""
 
 
@@ -199,7 +202,7 @@ class Criterion:
     @property
     def needs_every_entry(self) -> bool:
         """Whether the information alone does not suffice."""
-        return _EVERY_ENTRY in dict(self.terms)
+        return _EQUILIBRIUM in dict(self.terms)
 
     def of_information(self, A: Floats) -> Valued:
         """Evaluate the criterion and its symmetric gradient for information A (b, b); infinite where A is singular."""
@@ -214,10 +217,10 @@ class Criterion:
         parts = []
         for name, weight in self.terms:
             try:
-                value, G = _MEASURES[name](W if name == _EVERY_ENTRY else A, self)
+                value, G = _MEASURES[name](W if name == _EQUILIBRIUM else A, self)
             except np.linalg.LinAlgError:
                 return np.inf, np.zeros_like(W)
-            parts.append((weight, value, G if name == _EVERY_ENTRY else W @ (2.0 * G)))  # chain rule of A = W^T W
+            parts.append((weight, value, G if name == _EQUILIBRIUM else W @ (2.0 * G)))  # chain rule of A = W^T W
         return self._combine(parts)
 
     def flatten(self, value: float, gradient: Floats, size: int) -> Valued:
@@ -243,7 +246,9 @@ class Criterion:
         """
         names = {name for name, _ in self.terms}
         first = 0.0 if self.needs_every_entry else _SMOOTH_CONDITION
-        orders = [order for order in _ORDERS if first <= order < self.order] if names & _STAGED else []
+        orders = (
+            [order for order in _STAGE_ORDERS if first <= order < self.order] if names & _MEASURES_WITH_KINKS else []
+        )
         return (*(replace(self, terms=dict(self.terms), order=order) for order in orders), self)
 
     def _combine(self, parts: Sequence[tuple[float, float, Floats]]) -> Valued:

@@ -209,8 +209,8 @@ def _measure_by_coal(corners: Sequence[Floats], pairs: Ints, poses: Floats) -> F
     for row, (a, b), (first, second) in zip(found, pairs, poses, strict=True):
         at = [coal.Transform3s(np.array(T[:, :3]), np.array(T[:, 3])) for T in (first, second)]
         result.clear()
-        shapes = (_coal_shape(corners[k].tobytes()) for k in (a, b))
-        row[0] = coal.distance(next(shapes), at[0], next(shapes), at[1], request, result)
+        shapes = [_coal_shape(corners[k].tobytes()) for k in (a, b)]
+        row[0] = coal.distance(shapes[0], at[0], shapes[1], at[1], request, result)
         row[1:4] = -result.normal  # coal's normal points from the first to the second
         row[4:7] = result.getNearestPoint1()
         row[7:] = result.getNearestPoint2()
@@ -237,11 +237,13 @@ def split_pairs(robot: Robot, hulls: Sequence[Hull], clearance: float) -> tuple[
     pairs = [
         (a, b)
         for a, b in combinations(range(len(hulls)), 2)
+        # the parent of a body has the smaller index
         if holders[a] != holders[b] and robot.bodies[max(holders[a], holders[b])].parent != min(holders[a], holders[b])
     ]
     found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     positions = [link_poses(robot, q) for q in random_positions(robot)]
     poses = np.array([[at[hull.link][:3] for hull in hulls] for at in positions], dtype=float)
+    # (m,) whether a pair is farther apart than the clearance at one of the positions at least
     apart = np.any(all_distances(hulls, poses, found) > clearance, axis=0)
     return found[apart], found[~apart]
 

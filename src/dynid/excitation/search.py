@@ -146,7 +146,7 @@ class DesignProblem:
             if force.any():
                 for part, gradient in zip(parts, constraint.pullback(motion, force), strict=True):
                     part += gradient
-        return value, slope + sum(self._chain(*pair) for pair in zip(self._basis, parts, strict=True))
+        return value, slope + sum(self._chain(basis, part) for basis, part in zip(self._basis, parts, strict=True))
 
     def update_multipliers(self, x: Floats, weight: float) -> None:
         """Make one step of the method of multipliers: ``m <- max(m + w g, 0)`` at the motion of x."""

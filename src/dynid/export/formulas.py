@@ -157,11 +157,15 @@ class PolynomialPrinter:
         Returns:
             Index of the joint; None for other functions.
         """
-        if atom.name not in ("sin", "cos") or len(atom.argument) != 1 or atom.argument[0][1] != 1.0:
+        if atom.name not in ("sin", "cos") or len(atom.argument) != 1:
             return None
-        powers = self.expansion.powers(atom.argument[0][0])  # (atom, power) of the only monomial
-        inner = self.expansion.atoms[powers[0][0]] if len(powers) == 1 and powers[0][1] == 1 else None
-        return inner.index if inner is not None and inner.name == "q" else None
+        monomial, coefficient = atom.argument[0]
+        powers = self.expansion.powers(monomial)
+        if coefficient != 1.0 or len(powers) != 1:
+            return None
+        place, power = powers[0]
+        inner = self.expansion.atoms[place]
+        return inner.index if power == 1 and inner.name == "q" else None
 
 
 LINE_WIDTH = 110

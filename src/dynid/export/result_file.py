@@ -54,12 +54,13 @@ _Rate = Annotated[float, Meta(ge=0.0, le=LARGEST_SIGNAL)]
 
 
 class _LogRecord(Struct, forbid_unknown_fields=True):
-    """Layout of a result file's facts on one log; the keys are those of `data_facts`."""
+    """Layout of a result file's facts on one log, which `data_facts` writes; fields are those of `Experiment`."""
 
     source: Text
     sha256: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
     rate_hz: _Rate
     recipe: list[Text]
+    """Steps of the processing."""
     dropped: dict[str, Whole]
     samples: Whole = 0
     cutoff_hz: Finite | None = None
@@ -94,7 +95,7 @@ class _Result(Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class _Friction:
+class _ModelPart:
     """A model, plain or rich, without its robot."""
 
     parameters: tuple[float, ...]
@@ -108,10 +109,13 @@ class _StoredFit:
     """The parts from which an identification is restored; each field is a key of the file."""
 
     model: Robot
+    """The robot of the equations."""
     estimate: Estimate
+    """Estimate of the base parameters, then of the fitted terms."""
     terms: tuple[Term, ...]
-    plain: _Friction
-    rich: _Friction
+    """The fitted terms of rich friction; the estimate has their values."""
+    plain: _ModelPart
+    rich: _ModelPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -160,7 +164,7 @@ class SavedResult:
         """Restore the identification; errors about the content may be of any type."""
         kept = {field.name: self.content[field.name] for field in fields(_StoredFit)}
         # the file has no type names for the two models
-        models = {name: {**kept[name], "type": "_Friction"} for name in ("plain", "rich")}
+        models = {name: {**kept[name], "type": "_ModelPart"} for name in ("plain", "rich")}
         state: _StoredFit = _typed(_StoredFit, {**kept, **models})
         robot = state.model
         estimate = state.estimate
@@ -221,7 +225,7 @@ def _types() -> list[type[Any]]:
 
 def _typed(kind: type[Any], content: Mapping[str, Any], place: str = "") -> Any:
     """Restore a value of a type, with all its parts, from plain data; ``place`` is named in errors."""
-    return from_plain({**content, "type": kind.__name__}, [*_types(), _StoredFit, _Friction], place)
+    return from_plain({**content, "type": kind.__name__}, [*_types(), _StoredFit, _ModelPart], place)
 
 
 def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Experiment:

@@ -278,7 +278,7 @@ def slope_tape(plant: ServoPlant, width: int) -> Tape:
     tape = record(unbalance, **shapes)
     recorder = Recorder()
     inputs = {name: recorder.input(name, shape) for name, shape in shapes.items()}
-    slopes = _slopes(tape, ("state", "parameters", "sample"), recorder, list(inputs.values()))
+    slopes = _slopes(tape, ("state", "parameters", "sample"), list(inputs.values()))
     f = _forces(plant, *list(inputs.values())[:4])
     A = composite_inertia_matrix(robot, f.theta, f.q) + np.diag(f.armature + 0.5 * f.h * f.damping)
     # `slopes` has its columns in the tape's order: state (s), sample (1 + 3 n), parameters
@@ -302,15 +302,15 @@ def slope_tape(plant: ServoPlant, width: int) -> Tape:
     return recorder.tape({"transition": table[:, :s], "columns": columns})
 
 
-def _slopes(tape: Tape, wrt: tuple[str, ...], recorder: Recorder, inputs: list[Any]) -> Any:
+def _slopes(tape: Tape, wrt: tuple[str, ...], inputs: list[Any]) -> Any:
     """Record the derivatives (outputs, inputs) of a tape's only output with respect to the inputs named in ``wrt``.
 
     Args:
         tape: The tape.
         wrt: Names of its inputs.
-        recorder: The recorder of the new tape.
-        inputs: Symbols of the new tape for all inputs of the old one, in its order.
+        inputs: Symbols of a recorder, that of the new tape, for all inputs of the old one, in its order.
     """
+    # forward mode: the derivative along a direction of the inputs, replayed for every unit vector
     along = jvp(tape, "output", wrt=list(wrt))
     flat = np.concatenate([np.ravel(array) for array in inputs])
     count = sum(entry.size for entry in tape.inputs if entry.name in wrt)

@@ -106,6 +106,7 @@ class ServoCheck:
         return {**self._judgement(), "joints": self.table().to_columns(), "motions": motions}
 
     def _judgement(self) -> dict[str, Any]:
+        """Collect verdict and findings, which both files of results hold."""
         findings = [finding.to_dict() for finding in self.findings]
         return {"verdict": self.verdict, "usable": self.is_usable, "findings": findings}
 
@@ -224,16 +225,17 @@ class IdentifyServos(Task[ActuatorRun]):
     robot: Robot
     """The robot on a fixed base."""
     logs: Sequence[str | Path]
-    """The logs to explain."""
+    """The logs to fit."""
     law: str | Path
     """File with the law of the drives and the parameters to find, see `dynid.servos.read_servo_model`."""
     held_out: Sequence[str | Path] = ()
-    """Logs that the result is tried on; a share such as "30%" is the end of every log."""
+    """Logs that are predicted and not fitted; a share such as "30%" stands for the end of every log."""
     channel_map: ChannelMapSource | None = None
 
     def check(self) -> None:
         remedy = "Hold out a log that the fit does not see."
-        check_copies(self.logs, _held_out(self.held_out)[1], why="that is trained on", remedy=remedy)
+        _, held_out_logs = _held_out(self.held_out)
+        check_copies(self.logs, held_out_logs, why="that is trained on", remedy=remedy)
 
     def compute(self, context: RunContext) -> ActuatorRun:
         model = read_servo_model(self.law, self.robot)
