@@ -117,7 +117,10 @@ POSITIVE = FiniteRange(min=0.0, min_open=True)
 
 
 def _list_runs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Replace each folder of runs by its runs, in commands that have a channel map (the map tells runs apart)."""
+    """Replace each folder of runs by its runs, in commands with a channel map, which may say that files are one run.
+
+    A callback of click, which demands ``param``.
+    """
     from dynid.logs.reading import runs_in
 
     chart = ctx.params.get("channel_map")

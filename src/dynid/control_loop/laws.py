@@ -64,7 +64,10 @@ class ControlLaw(ABC):
 
     @abstractmethod
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
-        """Compute the torque (n,) [N m or N] and the new memory (m,); ``period`` is the time between instants [s]."""
+        """Compute the torque (n,) [N m or N] and the new memory (m,); ``period`` is the time between instants [s].
+
+        A law need not use all arguments.
+        """
 
     def gains(self, dof: int) -> list[Floats]:
         """List the gains in the order of `gain_names`, each (n,)."""
@@ -198,8 +201,8 @@ class Cascade(ControlLaw):
         new_memory = np.concatenate([memory[dof:], seen.dq]) if self.velocity_late else memory
         command = kv * (kp * (seen.q_wanted - seen.q) - dq)
         if self.limit is not None:
-            most = as_gains(self.limit, "limit", dof)
-            command = (np.abs(command + most) - np.abs(command - most)) / 2.0  # clip as a formula without branches
+            largest = as_gains(self.limit, "limit", dof)
+            command = (np.abs(command + largest) - np.abs(command - largest)) / 2.0  # clip without branches
         return gain * command, new_memory
 
     def check_joints(self, joint_names: Sequence[str]) -> None:

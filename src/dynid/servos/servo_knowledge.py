@@ -39,8 +39,8 @@ from dynid.servos.servo_model import Entry
 BLOCK_COUNT = 48
 """Blocks of time of all motions together. Experiment: with 12, 24 and 48 blocks equal simulated legs are called shared
 as often; 48 distinguish most."""
-FEWEST_MOTIONS = 3
-"""Groups of blocks from which on each is left out in turn. Convention: the spread of two moves is not reliable."""
+FEWEST_GROUPS = 3
+"""Number of groups of blocks from which on each is left out in turn. Convention: two moves show no reliable spread."""
 LEAST_EIGENVALUE = 1e-12
 """Smallest eigenvalue per entry of the equations, with columns of unit length, that does not count as zero: derivatives
 are exact to about 1e-9 of their size, and eigenvalues are squares. Experiment: tests/servos/test_servo_knowledge.py."""
@@ -51,7 +51,7 @@ LEAST_CORRELATION = 0.7
 """Absolute correlation from which on two vague parameters are named together. Convention: each then explains half of
 the other's variance."""
 SIGNED_KINDS = ("zero", "offset", *LINKS)
-"""Kinds that may be negative by nature."""
+"""Kinds whose value may be negative."""
 LIMIT_KINDS = ("effort_limit", "stall_torque", "no_load_speed", "current_limit")
 """Kinds of limits: above some value they have no effect on a motion."""
 LIMIT_SIGNIFICANCE = 1e-3
@@ -134,14 +134,17 @@ class Blocks:
         independent = np.diagonal(found)
         largest = independent
         is_known = independent > 0.0
+        # every block is a group, then every motion
         for group in (np.arange(len(self.A)), self.motion):
             parts = [group == b for b in np.unique(group)]
-            if len(parts) >= FEWEST_MOTIONS:
-                sums = ([x[part].sum(axis=0) for part in parts] for x in (self.A, self.g))
-                largest = np.maximum(largest, left_out_variances(self.A.sum(axis=0), *sums))
+            if len(parts) >= FEWEST_GROUPS:
+                blocks = [self.A[part].sum(axis=0) for part in parts]
+                scores = [self.g[part].sum(axis=0) for part in parts]
+                largest = np.maximum(largest, left_out_variances(self.A.sum(axis=0), blocks, scores))
         largest = np.minimum(largest, independent / LEAST_EIGENVALUE)  # without effect, both are rounding errors
         factor = np.sqrt(np.divide(largest, independent, where=is_known, out=np.ones(len(independent))))
-        return found * np.outer(factor, factor), float(np.median(factor[is_known] ** 2)) if is_known.any() else 1.0
+        ratio = float(np.median(factor[is_known] ** 2)) if is_known.any() else 1.0
+        return found * np.outer(factor, factor), ratio
 
 
 def left_out_variances(A: Floats, blocks: Sequence[Floats], scores: Sequence[Floats]) -> Floats:
@@ -266,7 +269,7 @@ def judge_limits(
     """Add the limits that the motions cannot distinguish from no limit to the open directions; returns all of them.
 
     Args:
-        equations: Motions, model and filter.
+        equations: Motions and model.
         values: (P,) the solution.
         variance: Variance of a residual, raised because errors are correlated in time.
         directions: Open directions that the derivatives alone show.

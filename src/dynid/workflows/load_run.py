@@ -146,7 +146,7 @@ class LoadRun:
     text: str
     """Summary, proposals and payload dialogs."""
     dialogs: tuple[str, ...]
-    """Proposed settings, or the values for the payload dialogs of controllers, one line each."""
+    """Lines with proposed settings, then with the values for the payload dialogs of controllers."""
     logs: Mapping[str, str]
     """SHA-256 digest -> name of every log with the load."""
     first_run: Experiment
@@ -222,8 +222,8 @@ class IdentifyLoad(Task[LoadRun]):
             load = identify_load(robot, loaded, tare=gripper, **settings)
             study = LoadStudy(robot=robot, load=load, proposals=proposals, library=objects)
         dialogs = dialogs_of(study, recipe.flange)
-        lines = (*_proposed_settings(study.proposals, sensing),
-                 *([frame_hint(study, recipe.flange)] if dialogs else []), *map(str, dialogs))  # fmt: skip
+        hints = [frame_hint(study, recipe.flange)] if dialogs else []
+        lines = (*_proposed_settings(study.proposals, sensing), *hints, *map(str, dialogs))
         text = "\n".join([str(study), *lines])
         logs = {file_digest(log): Path(log).name for log in self.logs}
         return LoadRun(study=study, text=text, dialogs=lines, logs=logs, first_run=loaded[0])
@@ -231,7 +231,7 @@ class IdentifyLoad(Task[LoadRun]):
     def write(self, folder: RunFolder, result: LoadRun) -> LoadRun:
         study = result.study
         folder.write("load.txt", result.text + "\n")
-        if study.load.mass > 0.0:
+        if study.load.mass > 0.0:  # not where it is unknown (NaN), or negative
             name = f"{safe_name(study.robot.name)}_with_load.urdf"
             write_urdf(study.robot_with_load, folder.path / name, force=True, allow_unphysical=True)
         return result

@@ -282,7 +282,10 @@ def excite(run: DesignRun) -> Screen:
 
 
 def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse patterns of local paths that match no log; URLs are looked up when the task runs."""
+    """Refuse patterns of local paths that match no log; URLs are looked up when the task runs.
+
+    A callback of click, which demands ``param``.
+    """
     from dynid.fleet.fleet_logs import find_logs
 
     local = [pattern for pattern in given if "://" not in pattern]

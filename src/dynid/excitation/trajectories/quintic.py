@@ -106,11 +106,12 @@ def shortest_segment(
         admissible = durations[excess(durations) <= 0.0]
         if admissible.size:
             break
-    else:
+    else:  # no part has an admissible time
         raise ExcitationError("no segment time meets velocity and acceleration limits", remedy="Choose slower points.")
     first = float(admissible[0])
     if first <= least:
         return first
+    # the time one factor before the first admissible one is not admissible
     return float(brentq(lambda T: excess(np.array([T]))[0], first / _TIME_FACTORS[1], first))
 
 

@@ -81,7 +81,7 @@ class CPackage:
 
         Returns:
             Largest error of each function, of the torque by ``two_rate`` and of the observer, relative to the size of
-            the terms of the sum.
+            the summands.
 
         Raises:
             ExportError: There is no compiler, or it rejects the code.
