@@ -34,11 +34,11 @@ FREEDOMS: dict[str, tuple[str, ...]] = {
 """What a recipe may free, and the kinds of suspects that this means."""
 MOST_STEPS = 8
 """Most steps of Gauss-Newton (convention: quantities within 10 % of the truth settle in three)."""
-SETTLED = 0.05
+SETTLED_STEP_SHARE = 0.05
 """Largest step, over half its interval, that ends the search (convention)."""
 LONGEST_S = 0.2
 """Largest delay that is looked for [s] (effect)."""
-OPEN = 6.0
+HOLDING_FACTOR = 6.0
 """Half the interval, over the effect worth telling, from which on a quantity is held (effect)."""
 
 
@@ -104,7 +104,7 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
         step, half_width, held = _step(moved, runs, chosen, held)
         total = np.where(held, 0.0, total + step)
         moved = _move(robot, chosen, total)
-        if np.array_equal(held, before) and np.all(np.abs(step[~held]) <= SETTLED * half_width[~held]):
+        if np.array_equal(held, before) and np.all(np.abs(step[~held]) <= SETTLED_STEP_SHARE * half_width[~held]):
             break
     if robot.source is not None and robot.source.format == "mjcf":
         moved = replace(moved, source=None)  # its text is written back with new inertias only
@@ -122,7 +122,7 @@ def _step(
     model = Model.of(robot, runs)
     columns = [list(placement_columns(model, excerpt, chosen)) for excerpt in model.excerpts]
     evidence = gather(model.robot, model.base, model.excerpts, columns)
-    fit, limit = Fit.of(evidence), OPEN * np.array([KINDS[s.kind].least for s in chosen])
+    fit, limit = Fit.of(evidence), HOLDING_FACTOR * np.array([KINDS[s.kind].least for s in chosen])
     alone = test_columns(fit, list(evidence.suspects.T[:, :, None]))
     held = held | np.array([np.isinf(found.half_width[0]) for found in alone])
     while True:
@@ -219,7 +219,7 @@ def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
         if not np.isfinite(half_width):
             return Delay(0.0, np.inf)
         seconds = float(np.clip(seconds + step, -LONGEST_S, LONGEST_S))
-        if abs(step) < SETTLED * half_width:
+        if abs(step) < SETTLED_STEP_SHARE * half_width:
             break
     return Delay(seconds, half_width)
 

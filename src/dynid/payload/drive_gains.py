@@ -24,7 +24,7 @@ from dynid.decompositions import svd
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
 from dynid.logs.drives import CurrentGains
-from dynid.payload.load import LITTLE, MUCH, SURE, remark
+from dynid.payload.load import LARGE_SHARE, SIGNIFICANT_STD, SMALL_SHARE, remark
 from dynid.payload.load_solver import (
     ROUNDS,
     BlockEquations,
@@ -124,7 +124,7 @@ def identify_drive_gains(
         inverse, std, _ = min(fits, key=lambda fit: fit[2])
         joints = [_joint_equations(equations, joint, one) for joint, one in enumerate(_fit_one_arm(equations, inverse))]
     share = std / np.maximum(np.abs(inverse), TINY)  # relative standard deviation
-    is_open = share * SURE > 1.0
+    is_open = share * SIGNIFICANT_STD > 1.0
     gain = np.where(is_open, np.nan, 1.0 / np.where(is_open, 1.0, inverse))
     # that of the longer side of the interval, within the stated one
     longer = np.minimum(share / np.maximum(1.0 - 1.96 * share, TINY), np.maximum(before, share))
@@ -148,15 +148,15 @@ def _judge(names: NDArray[np.str_], told: Floats, share: Floats, before: Floats,
         remedy: How the load determines more.
     """
     for name, away in zip(names.tolist(), told.tolist(), strict=True):
-        if away > SURE:
+        if away > SIGNIFICANT_STD:
             message = f"the load contradicts the stated gain by {away:.1f} standard deviations"
             check = "Check the mass, the link that carries the load, and the stated gain and its uncertainty."
             said = remark("drive-gains", message, check, severity="warning", where="drives")
             yield replace(said, joint=name, evidence={"standard deviations": away})
     known = np.isfinite(before)
     for weak, words in (
-        (known & (share > (1.0 - MUCH) * before), "the load hardly tells more than the stated gains of {}"),
-        (~known & (share > LITTLE), f"the load does not determine the gains of {{}} to {100 * LITTLE:.0f} %"),
+        (known & (share > (1.0 - LARGE_SHARE) * before), "the load hardly tells more than the stated gains of {}"),
+        (~known & (share > SMALL_SHARE), f"the load does not determine the gains of {{}} to {100 * SMALL_SHARE:.0f} %"),
     ):
         if weak.any():
             message = words.format(", ".join(names[weak]))
@@ -208,7 +208,7 @@ def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, *, needs_mass
     """First loads (10,): at the link's origin, and by every joint that shows the mass, as one has to without gains."""
     alone = [solve_minimum_norm(A, b) for A, b in joints]
     clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.linalg.norm(L[9])), TINY) for v, L, u in alone])
-    if needs_mass and clear.max() < SURE:
+    if needs_mass and clear.max() < SIGNIFICANT_STD:
         raise DataError(
             "no joint shows the mass of the load apart from the rest of it",
             remedy="Move the first joints, with the arm stretched and bent, give the centre of mass as well, or state "

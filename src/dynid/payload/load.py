@@ -1,4 +1,6 @@
-"""A load: the ten parameters of what the robot holds, with the uncertainty of every number.
+"""A load: the ten parameters of the body that the robot holds, with the uncertainty of every number.
+
+`Load` holds the estimate, `LoadFile` its file; `make_possible` replaces impossible parameters, `remark` makes findings.
 
 Principal moments and axes come with their uncertainty. Nearly equal moments make axes ill-defined: the angle between
 them is the small off-diagonal noise divided by the small gap ([Atkeson1986] eqs. 23-24).
@@ -38,19 +40,20 @@ UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
 """Names of the channels of a wrench: force [N], then moment [N m]."""
 PAIRS = ((0, 1, 1), (0, 2, 2), (1, 2, 4))
-"""Pairs of axes, and the place of their product of inertia among the ten parameters."""
-LITTLE = 0.1
-"""Share of a quantity that is little: an error of a mass or a gain below it, the part of the load that a joint feels,
-what data say more than was known before (convention)."""
-MUCH = 0.2
-"""Share of a quantity that is much: a moment of inertia whose error is this share of it, or of the prior one, is not
-known; torques or forces that leave this share unexplained make a load doubtful (convention)."""
-SURE = 5.0
-"""Standard deviations that chance does not explain: of a negative mass, a drift, a gain, an impossible load, of the
-difference between two principal moments (level)."""
-SETTLED = 1e-3
-"""Distance [standard deviations, rad] that the accuracy of a search explains (convention): the next step of
-Gauss-Newton is about its square."""
+"""Pairs of axes, each with the index of their product of inertia among the ten parameters."""
+SMALL_SHARE = 0.1
+"""Share below which a quantity counts as small: the relative error of a known mass or gain, the part of the load that
+acts on a joint, what data add to prior knowledge (convention)."""
+LARGE_SHARE = 0.2
+"""Share from which on a quantity counts as large: a moment of inertia with this relative error, or with this share of
+its prior standard deviation, is not known; a load that leaves this share of the torques or forces unexplained is
+doubtful (convention)."""
+SIGNIFICANT_STD = 5.0
+"""Standard deviations from which on an estimate is significant: a negative mass, a drift, a gain, an impossible load,
+the difference between two principal moments (level: one in two million by chance)."""
+SEARCH_ACCURACY = 1e-3
+"""Distance [standard deviations, rad] that the accuracy of a search explains, and step that ends a search (convention:
+the next step of Gauss-Newton would be about its square)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,25 +73,31 @@ class PrincipalAxes:
 
     @classmethod
     def of(cls, tensor: Floats, covariance: Floats) -> PrincipalAxes:
-        """Diagonalise a tensor.
+        """Compute principal moments and axes of a tensor, with standard deviations to first order.
 
         Args:
             tensor: (3, 3) symmetric [kg m^2].
-            covariance: (6, 6) of the entries XX XY XZ YY YZ ZZ [kg^2 m^4].
+            covariance: (6, 6) covariance of the entries XX XY XZ YY YZ ZZ [kg^2 m^4].
         """
         moments, axes = eigh(tensor)  # [Atkeson1986] eq. (11)
-        axes = axes * np.sign(np.linalg.det(axes))
-        turned = transport(axes.T, np.zeros(3))[:6, :6]  # the entries in principal axes
-        stderr = np.sqrt(np.maximum(np.diag(turned @ covariance @ turned.T), 0.0))
-        diagonal, angle, ill = turned[[0, 3, 5]], np.zeros(3), []
+        axes = axes * np.sign(np.linalg.det(axes))  # right-handed
+        to_principal = transport(axes.T, np.zeros(3))[:6, :6]  # maps the six entries to those in principal axes
+        stderr = np.sqrt(np.maximum(np.diag(to_principal @ covariance @ to_principal.T), 0.0))
+        diagonal = to_principal[[0, 3, 5]]  # rows of XX, YY and ZZ
+        angle = np.zeros(3)
+        ill_defined = []
         for i, j, product in PAIRS:
-            gap, change = float(moments[j] - moments[i]), diagonal[j] - diagonal[i]
-            if gap <= max(SURE * np.sqrt(max(change @ covariance @ change, 0.0)), SAME * abs(float(moments[-1]))):
-                ill.append((i, j))
-            # [Atkeson1986] eqs. (23), (24): the angle about axis k is the product of inertia over the gap
-            angle[3 - i - j] = np.inf if (i, j) in ill else stderr[product] / gap
+            gap = float(moments[j] - moments[i])
+            change = diagonal[j] - diagonal[i]
+            if gap <= max(
+                SIGNIFICANT_STD * np.sqrt(max(change @ covariance @ change, 0.0)), SAME * abs(float(moments[-1]))
+            ):
+                ill_defined.append((i, j))
+            # [Atkeson1986] eqs. (23), (24): the angle about the third axis, 3 - i - j, is the product of inertia over
+            # the gap
+            angle[3 - i - j] = np.inf if (i, j) in ill_defined else stderr[product] / gap
         return cls(moments=moments, moments_stderr=stderr[[0, 3, 5]], axes=axes, angle_stderr=angle,
-                   ill_defined=tuple(ill))  # fmt: skip
+                   ill_defined=tuple(ill_defined))  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,9 +109,9 @@ class Load:
     vector: Floats
     """(10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` about the frame's origin; units as in `UNITS`."""
     covariance: Floats
-    """(10, 10) covariance of `vector`, within what the data determine; `stderr` is infinite for the others."""
+    """(10, 10) covariance of `vector` in the directions that the data determine; see `undetermined` for the others."""
     undetermined: Bools
-    """(10,) whether the data leave the parameter open; its value is then zero or a convention."""
+    """(10,) whether the data do not determine the parameter; its value is then zero or a convention."""
     bias: Floats = field(default_factory=lambda: np.zeros(6))
     """(6,) constant wrench of the sensor [N, N m], sensor axes."""
     bias_stderr: Floats = field(default_factory=lambda: np.zeros(6))
@@ -112,7 +121,7 @@ class Load:
     residual_std: Floats = field(default_factory=lambda: np.zeros(0))
     """(6,) or (n,) standard deviation of the residual of each wrench channel or joint [N, N m]."""
     method: str = ""
-    """How the load was identified, in words."""
+    """How the load was identified, for people."""
     findings: tuple[Finding, ...] = ()
     """Findings about the estimate; a warning makes it doubtful."""
     extras: dict[str, Floats] = field(default_factory=dict)
@@ -123,7 +132,7 @@ class Load:
 
     @classmethod
     def of(cls, inertia: Inertia, frame: str, *, stderr: ArrayLike = 0.0, method: str = "given") -> Load:
-        """A load that is known beforehand: weighed, or from its drawing.
+        """Make a load that is known before any identification: weighed, or from its drawing.
 
         Args:
             inertia: Mass properties of the load in the frame.
@@ -207,13 +216,13 @@ class Load:
 
     @property
     def inertia_is_certain(self) -> bool:
-        """Whether every principal moment is known to a fifth of the largest one; otherwise do not use the inertia."""
+        """Whether the standard deviation of every principal moment is at most a fifth of the largest moment."""
         principal = self.principal
-        return self.has_inertia and bool(principal.moments_stderr.max() <= MUCH * principal.moments[-1])
+        return self.has_inertia and bool(principal.moments_stderr.max() <= LARGE_SHARE * principal.moments[-1])
 
     @property
     def open_words(self) -> str:
-        """What the data leave open, in words: the inertia, or single parameters by name."""
+        """The undetermined parameters as text: the inertia for all six moments, and single parameters by name."""
         others = [name for name, is_open in zip(NAMES[6:], self.undetermined[6:], strict=True) if is_open]
         return ", ".join([*(self.open_moments if len(self.open_moments) < 6 else ["the inertia"]), *others])
 
@@ -262,18 +271,29 @@ class Load:
 
     @cached_property
     def _com(self) -> tuple[Floats, Floats]:
+        """Centre of mass (3,) and its covariance (3, 3)."""
         return self._derive(lambda body: body.com)
 
     @cached_property
     def _about_com(self) -> tuple[Floats, Floats]:
+        """Entries (6,) of the inertia tensor about the centre of mass, and their covariance (6, 6)."""
         return self._derive(lambda body: body.about_com[UPPER])
 
     def _derive(self, of: Callable[[Inertia], Floats]) -> tuple[Floats, Floats]:
-        """Numbers (k,) of the body and their covariance (k, k), to first order; NaN and infinite where undetermined."""
+        """Numbers that follow from the ten parameters, with their covariance to first order.
+
+        Args:
+            of: Function from a body to k numbers.
+
+        Returns:
+            (k,) numbers, NaN where undetermined, and (k, k) covariance, infinite on its diagonal there.
+        """
 
         def numbers(vector: Floats) -> Floats:
             return of(Inertia.from_vector(vector))  # [Atkeson1986] eq. (10)
 
+        # (k, 10) which number depends on which parameter, at a body of ones; a number is open if one of its parameters
+        # is
         depends = approx_fprime(np.ones(10), numbers) != 0.0
         is_open = depends[:, self.undetermined].any(axis=1)
         vector = np.where(self.undetermined, 1.0, self.vector)
@@ -283,13 +303,17 @@ class Load:
         return np.where(is_open, np.nan, numbers(vector)), covariance
 
     def with_findings(self, *findings: Finding) -> Load:
-        """The same load with further findings."""
+        """Add findings."""
         return replace(self, findings=(*self.findings, *findings))
 
     # --- other frames and other loads ---
 
     def minus(self, tare: Load) -> Load:
-        """This load without another one in the same frame: the object without the gripper."""
+        """Subtract another load in the same frame, such as the gripper, so that the object alone stays.
+
+        Args:
+            tare: The load to subtract.
+        """
         if tare.frame != self.frame:
             raise ArgumentError(
                 f"the tare is in frame '{tare.frame}', the load in '{self.frame}'",
@@ -304,7 +328,12 @@ class Load:
         )
 
     def in_frame(self, T_new_frame: ArrayLike, frame: str) -> Load:
-        """The same load in another frame; ``T_new_frame`` (4, 4) is the pose of the present frame in the new one."""
+        """Express the load in another frame.
+
+        Args:
+            T_new_frame: (4, 4) pose of the present frame in the new one.
+            frame: Name of the link of the new frame.
+        """
         T = np.asarray(T_new_frame, dtype=float)
         is_pose = T.shape == (4, 4) and np.isfinite(T).all() and np.allclose(T[3], [0, 0, 0, 1])
         if not (is_pose and is_rotation(T[:3, :3])):
@@ -322,38 +351,41 @@ class Load:
         )
 
     def _open_in_frame(self, S: Floats) -> Bools:
-        """(10,) parameters of another frame that hold an open one, S (10, 10) mapping the ten to that frame.
+        """(10,) which parameters in another frame are undetermined, because they contain an undetermined one.
 
-        Where open moments of inertia have a spread (the prior one), a trace of them in another parameter is part of
-        that parameter's own spread, and opens it only if it is large.
+        Where undetermined moments of inertia have a (prior) variance, a small part of them in another parameter is
+        counted by that parameter's variance; the parameter becomes undetermined only if the part is large.
+
+        Args:
+            S: (10, 10) map of the parameters to the other frame.
         """
         weight, variance = S[:, self.undetermined], np.diag(self.covariance)[self.undetermined]
         if self.undetermined[6:].any() or not np.all(variance > 0.0):
             return np.asarray(np.any(np.abs(weight) > EXACT, axis=1))
-        return np.asarray(weight**2 @ variance > MUCH**2 * variance.max(initial=0.0))
+        return np.asarray(weight**2 @ variance > LARGE_SHARE**2 * variance.max(initial=0.0))
 
-    # --- in words ---
+    # --- tables and text ---
 
     def _rows(self) -> Iterator[tuple[str, float | str, float | str, str]]:
         """Mass, centre of mass, moments of inertia and bias with their standard deviations; what is open last."""
-        found = [("mass", self.mass, self.mass_stderr, "kg")]
-        first = ("com", self.com, self.com_stderr, "m")
+        rows = [("mass", self.mass, self.mass_stderr, "kg")]
         if self.undetermined[9]:
-            first = ("mass times com", self.vector[6:9], self.stderr[6:9], "kg m")
-        what, values, spreads, unit = first
-        found += [(f"{what} {axis}", *pair, unit) for axis, *pair in zip("xyz", values, spreads, strict=True)]
+            what, values, stderrs, unit = "mass times com", self.vector[6:9], self.stderr[6:9], "kg m"
+        else:
+            what, values, stderrs, unit = "com", self.com, self.com_stderr, "m"
+        rows += [(f"{what} {axis}", *pair, unit) for axis, *pair in zip("xyz", values, stderrs, strict=True)]
         if self.has_inertia:
             sizes = zip("123", self.principal.moments, self.principal.moments_stderr, strict=True)
-            found += [(f"principal moment {k}", *pair, "kg m^2") for k, *pair in sizes]
+            rows += [(f"principal moment {k}", *pair, "kg m^2") for k, *pair in sizes]
         else:
             pairs = zip(self.vector, self.stderr, self.inertia_about_com[UPPER], self.about_com_stderr)
             for name, (value, spread, moved, moved_spread) in zip(NAMES, pairs):
-                found += [(name, value, spread, "kg m^2"), (f"{name} about com", moved, moved_spread, "kg m^2")]
+                rows += [(name, value, spread, "kg m^2"), (f"{name} about com", moved, moved_spread, "kg m^2")]
         if np.any(self.bias):
             units = np.repeat(["N", "N m"], 3).tolist()
             biases = zip(CHANNELS, self.bias, self.bias_stderr, units, strict=True)
-            found += [(f"bias {name}", *rest) for name, *rest in biases]
-        yield from ((name, float(value), float(std), unit) for name, value, std, unit in found if np.isfinite(std))
+            rows += [(f"bias {name}", *rest) for name, *rest in biases]
+        yield from ((name, float(value), float(std), unit) for name, value, std, unit in rows if np.isfinite(std))
         if self.undetermined.any():
             yield self.open_words, "not identifiable from these data", "", ""
 
@@ -361,8 +393,8 @@ class Load:
         """Mass, centre of mass, inertia and bias with their standard deviations, as text."""
         table = Table.of(["", "value", "std", "unit"], list(self._rows()))
         lines = [f"load in frame '{self.frame}' by {self.method}", "", str(table)]
-        if self.has_inertia and (ill := self.principal.ill_defined):
-            pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in ill)
+        if self.has_inertia and (ill_defined := self.principal.ill_defined):
+            pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in ill_defined)
             lines.append(f"Principal axes {pairs} are ill-defined: their moments are too close.")
         return "\n".join(lines)
 
@@ -371,6 +403,7 @@ class Load:
         return "\n".join([self.table(), *self._sentences()])
 
     def _sentences(self) -> list[str]:
+        """The findings as sentences."""
         return [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self.findings]
 
     def __repr__(self) -> str:
@@ -389,12 +422,16 @@ _Moments = Annotated[list[Annotated[float, Meta(ge=-1e24, le=1e24)] | None], Met
 
 
 class LoadFile(Struct):
-    """What a file holds that ``dynid load`` wrote; other keys are for people."""
+    """The content of a file that ``dynid load`` wrote; its other keys are for people."""
 
     parameters: dict[str, _Parameter]
+    """Name of each of the ten parameters -> its value; None if undetermined."""
     frame: Text
+    """Name of the link that holds the load."""
     covariance: Annotated[list[_Moments], Meta(min_length=10, max_length=10)]
+    """(10, 10) covariance of the parameters."""
     method: Text
+    """How the load was identified."""
     logs: dict[str, Text] = {}
     """Digest (SHA-256) -> name of every log that the load was identified from."""
 
@@ -410,9 +447,9 @@ def read_load_file(path: str | Path) -> LoadFile:
 
 
 def make_possible(load: Load) -> Load:
-    """The same load if a body can have its parameters, otherwise the nearest possible one, with a finding.
+    """Replace parameters that no body can have by those of the nearest possible body, with a finding.
 
-    Open moments of inertia stay open: they may have any value that makes the body possible.
+    Undetermined moments of inertia may have any value that makes the body possible.
     """
     if load.undetermined[:6].all() or load.undetermined[6:].any() or not load.mass > 0.0:
         return load
@@ -424,14 +461,14 @@ def make_possible(load: Load) -> Load:
         message = "no body can have the estimated parameters, and no possible body was found near them"
         return load.with_findings(remark("impossible-estimate", message, look, severity="warning"))
     vector, shift = nearest
-    if not load.has_inertia and shift < SETTLED:
+    if not load.has_inertia and shift < SEARCH_ACCURACY:  # possible already, with suitable undetermined moments
         return load
     message = f"no body can have the plain estimate: the nearest possible one is {shift:.2g} standard deviations off"
     given = "The nearest possible body is given; Load.extras holds the plain estimate."
-    far: tuple[str, Severity] = (look, "warning") if shift > SURE else (given, "note")
+    advice: tuple[str, Severity] = (look, "warning") if shift > SIGNIFICANT_STD else (given, "note")
     evidence = {"shift [standard deviations]": shift}
     return replace(
-        load.with_findings(remark("impossible-estimate", message, far[0], severity=far[1], evidence=evidence)),
+        load.with_findings(remark("impossible-estimate", message, advice[0], severity=advice[1], evidence=evidence)),
         vector=np.where(load.undetermined, 0.0, vector),
         extras={**load.extras, "plain": load.vector, "shift": np.array([shift])},
     )
@@ -446,5 +483,5 @@ def remark(
     where: str = "load",
     evidence: Mapping[str, float] | None = None,
 ) -> Finding:
-    """A finding about a load."""
+    """Make a finding about a load, by default a note."""
     return Finding(code=code, severity=severity, where=where, message=message, remedy=remedy, evidence=evidence or {})

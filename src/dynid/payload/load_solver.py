@@ -1,13 +1,17 @@
-"""One solver for the equations of loads: weighted least squares on blocks of time, with the sandwich over these blocks.
+"""The solver of load equations: weighted least squares, with the sandwich covariance over blocks of time.
+
+`solve_load_equations` is the main function, `BlockEquations` its input, `LinearSolution` its result. The covariance is
 
     covariance = C (sum_b s_b s_b^T) C        C = (W^T W)^-1,  s_b = (1 - H_b)^-1/2 W_b^T e_b  in coordinates with C = 1
 
-H_b is the share of block b in the information; the factor restores what the fit took out of the block's residuals. Few
-blocks leave few degrees of freedom, each parameter its own (Bell and McCaffrey 2002), hence Student's t. A block is a
-stretch of time longer than the noise remembers, or one pose at rest.
+with weighted columns W_b and residuals e_b of block b. ``H_b = W_b^T W_b`` is the share of the block in the
+information; its factor corrects that the fit makes the block's residuals smaller (CR2). Few blocks leave few degrees of
+freedom, each parameter its own (Bell and McCaffrey 2002), hence Student's t. A block is a stretch of time that is
+longer than the noise is correlated, or one pose at rest.
 
-Every moment of inertia is judged by itself. Where the data leave some of them open, all six get a weak prior: zero,
-give or take the whole mass on a plausible radius. A moment that still is hardly more certain than that counts as open.
+Every moment of inertia is judged by itself. Where the data leave some of them open, all six get a weak prior with
+mean zero, whose standard deviation is the moment of the whole mass on a plausible radius. A moment whose standard
+deviation stays near the prior one counts as open.
 """
 
 from __future__ import annotations
@@ -23,23 +27,24 @@ from dynid.decompositions import eigh, standard_deviations, svd
 from dynid.errors import IdentifiabilityError
 from dynid.estimators.score_sums import student_factor
 from dynid.lazy import cached_property
-from dynid.payload.load import MUCH, Load, remark
+from dynid.payload.load import LARGE_SHARE, Load, remark
 from dynid.spatial import EXACT, SAME, TINY
 
 ROUNDS = 4
-"""Rounds of weighting by the residuals of the round before; convention: the weights change little after two."""
+"""Number of rounds that weight by the residuals of the round before (convention: two rounds nearly settle them)."""
 PLAUSIBLE_RADIUS = 0.15
-"""Radius [m]: moments of inertia that are less certain than those of the whole mass on this radius count as unknown."""
+"""Radius on which the whole mass has the prior standard deviation of the moments of inertia [m] (convention)."""
 HEAVY_LOAD = 10.0
-"""Mass [kg] by which moments of inertia are judged where the data leave the mass open; convention."""
+"""Mass of that prior where the data leave the mass open [kg] (convention)."""
 SHARED_SAMPLES = 10.0
-"""Weight [samples] of the mean variance of a kind of channels in the variance of each of them; convention."""
-LEAST_LEFT = 0.05
-"""Share of a direction that the other blocks must determine; less is raised to this, so that rounding is not raised."""
+"""Weight of the mean variance of all channels of a kind in the variance of each of them [samples] (convention)."""
+LEAST_LEFT_SHARE = 0.05
+"""Smallest share of a direction that the other blocks determine in the correction of a block; smaller shares are set to
+it (convention: rounding is then raised 4.5 times at most)."""
 FEWEST_BLOCKS, MOST_BLOCKS = 8, 24
-"""Number of blocks of time of a motion: fewer leave no degrees of freedom, more gain nothing."""
-PERIODS = 3.0
-"""Shortest block [periods of the cutoff of the noise]: low-passed noise forgets in less than one."""
+"""Smallest and largest number of blocks of time of a motion (convention: fewer leave too few degrees of freedom)."""
+SHORTEST_BLOCK_PERIODS = 3.0
+"""Shortest block [periods of the noise's cutoff] (effect: low-passed noise is correlated for less than one)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,15 +52,16 @@ class LinearSolution:
     """The solution of a linear least-squares problem with k unknowns."""
 
     values: Floats
-    """(k,) of the smallest norm where the data leave directions open"""
+    """(k,) values; where the data leave directions open, those of the smallest norm."""
     covariance: Floats
-    """(k, k) within what the data determine; 1.96 standard deviations hold 95 % for few blocks and for many"""
+    """(k, k) covariance in the directions that the data determine; it contains Student's factor, so that 1.96 standard
+    deviations are half of a 95 % interval for few blocks, too."""
     undetermined: Bools
-    """(k,) whether the data leave the unknown open"""
+    """(k,) whether the data do not determine the unknown."""
     noise_std: Floats
-    """(c,) standard deviation of the residual of each channel"""
+    """(c,) standard deviation of the residual of each channel."""
     white: Floats
-    """(k, k) covariance if residuals were independent of one another"""
+    """(k, k) covariance if residuals were independent of one another."""
 
     @property
     def stderr(self) -> Floats:
@@ -68,11 +74,11 @@ class LinearSolution:
         return np.where(self.undetermined, 0.0, self.values)
 
     def load(self, frame: str, method: str, remedy: str, **facts: Any) -> Load:
-        """The load that the first ten unknowns hold.
+        """Make the load of the first ten unknowns.
 
         Args:
             frame: Link in whose frame the load is described.
-            method: How it was identified, in words.
+            method: How it was identified, for people.
             remedy: What shows those of the ten parameters that the data leave open.
             **facts: Further fields of `Load`.
         """
@@ -87,7 +93,7 @@ class LinearSolution:
 
 @dataclass(frozen=True, eq=False)
 class BlockEquations:
-    """Equations of c channels in blocks of time, unknowns first, measurement last."""
+    """Equations ``W x = y`` of c channels in blocks of time, with k unknowns x."""
 
     blocks: Sequence[Sequence[Floats]]
     """Block -> channel -> (m, k + 1) rows ``[W | y]``, or any rows with the same cross products"""
@@ -98,72 +104,90 @@ class BlockEquations:
 
     @classmethod
     def of(cls, W: Floats, y: Floats, labels: Ints) -> BlockEquations:
-        """Equations W (N, c, k) of measurements y (N, c), forces before moments; labels (N,) number the blocks."""
+        """Make the equations of wrenches.
+
+        Args:
+            W: (N, c, k) columns.
+            y: (N, c) measurements, forces before moments.
+            labels: (N,) number of the block of each sample.
+        """
         rows = np.concatenate([W, y[..., None]], axis=2)
-        own = [rows[labels == label] for label in np.unique(labels)]
-        blocks = [[_triangle(part[:, channel]) for channel in range(y.shape[1])] for part in own]
-        return cls(blocks, np.full(y.shape[1], float(len(y))), np.arange(y.shape[1]) // 3)
+        parts = [rows[labels == label] for label in np.unique(labels)]
+        blocks = [[_triangle(part[:, channel]) for channel in range(y.shape[1])] for part in parts]
+        return cls(blocks, np.full(y.shape[1], float(len(y))), np.arange(y.shape[1]) // 3)  # 0: force, 1: moment
 
     @cached_property
     def channels(self) -> list[Floats]:
         """For each channel the (m, k + 1) rows of all blocks."""
-        return [_triangle(np.concatenate(own)) for own in zip(*self.blocks, strict=True)]
+        return [_triangle(np.concatenate(rows)) for rows in zip(*self.blocks, strict=True)]
 
 
 def _triangle(rows: Floats) -> Floats:
-    """Rows with the same cross products, no more of them than there are columns."""
+    """Rows with the same cross products (the triangle of a QR factorisation), at most as many as columns."""
     return rows if len(rows) <= rows.shape[1] else np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> LinearSolution:
     """Solve equations with every channel weighted by its own residual.
 
-    Channels of one kind (forces, moments) share what few samples cannot tell apart.
+    The variance of each channel is drawn towards the mean of its kind (forces, moments), as few samples determine it
+    poorly.
 
     Args:
         equations: The equations.
-        prior: (k,) one over the standard deviation of each unknown about zero before any data; by default no prior.
+        prior: (k,) one over the prior standard deviation of each unknown, whose prior mean is zero; by default no
+        prior.
 
     Raises:
         IdentifiabilityError: There are as many unknowns as equations.
     """
     channels = equations.channels
     unknowns = channels[0].shape[1] - 1
-    before = np.column_stack([np.diag(np.zeros(unknowns) if prior is None else prior), np.zeros(unknowns)])
-    before = before[np.any(before, axis=1)]
+    # the prior as further rows [W | y] of unit noise
+    prior_rows = np.column_stack([np.diag(np.zeros(unknowns) if prior is None else prior), np.zeros(unknowns)])
+    prior_rows = prior_rows[np.any(prior_rows, axis=1)]
     smallest = EXACT * max(float(np.max([np.abs(rows[:, -1]).max(initial=0.0) for rows in channels])), TINY**0.5)
     std = np.ones(len(channels))
     for _ in range(ROUNDS):  # weights from the residuals of the round before
-        rows = np.concatenate([*(own / s for own, s in zip(channels, std, strict=True)), before])
+        rows = np.concatenate([*(own / s for own, s in zip(channels, std, strict=True)), prior_rows])
         values, root, undetermined = solve_minimum_norm(rows[:, :-1], rows[:, -1])
         squares = np.array([np.sum((own @ np.append(values, -1.0)) ** 2) for own in channels])
         used = [np.sum((own[:, :-1] @ root) ** 2) / s**2 for own, s in zip(channels, std, strict=True)]
         variance = _shared_variance(squares, equations.counts - np.array(used), equations.kinds)
         std = np.maximum(np.sqrt(variance), smallest)
     weighted = [np.concatenate([rows / s for rows, s in zip(block, std, strict=True)]) for block in equations.blocks]
-    covariance = block_covariance(weighted, values, root, before[:, :-1])
+    covariance = block_covariance(weighted, values, root, prior_rows[:, :-1])
     return LinearSolution(
         values=values, covariance=covariance, undetermined=undetermined, noise_std=std, white=root @ root.T
     )
 
 
 def solve_load_equations(equations: BlockEquations, prior: Floats | None = None) -> LinearSolution:
-    """Solve equations whose first ten unknowns are a load's, and judge every moment of inertia by itself."""
+    """Solve equations whose first ten unknowns are a load; each moment of inertia is determined or not by itself.
+
+    Args:
+        equations: The equations.
+        prior: (k,) as for `solve_blocks`; that of the moments of inertia is replaced where data leave some open.
+    """
     plain = solve_blocks(equations, prior)
     weak = inertia_prior(plain.values, is_mass_open=bool(plain.undetermined[9]))
     if not (plain.undetermined[:6] | (_over_prior(plain, weak) > 1.0)).any():
         return plain
-    before = np.append(weak, np.zeros(len(plain.values) - 10) if prior is None else prior[10:])
-    solution = solve_blocks(equations, before)
-    undetermined = plain.undetermined.copy()  # the prior is for moments of inertia only
-    undetermined[:6] = _over_prior(solution, weak) > MUCH**2
+    with_weak = np.append(weak, np.zeros(len(plain.values) - 10) if prior is None else prior[10:])
+    solution = solve_blocks(equations, with_weak)
+    undetermined = plain.undetermined.copy()  # the prior concerns moments of inertia only
+    undetermined[:6] = _over_prior(solution, weak) > LARGE_SHARE**2
     return replace(solution, undetermined=undetermined)
 
 
 def inertia_prior(vector: Floats, *, is_mass_open: bool = False) -> Floats:
     """(10,) one over the prior standard deviation of each parameter of a load; zero for mass and first moments.
 
-    The moments of inertia are those of the whole mass on a plausible radius.
+    The prior standard deviations of the moments of inertia are those of the whole mass on a plausible radius.
+
+    Args:
+        vector: (10,) parameters of the load, for its mass and the distance of its centre of mass.
+        is_mass_open: Whether the data leave the mass open.
     """
     mass = HEAVY_LOAD if is_mass_open else max(abs(float(vector[9])), TINY)
     arm = 0.0 if is_mass_open else float(np.linalg.norm(vector[6:9])) / mass
@@ -171,12 +195,18 @@ def inertia_prior(vector: Floats, *, is_mass_open: bool = False) -> Floats:
 
 
 def _over_prior(solution: LinearSolution, prior: Floats) -> Floats:
-    """(6,) variances of the moments of inertia, over their prior ones."""
+    """(6,) variances of the moments of inertia over their prior variances."""
     return np.asarray(np.diag(solution.covariance)[:6] * prior[:6] ** 2)
 
 
 def _shared_variance(squares: Floats, spare: Floats, kind: Ints) -> Floats:
-    """Variance (c,) of each channel; those of one kind share what few samples cannot tell apart."""
+    """(c,) variance of each channel, drawn towards the mean of its kind.
+
+    Args:
+        squares: (c,) sums of squares of the residuals.
+        spare: (c,) number of measurements less that of the unknowns which each channel determines.
+        kind: (c,) kind of each channel.
+    """
     total, freedom = (np.asarray(np.bincount(kind, x)[kind], dtype=float) for x in (squares, spare))
     if freedom.min() < 0.5:
         raise IdentifiabilityError(
@@ -187,64 +217,72 @@ def _shared_variance(squares: Floats, spare: Floats, kind: Ints) -> Floats:
 
 
 def solve_minimum_norm(W: Floats, y: Floats) -> tuple[Floats, Floats, Bools]:
-    """Solution (k,) of the smallest norm, a root (k, r) of its covariance for unit noise, and what stays open (k,)."""
+    """Solve ``W x = y`` by the solution of the smallest norm.
+
+    Returns:
+        (k,) solution, (k, r) root of its covariance for unit noise, and (k,) whether each unknown stays open.
+    """
     length = np.linalg.norm(W, axis=0)
-    seen = length > EXACT * length.max(initial=0.0)
-    scale = np.where(seen, length, 1.0)
-    triangle = _triangle(np.column_stack([np.where(seen, W, 0.0) / scale, y]))
-    U, s, Vt = svd(triangle[:, :-1])  # all of Vt: fewer equations than unknowns leave directions open, too
+    acts = length > EXACT * length.max(initial=0.0)
+    scale = np.where(acts, length, 1.0)
+    triangle = _triangle(np.column_stack([np.where(acts, W, 0.0) / scale, y]))
+    U, s, Vt = svd(triangle[:, :-1])  # all of Vt, as fewer equations than unknowns leave directions open
     s = np.append(s, np.zeros(len(Vt) - len(s)))
-    good = s > SAME * s[0]
-    undetermined = np.any(np.abs(Vt[~good]) > 1e-5, axis=0)
-    reached = np.any(np.abs(Vt[good]) > 1e-5, axis=0)[:, None]  # what is wholly open has no rounding noise
-    root = np.where(reached, Vt[good].T, 0.0) / s[good] / scale[:, None]
-    return root @ (U[:, : len(s)][:, good[: U.shape[1]]].T @ triangle[:, -1]), root, undetermined
+    is_shown = s > SAME * s[0]  # directions that the equations determine
+    undetermined = np.any(np.abs(Vt[~is_shown]) > 1e-5, axis=0)
+    # an unknown in no such direction gets exactly zero instead of rounding noise
+    has_part = np.any(np.abs(Vt[is_shown]) > 1e-5, axis=0)[:, None]
+    root = np.where(has_part, Vt[is_shown].T, 0.0) / s[is_shown] / scale[:, None]
+    return root @ (U[:, : len(s)][:, is_shown[: U.shape[1]]].T @ triangle[:, -1]), root, undetermined
 
 
 # --- intervals ---
 
 
-def block_covariance(blocks: Sequence[Floats], values: Floats, root: Floats, before: Floats) -> Floats:
+def block_covariance(blocks: Sequence[Floats], values: Floats, root: Floats, prior_rows: Floats) -> Floats:
     """(k, k) covariance of a solution by the sandwich over blocks, each parameter with its own Student's t.
 
-    Scores are corrected for what the fit took out of each block (CR2), so that they are right for independent noise.
+    Scores are corrected for what the fit takes out of each block (CR2), so that they are unbiased for independent
+    noise.
 
     Args:
         blocks: (m, k + 1) weighted rows of each block.
         values: (k,) the solution.
         root: (k, r) L with ``L L^T`` the covariance for unit noise.
-        before: (p, k) rows of the prior.
+        prior_rows: (p, k) rows of the prior.
     """
     Z = [rows[:, :-1] @ root for rows in blocks]
-    share = np.array([z.T @ z for z in Z])
+    share = np.array([z.T @ z for z in Z])  # (b, r, r) H_b
     left, axes = eigh(np.eye(root.shape[1]) - share)
-    restore = (axes / np.sqrt(np.maximum(left, LEAST_LEFT))[:, None]) @ axes.swapaxes(1, 2)
+    correction = (axes / np.sqrt(np.maximum(left, LEAST_LEFT_SHARE))[:, None]) @ axes.swapaxes(1, 2)
     residuals = [rows[:, -1] - rows[:, :-1] @ values for rows in blocks]
-    scores = np.array([F @ (z.T @ e) for F, z, e in zip(restore, Z, residuals, strict=True)])
+    scores = np.array([F @ (z.T @ e) for F, z, e in zip(correction, Z, residuals, strict=True)])
     # degrees of freedom: the spread of the eigenvalues of each variance as a quadratic form of white noise
-    rows = root @ restore  # (b, k, r)
-    seen = rows @ share
-    form = -np.einsum("bki,cki->kbc", seen, seen, optimize=True)
-    own = np.arange(len(blocks))
-    form[:, own, own] += np.einsum("bki,bki->kb", seen, rows)
+    rows = root @ correction  # (b, k, r)
+    shared = rows @ share
+    form = -np.einsum("bki,cki->kbc", shared, shared, optimize=True)
+    diagonal = np.arange(len(blocks))
+    form[:, diagonal, diagonal] += np.einsum("bki,bki->kb", shared, rows)
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.einsum("kbb->k", form) ** 2 / np.einsum("kbc,kbc->k", form, form)
-    wide, given = student_factor(np.where(np.isfinite(freedom), freedom, np.inf)), root @ (before @ root).T
-    return np.asarray(np.outer(wide, wide) * (root @ scores.T @ scores @ root.T) + given @ given.T)
+    factor = student_factor(np.where(np.isfinite(freedom), freedom, np.inf))
+    from_prior = root @ (prior_rows @ root).T
+    return np.asarray(np.outer(factor, factor) * (root @ scores.T @ scores @ root.T) + from_prior @ from_prior.T)
 
 
 def count_blocks(duration_s: float, cutoff_hz: float | None) -> int:
-    """Number of blocks for a motion: each longer than noise that was low-passed at a cutoff [Hz] remembers."""
-    most = np.inf if cutoff_hz is None else duration_s * cutoff_hz / PERIODS
+    """Number of blocks of time of a motion: the noise, low-passed at a cutoff [Hz], is correlated for less than one."""
+    most = np.inf if cutoff_hz is None else duration_s * cutoff_hz / SHORTEST_BLOCK_PERIODS
     return int(np.clip(most, FEWEST_BLOCKS, MOST_BLOCKS))
 
 
 def label_blocks(stretches: Sequence[Ints], blocks: int) -> Ints:
-    """(N,) numbers of blocks of about equal length, none across the ends of the stretches."""
+    """(N,) block number of each sample, for about so many blocks of about equal length within gap-free stretches."""
     count = sum(map(len, stretches))
-    labels, following = np.zeros(count, dtype=np.int64), 0
+    labels = np.zeros(count, dtype=np.int64)
+    first = 0  # number of the stretch's first block
     for rows in stretches:
-        own = max(1, round(blocks * len(rows) / count))
-        labels[rows] = following + np.arange(len(rows)) * own // len(rows)
-        following += own
+        own_blocks = max(1, round(blocks * len(rows) / count))
+        labels[rows] = first + np.arange(len(rows)) * own_blocks // len(rows)
+        first += own_blocks
     return labels

@@ -12,7 +12,7 @@ from dynid.diagnosis.log_check import check_and_process
 from dynid.dynamics.inertia_maps import UPPER
 from dynid.findings import Finding, QualityReport
 from dynid.logs.recording import Recording
-from dynid.payload.load import CHANNELS, LITTLE, NAMES, Load, remark
+from dynid.payload.load import CHANNELS, NAMES, SMALL_SHARE, Load, remark
 from dynid.payload.recognition import KnownObject, Recognition, recognise
 from dynid.payload.sensor_faults import Proposal
 from dynid.plain_data import json_values
@@ -172,7 +172,7 @@ def _mass_problems(load: Load) -> Iterator[Finding]:
     for is_problem, message in (
         (load.undetermined[9], "the data do not determine the mass"),
         (mass <= 0.0, f"the mass is {mass:.3g} kg: {interval}"),
-        (mass > 0.0 and stderr > LITTLE * mass, f"the mass is uncertain: {interval}"),
+        (mass > 0.0 and stderr > SMALL_SHARE * mass, f"the mass is uncertain: {interval}"),
         (np.isfinite(mass) and worst > UNCERTAIN_COM, f"the centre of mass is uncertain by {100 * worst:.2g} cm"),
     ):
         if is_problem:
@@ -192,8 +192,8 @@ def _advise(load: Load) -> Iterator[Finding]:
     principal = load.principal
     largest = float(principal.moments[-1])
     worst = float(np.max(principal.moments_stderr)) / largest if largest > 0.0 else 0.0
-    if worst > LITTLE:
-        more = worst / LITTLE
+    if worst > SMALL_SHARE:
+        more = worst / SMALL_SHARE
         message = f"the moments of inertia are uncertain by {100 * worst:.0f} % of the largest"
         remedy = (
             f"Use {more:.1f} times the angular accelerations, or {more**2:.0f} times the data, "

@@ -29,7 +29,7 @@ from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.information import reduce_samples
 from dynid.parameters.base import base_parameters
-from dynid.payload.load import LITTLE, MUCH, Load, make_possible, remark
+from dynid.payload.load import LARGE_SHARE, SMALL_SHARE, Load, make_possible, remark
 from dynid.payload.load_solver import MOST_BLOCKS, BlockEquations, LinearSolution, label_blocks, solve_load_equations
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Robot
@@ -275,9 +275,9 @@ def _judge_known_arm(problem: PayloadProblem, equations: BlockEquations, solutio
     # squared torque of each joint that stays unexplained, and that the load explains
     unexplained = np.array([np.sum((rows @ np.append(solution.values, -1.0)) ** 2) for rows in equations.channels])
     by_load = np.maximum(np.array([np.sum(rows[:, -1] ** 2) for rows in equations.channels]) - unexplained, 0.0)
-    feels_load = by_load > LITTLE**2 * by_load.max()
+    feels_load = by_load > SMALL_SHARE**2 * by_load.max()
     share = float(np.sqrt(unexplained[feels_load].sum() / max(float(by_load[feels_load].sum()), TINY)))
-    if share > MUCH:
+    if share > LARGE_SHARE:
         message = (
             f"the torque that neither the arm's model nor the load explains is {100 * share:.0f} % of the load's torque"
         )
@@ -312,7 +312,7 @@ def _judge_arm(arm: ArmUncertainty, prior: Floats, solution: LinearSolution) -> 
     links = np.flatnonzero(prior)
     # eigenvalues of I - P are the shares of the prior variance that the data removed
     removed, directions = eigh(np.eye(len(links)) - solution.white[np.ix_(links, links)])
-    seen = removed > LITTLE
+    seen = removed > SMALL_SHARE
     distance = float(np.sum((directions[:, seen].T @ solution.values[links]) ** 2 / removed[seen]))
     count = max(1, int(np.count_nonzero(seen)))
     if distance > chi2.isf(LEVEL, count):

@@ -20,7 +20,7 @@ from dynid.diagnosis.evidence import MOST_ROWS, Evidence
 from dynid.diagnosis.log_changes import HALF
 from dynid.diagnosis.log_check import DRIFT
 from dynid.diagnosis.naming import MOST_NAMED
-from dynid.diagnosis.refinement import LONGEST_S, SETTLED, Delay
+from dynid.diagnosis.refinement import LONGEST_S, SETTLED_STEP_SHARE, Delay
 from dynid.diagnosis.suspects import KINDS
 from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, Verdict, compare, judge_suspects, test_columns
 from dynid.errors import EstimationError, IdentifiabilityError
@@ -251,7 +251,7 @@ def _search_delay(equations: Callable[[Sensing], WrenchData], frame: str, settin
         settings = replace(settings, delay_s=settings.delay_s + step)
         if abs(settings.delay_s) > LONGEST_S or not np.isfinite(half_width):
             break
-        if abs(step) <= SETTLED * half_width:
+        if abs(step) <= SETTLED_STEP_SHARE * half_width:
             return Delay(settings.delay_s, half_width)
     raise EstimationError(
         "no delay of the wrench can be found", remedy="Move the load quickly, or state the delay in seconds."

@@ -23,7 +23,7 @@ from scipy.spatial.transform import Rotation
 from dynid.arrays import Floats
 from dynid.decompositions import eigh, lstsq, pinv, svd
 from dynid.errors import DataError, EstimationError, IdentifiabilityError
-from dynid.payload.load import MUCH, SETTLED, SURE
+from dynid.payload.load import LARGE_SHARE, SEARCH_ACCURACY, SIGNIFICANT_STD
 from dynid.payload.load_solver import BlockEquations, LinearSolution, solve_blocks, solve_load_equations
 from dynid.payload.sensing import Sensing, SensorCalibration
 from dynid.payload.wrench_equations import WrenchData, acceleration_matrix, wrench_data
@@ -75,7 +75,7 @@ class SensorPose:
         if turned:  # force = m R^T a is linear in m R
             A = np.hstack([data.matrix[:, :3, 9], np.ones((len(data.time), int(sensing.bias)))])
             U, size, Vt = svd(lstsq(A, data.wrench[:, :3])[:3])
-            if not size[-1] > MUCH * size[0]:
+            if not size[-1] > LARGE_SHARE * size[0]:
                 raise IdentifiabilityError(
                     "the poses do not reveal the orientation of the sensor",
                     remedy="Turn the load through orientations in all directions.",
@@ -209,7 +209,7 @@ def find_sensor(state: State, data: WrenchData, sensing: Sensing) -> tuple[State
         solution = solve_load_equations(BlockEquations.of(W, data.wrench, labels))
         phi = solution.determined[:10]
         state, size = state.step(solution.determined[own], solution.stderr[own])
-        if size < SETTLED:
+        if size < SEARCH_ACCURACY:
             return state, solution, own
     if "compliance" in sensing.find:
         raise EstimationError(
@@ -268,7 +268,7 @@ def resonances(found: dict[str, Floats], vector: Floats) -> tuple[Floats, Floats
 
     Channels whose compliance is not clearly above zero count as rigid.
     """
-    soft = found["compliance"] > SURE * found["compliance_stderr"]
+    soft = found["compliance"] > SIGNIFICANT_STD * found["compliance_stderr"]
     mass = acceleration_matrix(np.eye(6)) @ vector  # (6, 6), symmetric
     root = np.sqrt(found["compliance"][soft])
     squares, shapes = eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2, ascending

@@ -22,7 +22,7 @@ from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
-from dynid.payload.load import MUCH, SURE, Load, make_possible, remark
+from dynid.payload.load import LARGE_SHARE, SIGNIFICANT_STD, Load, make_possible, remark
 from dynid.payload.load_solver import BlockEquations, LinearSolution, solve_load_equations
 from dynid.payload.sensing import Sensing
 from dynid.payload.sensor_search import SensorPose, find_compliance, find_sensor, resonances
@@ -120,7 +120,7 @@ def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
     share = float(np.linalg.norm(load.residual_std[:3]) / max(float(explained), TINY))
     distance = float(np.linalg.norm(np.nan_to_num(load.com)))
     for is_wrong, code, message, remedy in (
-        (share > MUCH, "wrench-frame", f"the residual is {100 * share:.0f} % of the weight of the load",
+        (share > LARGE_SHARE, "wrench-frame", f"the residual is {100 * share:.0f} % of the weight of the load",
          "Check the order of quaternions (w, x, y, z), R_world_sensor against its transpose, sign and axes."),
         (distance > FAR, "unit", f"the centre of mass is {distance:.0f} m away, so that the moments seem to be in N mm",
          "Set moment_unit to 0.001."),
@@ -133,7 +133,7 @@ def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
 
 def is_negative(load: Load) -> bool:
     """Test whether the mass is significantly below zero."""
-    return load.mass + SURE * load.mass_stderr < 0.0
+    return load.mass + SIGNIFICANT_STD * load.mass_stderr < 0.0
 
 
 def solve_load(data: WrenchData, frame: str, sensing: Sensing) -> Load:
@@ -214,7 +214,7 @@ def _widen_by_drift(load: Load, data: WrenchData, sensing: Sensing) -> Load:
         return load
     drift = solution.values[16:22]  # behind ten parameters and six biases
     spread = np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
-    if not np.any(np.abs(drift) > SURE * spread[16:22]):
+    if not np.any(np.abs(drift) > SIGNIFICANT_STD * spread[16:22]):
         return load
     change = np.where(load.undetermined, 0.0, solution.determined[:10] - load.vector)
     size = np.abs(drift * np.ptp(data.time))
