@@ -283,7 +283,8 @@ def _move_randomly(x: Floats, rng: np.random.Generator) -> Floats:
 
 def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: int) -> Floats:
     """Minimise the smooth stages of a criterion in turn from x; returns the variables where it was lowest."""
-    best, lowest = x, criterion.value(model.matrix(*model.states(x)))
+    best = x
+    lowest = criterion.value(model.matrix(*model.states(x)))
     for stage in criterion.stages():
 
         def objective(flat: Floats, stage: Criterion = stage) -> tuple[float, Floats]:

@@ -127,7 +127,8 @@ class SavedResult:
 
     def __repr__(self) -> str:
         """Robot and size in one line."""
-        joints, parameters = len(self.content["joint_names"]), len(self.content["standard_parameters"])
+        joints = len(self.content["joint_names"])
+        parameters = len(self.content["standard_parameters"])
         return f"SavedResult('{self.content['robot']}', {joints} joints, {parameters} parameters)"
 
     def identification(self) -> Identification:

@@ -234,7 +234,8 @@ def predict_parts(model: ServoModel, motions: Sequence[CommandedMotion]) -> tupl
 
 def _judge(equations: ServoEquations, found: Search, held_out: Sequence[CommandedMotion]) -> ActuatorEstimate:
     """Make the estimate from the result of a search: judge its values and predict all motions."""
-    model, values = equations.model, found.values
+    model = equations.model
+    values = found.values
     known = judge_knowledge(equations, values)
     followers = fit_followers(equations.motions)
     # where a search merely stopped, the curvature says nothing of the distance to the truth

@@ -149,7 +149,8 @@ class _Prepared:
         self.grid = _grid(motion, model.step_s)
         self.command, self.command_slopes = _shifted(motion, motion.command, self.grid, self.table[DELAY])
         zero = np.zeros_like(self.command)
-        self.rate, self.rate_slopes = zero, zero  # commanded velocities, where the motion has none
+        self.rate = zero  # commanded velocities; zero where the motion has none
+        self.rate_slopes = zero
         if motion.command_velocity is not None:
             self.rate, self.rate_slopes = _shifted(motion, motion.command_velocity, self.grid, self.table[DELAY])
         self.enabled = np.ones_like(self.command)

@@ -180,7 +180,9 @@ class IdentifyLoad(Task[LoadRun]):
     channel_map: ChannelMapSource | None = None
 
     def check(self) -> None:
-        recipe, logs, unloaded = self.recipe, self.logs, self.unloaded
+        recipe = self.recipe
+        logs = self.logs
+        unloaded = self.unloaded
         if unloaded and recipe.sensor is not None:
             raise ArgumentError(f"--unloaded {ONLY_FOR_TORQUES}", remedy=LEAVE_ONE_OUT)
         if unloaded and recipe.arm != "known":
