@@ -1,10 +1,13 @@
-"""The cutoff with the best accelerations: it minimises the predicted sum of lost signal and passed noise.
+"""The cutoff of the low-pass that gives the best accelerations, and the noise of torques behind a filter.
+
+`choose_common_cutoff` minimises the predicted error: lost signal plus passed noise. `shows_motion` and `noise_through`
+use the same split of a spectrum into signal and noise for other questions.
 
 The spectrum of the positions is split into signal and noise. Torque is finite, so the acceleration spectrum of a true
-motion falls; above the last valley of that spectrum there is only noise (encoder steps, jitter, vibration), and the
-lower frequencies hide noise of the same level. A differentiation strategy of gain G(f) then leaves the mean
-square acceleration error ``sum (2 pi f)^4 ((1 - G)^2 S_signal + G^2 S_noise)``; the cutoff minimises it, each joint
-weighted by its own acceleration power.
+motion falls with frequency; above the last valley of that spectrum there is only noise (encoder steps, jitter,
+vibration), and at lower frequencies there is noise of the same level. A differentiation strategy of gain G(f) then
+leaves the mean square acceleration error ``sum (2 pi f)^4 ((1 - G)^2 S_signal + G^2 S_noise)``; the cutoff minimises
+it, each joint weighted by its own acceleration power.
 """
 
 from __future__ import annotations
@@ -20,62 +23,68 @@ from dynid.arrays import Floats
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import CentralDifferences
 
-SHORTEST, LONGEST = 64, 2**18
+SHORTEST = 64
+LONGEST = 2**18
 """Smallest number of samples for a spectrum that separates motion from noise, and largest number that is used
 (convention)."""
-CLEAR = 16.0
-"""A band contains signal if its mean exceeds the noise floor by this many standard deviations of such a mean
-(convention). The number is large because neighbouring Fourier bins are correlated, and because one random peak at a
-high frequency would outweigh all signal."""
-SURELY = 6.0
-"""Number of standard deviations for a third of an octave, of which a spectrum has few, and for the narrow band of the
-noise floor (convention; the window correlates two bins)."""
-RISE = 3.0
+CLEAR_SIGMAS = 16.0
+"""A band contains signal if its mean power exceeds the noise floor by this many standard deviations of the mean of as
+many bins of noise (convention). The number is large because neighbouring Fourier bins are correlated, and because one
+random peak at a high frequency would outweigh all signal."""
+COARSE_SIGMAS = 6.0
+"""The same for a third of an octave, and for the narrow band of the noise floor. It is smaller, because a spectrum has
+few of these (convention; the window correlates two bins)."""
+VALLEY_RATIO = 3.0
 """Ratio by which the acceleration spectrum must rise below its valley to show a motion, and below which the spectrum
 above the valley is white noise (convention)."""
-MOVES = 20.0
-"""Ratio of a band's signal to the noise floor, and of a joint's travel to its noise, above which it moves
+MOTION_TO_NOISE = 20.0
+"""Ratio of a band's signal to the noise floor, and of a joint's travel to its noise, above which the joint moves
 (convention)."""
 HIGHEST_CUTOFF = 0.45
 """Highest automatic cutoff as a share of the sampling rate; convention, just below the Nyquist frequency."""
-DEFAULT = 0.1
+STILL_CUTOFF = 0.1
 """Cutoff of a log without motion, as a share of the sampling rate (convention)."""
 FEWEST_PERIODS = 3.0
-"""Smallest cutoff, in periods per stretch (convention)."""
+"""Smallest cutoff, as the number of its periods in the longest stretch (convention)."""
 CANDIDATES = 160
 """Number of cutoffs that are tried; they are evenly spaced on a logarithmic scale (convention: steps of 3 %)."""
 BANDS = 500
 """Largest number of bands of a spectrum (convention)."""
-TOP, TOP_WIDE, TOP_NARROW = 0.49, 0.30, 0.45
-"""Upper end, and lower ends of the wide and the narrow band that show the noise floor, as shares of the sampling rate
-(convention)."""
-SLACK = 1.01
-"""Ratio of predicted errors within which the lowest cutoff is chosen ..."""
-NEAR = 1.3
-"""... but at most this factor below the best cutoff. Both are conventions."""
+FLOOR_TOP = 0.49
+FLOOR_WIDE = 0.30
+FLOOR_NARROW = 0.45
+"""Common upper end, lower end of the wide band and lower end of the narrow band that show the noise floor, as shares of
+the sampling rate (convention)."""
+TOLERATED_ERROR_RATIO = 1.01
+"""Of the cutoffs whose squared error is below this multiple of the smallest one, the lowest is chosen ..."""
+LARGEST_STEP_DOWN = 1.3
+"""... but none that is lower than the best cutoff by more than this factor. Both are conventions."""
 
-
-HIGHEST_START = 0.35
+NOISE_BAND = (1.5, 4.0)
+"""Ends of the band in which `noise_through` measures the noise, as multiples of the low-pass's cutoff (convention: at
+higher frequencies drives often filter it)."""
+HIGHEST_NOISE_BAND_START = 0.35
 """Largest lower end of that band, as a share of the sampling rate (convention)."""
-ABOVE = (1.5, 4.0)
-"""Multiples of the low-pass's cutoff between which the noise is measured (convention: at higher frequencies drives
-often filter it)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spectrum:
-    """Power of a signal in bands that widen with frequency."""
+    """Power of n signals in b bands that widen with frequency."""
 
-    frequency_hz: Floats  # (b,) centres
-    bins: Floats  # (b,) Fourier bins per band
-    signal: Floats  # (b, n) mean power per bin, without noise
-    noise: Floats  # (b, n) mean power per bin
+    frequency_hz: Floats
+    """(b,) centres of the bands [Hz]."""
+    bins: Floats
+    """(b,) number of Fourier bins in each band."""
+    signal: Floats
+    """(b, n) mean power of the motion per bin."""
+    noise: Floats
+    """(b, n) mean power of the noise per bin."""
 
 
 def choose_common_cutoff(
     logs: Sequence[tuple[Sequence[Floats], float]], *, differentiation: CentralDifferences
 ) -> tuple[float, str, float]:
-    """Choose one cutoff for several logs: the mean of the errors that it leaves in them is smallest.
+    """Choose one cutoff for several logs: the one with the smallest mean of their squared acceleration errors.
 
     Args:
         logs: Gap-free pieces (N_i, n) of each log and its sampling rate [Hz]: positions, or velocities for a strategy
@@ -83,30 +92,33 @@ def choose_common_cutoff(
         differentiation: The strategy.
 
     Returns:
-        The cutoff [Hz], the reason in words, and the predicted rms acceleration error over rms acceleration.
+        The cutoff [Hz], the reason as text, and the predicted acceleration error (root mean square, relative to the
+        acceleration); infinite if nothing moves.
     """
+    # of each log the middle of its longest stretch
     longest = [max(stretches, key=len) for stretches, _ in logs]
-    middles = [max(0, (len(x) - LONGEST) // 2) for x in longest]
+    starts = [max(0, (len(x) - LONGEST) // 2) for x in longest]
     rates = [rate for _, rate in logs]
     slowest = min(rates)
-    spectra = [_spectrum(x[k : k + LONGEST], rate) for x, k, rate in zip(longest, middles, rates, strict=True)]
+    spectra = [_spectrum(x[k : k + LONGEST], rate) for x, k, rate in zip(longest, starts, rates, strict=True)]
     noise_std = np.sqrt(np.mean([spectrum.noise[0] for spectrum in spectra], axis=0))
-    fewest = min(FEWEST_PERIODS * rate / len(x) for x, rate in zip(longest, rates, strict=True))
-    candidates = np.geomspace(min(fewest, DEFAULT * slowest), HIGHEST_CUTOFF * slowest, CANDIDATES)
+    lowest = min(FEWEST_PERIODS * rate / len(x) for x, rate in zip(longest, rates, strict=True))
+    candidates = np.geomspace(min(lowest, STILL_CUTOFF * slowest), HIGHEST_CUTOFF * slowest, CANDIDATES)
     tables = [
         _errors(spectrum, rate, candidates, differentiation)
         for spectrum, rate in zip(spectra, rates, strict=True)
         if _moves(spectrum).any()
     ]
     if not tables:
-        hz = DEFAULT * slowest
+        hz = STILL_CUTOFF * slowest
         return hz, f"cutoff {hz:.3g} Hz: no motion above the noise floor, a tenth of the sampling rate is used", np.inf
-    table = np.mean(tables, axis=0)
-    total = table.sum(axis=1)
-    near = candidates >= candidates[np.argmin(total)] / NEAR
-    best = int(np.flatnonzero(near & (total <= SLACK * total.min()))[0])
-    bias, noise = np.sqrt(np.maximum(table[best], 0.0))
-    hz, error = float(candidates[best]), float(np.hypot(bias, noise))
+    squares = np.mean(tables, axis=0)
+    total = squares.sum(axis=1)
+    is_near = candidates >= candidates[np.argmin(total)] / LARGEST_STEP_DOWN
+    best = int(np.flatnonzero(is_near & (total <= TOLERATED_ERROR_RATIO * total.min()))[0])
+    bias, noise = np.sqrt(np.maximum(squares[best], 0.0))
+    hz = float(candidates[best])
+    error = float(np.hypot(bias, noise))
     reason = (
         f"cutoff {hz:.3g} Hz, chosen from the spectrum: predicted acceleration error {100 * error:.2g} % "
         f"(lost signal {100 * bias:.2g} %, noise {100 * noise:.2g} %), "
@@ -116,11 +128,17 @@ def choose_common_cutoff(
 
 
 def _errors(spectrum: _Spectrum, rate_hz: float, cutoffs_hz: Floats, differentiation: CentralDifferences) -> Floats:
-    """(c, 2) squared relative acceleration error of the joints that move: lost signal and passed noise."""
+    """Predict the squared relative acceleration error at c cutoffs, as the mean over the joints that move.
+
+    Returns:
+        (c, 2) error by lost signal, error by passed noise.
+    """
     moves = _moves(spectrum)
+    # power of a derivative: (2 pi f)^4 for positions, (2 pi f)^2 for velocities, in all bins of a band
     weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * differentiation.times)
     scale = weight / (weight * spectrum.signal).sum(axis=0)[moves]
-    lost, passed = scale * spectrum.signal[:, moves], scale * spectrum.noise[:, moves]
+    lost = scale * spectrum.signal[:, moves]
+    passed = scale * spectrum.noise[:, moves]
     gains = differentiation.gains(spectrum.frequency_hz, rate_hz, cutoffs_hz)
     errors = [(1.0 - gains) ** 2 @ lost.sum(axis=1), gains**2 @ passed.sum(axis=1)]
     return np.array(errors).T / np.count_nonzero(moves)
@@ -132,19 +150,21 @@ def shows_motion(x: Floats, rate_hz: float) -> NDArray[np.bool_]:
 
 
 def _moves(spectrum: _Spectrum) -> NDArray[np.bool_]:
-    return np.asarray(spectrum.signal.max(axis=0) > MOVES * spectrum.noise[0])
+    """(n,) whether the signal of some band is far above the noise at low frequencies."""
+    return np.asarray(spectrum.signal.max(axis=0) > MOTION_TO_NOISE * spectrum.noise[0])
 
 
 def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
-    """Compute the spectrum of one stretch in bands; the window keeps slow motion out of high frequencies."""
+    """Split the spectrum of one stretch (N, n) into signal and noise, in bands."""
     samples = x.shape[0]
+    # without mean and straight line, under a sin^4 window, slow motion does not leak into high frequencies
     line = np.linspace(-1.0, 1.0, samples)[:, None]
     centred = x - x.mean(axis=0)
     centred = centred - line * ((line * centred).sum(axis=0) / (line**2).sum())
     window = np.sin(np.pi * (np.arange(samples) + 0.5) / samples) ** 4
     window /= np.sqrt(np.mean(window**2))
     transform = np.fft.rfft(centred * window[:, None], axis=0)[1:]
-    power = np.abs(transform) ** 2 / samples  # of white noise: its variance in every bin
+    power = np.abs(transform) ** 2 / samples  # white noise has its variance in every bin
     frequency = np.arange(1, power.shape[0] + 1) * rate_hz / samples
     floor = _floor(power, frequency / rate_hz)
     edges = np.unique(np.geomspace(1, power.shape[0] + 1, BANDS).astype(int)) - 1
@@ -163,34 +183,42 @@ def _floor(power: Floats, frequency: Floats) -> Floats:
     A fast motion may reach into the wide band; then the narrow band is clearly lower and counts. Otherwise the wide
     band counts: the smaller of two scattering levels would be too low.
     """
-    top = (power[(frequency > low) & (frequency < TOP)] for low in (TOP_WIDE, TOP_NARROW))
+    top = (power[(frequency > low) & (frequency < FLOOR_TOP)] for low in (FLOOR_WIDE, FLOOR_NARROW))
     wide, narrow = (part if len(part) else power[-1:] for part in top)  # a handful of samples has no such band
     levels = [np.median(part, axis=0) / np.log(2.0) for part in (wide, narrow)]  # power is exponentially distributed
-    surely = levels[1] < levels[0] * (1.0 - SURELY / np.sqrt(max(len(narrow), SURELY**2 + 1.0)))
-    return np.asarray(np.where(surely, levels[1], levels[0]))
+    wide_level, narrow_level = levels
+    scatter = COARSE_SIGMAS / np.sqrt(max(len(narrow), COARSE_SIGMAS**2 + 1.0))  # below 1 for few bins, too
+    return np.asarray(np.where(narrow_level < wide_level * (1.0 - scatter), narrow_level, wide_level))
 
 
 def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Floats:
     """Compute the signal power per bin (b, n): the excess over the noise of a band, or of its third of an octave.
 
     A motion that is not band-limited continues below the noise of single bands. Each band is too narrow to show it; all
-    unclear bands of a third of an octave together show it.
+    bands of a third of an octave together that do not show signal by themselves may show it.
+
+    Args:
+        frequency: (b,) centres of the bands [Hz].
+        bins: (b,) Fourier bins per band.
+        mean: (b, n) mean power per bin.
+        noise: (b, n) mean power of the noise per bin.
     """
-    clear = mean > noise * (1.0 + CLEAR / np.sqrt(bins[:, None]))
+    clear = mean > noise * (1.0 + CLEAR_SIGMAS / np.sqrt(bins[:, None]))
     starts = _thirds(frequency)
     hidden = np.where(clear, 0.0, bins[:, None])
     count = np.maximum(np.add.reduceat(hidden, starts, axis=0), 1.0)
     excess = np.add.reduceat(hidden * (mean - noise), starts, axis=0) / count
     scatter = np.sqrt(np.add.reduceat(hidden * noise**2, starts, axis=0)) / count
     level = np.add.reduceat(hidden * noise, starts, axis=0) / count
-    unsure = SURELY / np.sqrt((TOP - TOP_WIDE) * bins.sum() * 2.0)  # of the floor, from the number of bins that show it
-    found = excess > SURELY * scatter + unsure * level
+    # relative uncertainty of the noise floor, from the number of bins in the wide band that shows it
+    unsure = COARSE_SIGMAS / np.sqrt((FLOOR_TOP - FLOOR_WIDE) * bins.sum() * 2.0)
+    found = excess > COARSE_SIGMAS * scatter + unsure * level
     third = np.repeat(np.where(found, excess, 0.0), np.diff([*starts, bins.size]), axis=0)
     return np.where(clear, mean - noise, third)
 
 
 def _thirds(frequency: Floats) -> NDArray[np.int64]:
-    """Indices at which thirds of an octave begin."""
+    """Indices of the bands at which thirds of an octave begin."""
     return np.flatnonzero(np.diff(np.floor(3.0 * np.log2(frequency / frequency[0])), prepend=-1))
 
 
@@ -198,17 +226,23 @@ def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floa
     """Compute the noise power per bin (b,) of one joint.
 
     Above the valley of the acceleration spectrum all power is noise; below it, noise has the level of the valley.
+
+    Args:
+        frequency: (b,) centres of the bands [Hz].
+        bins: (b,) Fourier bins per band.
+        power: (b,) mean power per bin.
+        floor: Noise level at the top of the spectrum.
     """
     starts = _thirds(frequency)
     total = np.add.reduceat(power * bins, starts) / np.add.reduceat(bins, starts)
-    acceleration = total * frequency[starts] ** 5  # per third of an octave
-    valley = acceleration.size - 1
+    acceleration = total * frequency[starts] ** 5  # f^4 for two derivatives, f for the width of a third of an octave
+    valley = acceleration.size - 1  # sought from the top down
     for k in reversed(range(acceleration.size)):
-        if acceleration[k] > RISE * acceleration[valley]:
-            break
+        if acceleration[k] > VALLEY_RATIO * acceleration[valley]:
+            break  # here the motion begins
         valley = k if acceleration[k] < acceleration[valley] else valley
     beyond = total[valley + 3 :]
-    if beyond.max(initial=0.0) < RISE * floor:  # flat from an octave above the valley: white noise
+    if beyond.max(initial=0.0) < VALLEY_RATIO * floor:  # flat from an octave above the valley: white noise
         return np.full_like(power, floor)
     above = np.arange(power.size) >= starts[valley]
     # at the valley signal and noise are equal
@@ -226,6 +260,7 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
     We assume the same density of the noise within the band of the motion as just above it. Dry friction contributes
     there too, with less than a tenth of its size, which does not matter where noise prevails.
     """
+    # the longest stretch with known torques, and of it the middle
     known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
     borders = (np.diff(experiment.segment) != 0) | (known[1:] != known[:-1])
     stretch = np.cumsum(np.concatenate([[0], borders])[: known.size])
@@ -234,9 +269,12 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
     if part.samples < SHORTEST:
         return np.zeros(part.q.shape[1])
     middle = max(part.samples - LONGEST, 0) // 2
-    part, rate = part.rows(slice(middle, middle + LONGEST)), part.rate_hz
+    part = part.rows(slice(middle, middle + LONGEST))
+    rate = part.rate_hz
     cutoff = rate if cutoff_hz is None else cutoff_hz
     frequency, density = signal.periodogram(part.effort, rate, window=np.hanning(part.samples), axis=0)
-    band = (frequency > min(ABOVE[0] * cutoff, HIGHEST_START * rate)) & (frequency < min(ABOVE[1] * cutoff, 0.5 * rate))
+    low = min(NOISE_BAND[0] * cutoff, HIGHEST_NOISE_BAND_START * rate)
+    high = min(NOISE_BAND[1] * cutoff, 0.5 * rate)
+    band = (frequency > low) & (frequency < high)
     level = np.median(density[band], axis=0) / np.log(2.0)  # a periodogram's values are exponentially distributed
     return np.asarray(np.sqrt(level * float(np.sum(gain(frequency) ** 2)) * frequency[1]))

@@ -37,24 +37,25 @@ from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_u
 Mask = NDArray[np.bool_]
 Progress = Callable[[float, str], None]
 
-LOWEST_IN_BAND, HIGHEST_IN_BAND = 1.5, 3.0
+LOWEST_CUTOFF_PER_BAND = 1.5
+HIGHEST_CUTOFF_PER_BAND = 3.0
 """Limits of an automatic cutoff as multiples of `Processing.band_hz`. Convention: from 1.5 times the band on, a
 Butterworth low-pass of order 4 run forwards and backwards is flat in it; beyond 3 times, only noise is added."""
-ACCURACY_SHARE = 0.5
+TRANSIENT_ERROR_SHARE = 0.5
 """Share of the predicted acceleration error that filter transients may reach at the ends of a stretch; convention."""
 ACCURACY_RANGE = (1e-6, 1e-2)
-"""Smallest and largest accuracy that an automatic cutoff asks for; convention."""
+"""Smallest and largest `Processing.accuracy` that an automatic cutoff sets; convention."""
 LONGEST_DELAY_S = 1.0
 """Largest delay of the torques that is accepted [s]; convention, against numbers in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processing:
-    """All choices of `process` in one object, so that many recordings can be treated alike."""
+    """All choices of `process`; one object serves many recordings."""
 
     cutoff_hz: float | Literal["auto"] | None = "auto"
-    """Frequency at which the low-pass has halved a signal [Hz]; "auto" chooses the best one for the accelerations; None
-    for no filter."""
+    """Frequency at which the low-pass halves the amplitude [Hz]; "auto" chooses the best one for the accelerations;
+    None for no filter."""
     band_hz: float | None = None
     """Upper end of the band in which torques are to be explained [Hz]: an automatic cutoff stays within 1.5 and 3 times
     it. None for no such limit."""
@@ -65,7 +66,8 @@ class Processing:
     trim_s: float | Literal["auto"] = "auto"
     """Time cut off at both ends of every stretch [s]; "auto" is the settling time of the filter."""
     rest: float | None = 0.5
-    """Shortest rest of a joint that is left out [s]; a mere change of direction is none. None keeps all rest."""
+    """Shortest standstill of a joint that is left out [s]; shorter ones, as at a change of direction, are kept. None
+    keeps all."""
     dead_band: float = 0.0
     """Rows of a joint slower than this are left out [rad/s or m/s]."""
     filter_effort: bool = False
@@ -75,7 +77,8 @@ class Processing:
     """Delay of the torques [s]; they are moved back by it. "auto" is to be replaced by an estimate before:
     `dynid.diagnosis.refinement.resolve_delay` makes it with the robot's equations."""
     accuracy: float = 1e-3
-    """Relative accuracy of the accelerations that transients must not spoil; an automatic cutoff sets it."""
+    """Relative error of the accelerations that transients of the filter may cause at the ends of a stretch; an
+    automatic cutoff sets it."""
     cleaning: Cleaning = field(default_factory=Cleaning)
     """Which faults are removed from the signals, and when a log is refused."""
 
@@ -123,16 +126,18 @@ def process(recording: Recording, options: Processing | None = None, **changes: 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Chain:
-    """A log on one uniform clock with its motion differentiated: all that `experiment` needs, every choice made."""
+    """A log after stage 4, on one uniform clock with its positions differentiated; `experiment` does stage 5."""
 
     recording: Recording
+    """The raw log."""
     requested: Processing
     """The options as they were given."""
     options: Processing
-    """The same with numbers for the cutoff and the delay."""
+    """The options with a number for an automatic cutoff."""
     uniform: UniformRecording
+    """The log after stage 2."""
     notes: tuple[str, ...]
-    """Reasons for the choices, in words."""
+    """Lines for `Experiment.processing_steps`; the last one is the reason for the cutoff."""
     pieces: tuple[tuple[Stretch, Motion], ...]
     """The gap-free stretches with their motion, before anything is trimmed."""
     trim: int
@@ -156,7 +161,7 @@ class Chain:
             recording: A log that is not `Recording.isolated`.
             options: How it is processed.
             period_s: Sampling period [s] where known, as in a stream of chunks.
-            origin_s: An instant of the uniform clock [s] where known, as in a stream of chunks.
+            origin_s: A time stamp of the uniform clock [s] where known, as in a stream of chunks.
             progress: Called with the finished share (0 to 1) and a short description of the current step.
         """
         report = progress or (lambda share, note: None)
@@ -185,7 +190,18 @@ class Chain:
         uniform: UniformRecording,
         notes: tuple[str, ...],
     ) -> Self:
-        """Smooth and differentiate the positions of a log on one clock; the options hold a number for the cutoff."""
+        """Run stage 4: smooth and differentiate the positions of a log on one clock.
+
+        Args:
+            recording: The raw log.
+            requested: The options as they were given.
+            options: The options with a number for the cutoff.
+            uniform: The log after stage 2.
+            notes: As in `Chain`.
+
+        Raises:
+            DataError: No stretch is long enough for the low-pass.
+        """
         smoothing = _low_pass(options, uniform.rate_hz)
         trim = _trim_samples(options, smoothing)
         shortest = 2 * (trim + options.differentiation.margin() + 1)
@@ -193,7 +209,8 @@ class Chain:
         dropped = Counter(uniform.dropped)
         dropped[Dropped.SHORT_STRETCH] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
         if not long:
-            longest, rate = max(stretch.time.size for stretch in uniform.stretches), uniform.rate_hz
+            longest = max(stretch.time.size for stretch in uniform.stretches)
+            rate = uniform.rate_hz
             raise DataError(
                 f"the log has {longest} samples ({longest / rate:.3g} s) without a gap, and its low-pass needs at "
                 f"least {shortest} samples ({shortest / rate:.3g} s at {rate:.4g} Hz)",
@@ -213,33 +230,36 @@ class Chain:
         )
 
     def with_cutoff(self, cutoff_hz: float, reason: str) -> Self:
-        """The same log low-passed elsewhere; nothing is cleaned or resampled again.
+        """Repeat stage 4 with another cutoff; nothing is cleaned or resampled again.
 
         Args:
             cutoff_hz: The cutoff [Hz].
-            reason: Why, for `Experiment.processing_steps`: it replaces the reason of the first cutoff.
+            reason: The reason for it in `Experiment.processing_steps`; it replaces that for the first cutoff.
         """
-        options, notes = replace(self.options, cutoff_hz=cutoff_hz), (*self.notes[:-1], reason)
+        options = replace(self.options, cutoff_hz=cutoff_hz)
+        notes = (*self.notes[:-1], reason)
         return self._differentiated(self.recording, self.requested, options, self.uniform, notes)
 
     def rest_thresholds(self) -> Floats | None:
-        """Speed (n,) below which each joint counts as resting, over all stretches; None where rest is kept."""
+        """(n,) speed below which each joint counts as resting [rad/s or m/s]; None if the options keep rest."""
         if self.options.rest is None:
             return None
         dq = np.concatenate([motion.dq[self._inner(motion)] for _, motion in self.pieces])
         return rest_thresholds(dq, [s.q for s in self.uniform.stretches], self.uniform.rate_hz)
 
     def experiment(self, *, filter_effort: bool | None = None, thresholds: Floats | None = None) -> Experiment:
-        """Run the last stage: smooth torques if wanted, mask, trim, thin out.
+        """Run stage 5: smooth torques if wanted, mask rest and slow rows, trim, thin out.
 
         Args:
-            filter_effort: Whether torques are low-passed; as the options say by default.
-            thresholds: `rest_thresholds` that hold for more than this part of a log; its own by default.
+            filter_effort: Whether torques are low-passed; None for what the options say.
+            thresholds: Speeds as from `rest_thresholds`, where those of a longer log hold; None for those of this log.
         """
         rate = self.uniform.rate_hz
-        options, step = self.options, _thinning(self.options, rate)
-        wanted = options.filter_effort if filter_effort is None else filter_effort
-        options = replace(options, filter_effort=wanted or step > 1)
+        step = _thinning_step(self.options, rate)
+        wanted = self.options.filter_effort if filter_effort is None else filter_effort
+        options = replace(
+            self.options, filter_effort=wanted or step > 1
+        )  # thinning needs the low-pass against aliasing
         smoothing = _low_pass(options, rate)
         limits = self.rest_thresholds() if thresholds is None else thresholds
         dropped: Counter[Dropped] = Counter(self.dropped)
@@ -269,7 +289,20 @@ class Chain:
         step: int,
         dropped: Counter[Dropped],
     ) -> dict[str, NDArray[Any]]:
-        """The channels of an experiment that one piece gives."""
+        """Run stage 5 for one piece.
+
+        Args:
+            stretch: The piece on the uniform clock.
+            motion: Its positions, velocities and accelerations.
+            options: Numbers for all choices.
+            smoothing: The low-pass.
+            thresholds: (n,) speed below which each joint rests; None to keep rest.
+            step: Every step-th sample is kept.
+            dropped: Reason -> joint samples left out; those of this piece are added.
+
+        Returns:
+            Field of `Experiment` -> rows of this piece.
+        """
         effort, known = _torques(stretch, smoothing, options.filter_effort, dropped)
         channels: dict[str, NDArray[Any]] = {
             "time": stretch.time, **motion._asdict(), "effort": effort, "valid": known
@@ -308,7 +341,7 @@ def _low_pass(options: Processing, rate_hz: float) -> Butterworth:
 
 
 def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Processing, str]:
-    """The options with a number for the cutoff, and the reason for it."""
+    """The options with a number for the cutoff (and the accuracy that belongs to it), and the reason for the cutoff."""
     if isinstance(options.cutoff_hz, str):
         hz, reason, accuracy = _choose_cutoff([uniform], options)
         return replace(options, cutoff_hz=hz, accuracy=accuracy), reason
@@ -317,13 +350,18 @@ def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Pro
 
 
 def share_cutoff(chains: Sequence[Chain]) -> tuple[float, str]:
-    """One cutoff [Hz] for several logs of a robot, from the spectra of their positions, and the reason for it."""
+    """Choose one cutoff [Hz] for several logs of a robot from the spectra of their positions; with the reason."""
     hz, reason, _ = _choose_cutoff([chain.uniform for chain in chains], chains[0].requested)
     return hz, reason if len(chains) == 1 else f"{reason}, of all {len(chains)} logs"
 
 
 def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tuple[float, str, float]:
-    """Cutoff of some logs [Hz], the reason for it, and the accuracy that transients must not spoil."""
+    """Choose the cutoff of some logs.
+
+    Returns:
+        The cutoff [Hz], the reason for it, and `Processing.accuracy`.
+    """
+    # what is differentiated: positions, or measured velocities where the log has them
     signals = [[s.q if options.differentiation.source == "q" else s.dq for s in log.stretches] for log in logs]
     hz, reason, error = choose_common_cutoff(
         [
@@ -332,12 +370,12 @@ def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tup
         ],
         differentiation=options.differentiation,
     )
-    accuracy = float(np.clip(ACCURACY_SHARE * error, *ACCURACY_RANGE))
+    accuracy = float(np.clip(TRANSIENT_ERROR_SHARE * error, *ACCURACY_RANGE))
     if (band := options.band_hz) is not None:
-        free = hz
-        hz = float(np.clip(hz, LOWEST_IN_BAND * band, HIGHEST_IN_BAND * band))
+        unlimited = hz
+        hz = float(np.clip(hz, LOWEST_CUTOFF_PER_BAND * band, HIGHEST_CUTOFF_PER_BAND * band))
         hz = min(hz, HIGHEST_CUTOFF * min(log.rate_hz for log in logs))
-        if hz != free:
+        if hz != unlimited:
             reason = f"cutoff {hz:.4g} Hz for a band of {band:g} Hz; without the band: {reason}"
     return hz, reason, accuracy
 
@@ -345,15 +383,20 @@ def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tup
 def _torques(
     stretch: Stretch, smoothing: Butterworth, filtered: bool, dropped: Counter[Dropped]
 ) -> tuple[Floats, Mask]:
-    """Torques of a stretch (N, n), NaN where they are not known, and where they are known (N, n)."""
-    reach = int(0.5 * smoothing.settling_s * smoothing.rate_hz)  # of the filter around a missing sample
+    """Smooth the torques of a stretch if wanted, and mask those near missing samples.
+
+    Returns:
+        (N, n) torques, NaN where they are not known, and (N, n) whether they are known.
+    """
+    reach = int(0.5 * smoothing.settling_s * smoothing.rate_hz)  # samples around a missing one that the filter spoils
     known = stretch.effort_known
     if reach and not known.all():
         known = ndimage.minimum_filter1d(known.astype(np.uint8), 2 * reach + 1, axis=0, mode="nearest") > 0
     has_effort = all_finite(stretch.effort)
     effort = smoothing.apply(stretch.effort) if has_effort and filtered else stretch.effort
     if not known.all():
-        dropped[Dropped.NEAR_GAP] += has_effort * int(np.count_nonzero(~known))
+        if has_effort:
+            dropped[Dropped.NEAR_GAP] += int(np.count_nonzero(~known))
         effort = np.where(known, effort, np.nan)
     return effort, known
 
@@ -361,7 +404,11 @@ def _torques(
 def _mask_slow(
     dq: Floats, valid: Mask, options: Processing, rate_hz: float, thresholds: Floats | None, dropped: Counter[Dropped]
 ) -> Mask:
-    """Which equations (N, n) are left where joints rest or are slower than the dead band."""
+    """Mask the samples of joints that rest or are slower than the dead band, and count them.
+
+    Returns:
+        (N, n) whether the torque of a joint is used.
+    """
     left_out = {Dropped.DEAD_BAND: np.abs(dq) < options.dead_band}
     if options.rest is not None and thresholds is not None:
         left_out = {Dropped.AT_REST: long_runs(np.abs(dq) < thresholds, options.rest * rate_hz), **left_out}
@@ -372,14 +419,19 @@ def _mask_slow(
 
 
 def _trim_samples(options: Processing, smoothing: Butterworth) -> int:
+    """Number of samples to cut off at both ends of every stretch; at least those that differentiation spoils."""
     trim_s = smoothing.settling_s if isinstance(options.trim_s, str) else options.trim_s
     unfiltered = smoothing.cutoff_hz is None and options.trim_s == "auto"
     shortest = 0 if unfiltered else int(np.ceil(trim_s * smoothing.rate_hz))
     return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
 
 
-def _thinning(options: Processing, rate_hz: float) -> int:
-    """Every how-many-th sample is kept; refuses what would alias."""
+def _thinning_step(options: Processing, rate_hz: float) -> int:
+    """The step k for which every k-th sample is kept.
+
+    Raises:
+        ArgumentError: The cutoff is above half of the new rate, so that the samples would alias.
+    """
     step = 1 if options.rate_hz is None else max(round(rate_hz / options.rate_hz), 1)
     cutoff = options.cutoff_hz
     if step > 1 and (not isinstance(cutoff, (int, float)) or cutoff > 0.5 * rate_hz / step):
@@ -391,6 +443,7 @@ def _thinning(options: Processing, rate_hz: float) -> int:
 
 
 def _steps(options: Processing, smoothing: Butterworth, trim: int, step: int, rate_hz: float) -> list[str]:
+    """Lines for `Experiment.processing_steps` about stages 1, 4 and 5."""
     what = "positions, torques and wrenches" if options.filter_effort else "positions"
     lines = [f"low-pass (Butterworth, order {ORDER}) on {what}"] if smoothing.cutoff_hz else []
     lines.append(f"differentiation {options.differentiation}")
@@ -407,7 +460,13 @@ def _steps(options: Processing, smoothing: Butterworth, trim: int, step: int, ra
 
 
 def _join_parts(recording: Recording, parts: list[dict[str, NDArray[Any]]], **facts: Any) -> Experiment:
-    """One experiment of the channels of its gap-free parts."""
+    """Join the parts of an experiment.
+
+    Args:
+        recording: The raw log, for names, source and temperature.
+        parts: For each gap-free part: field of `Experiment` -> its rows.
+        **facts: Further fields of `Experiment`; `segment` may replace the number of the part.
+    """
     channels = {name: [part[name] for part in parts] for name in parts[0]}
     joined: dict[str, Any] = {name: seal(np.concatenate(x) if len(x) > 1 else x[0]) for name, x in channels.items()}
     segment = np.repeat(np.arange(len(parts), dtype=np.int64), [part["time"].size for part in parts])
@@ -423,16 +482,20 @@ def _join_parts(recording: Recording, parts: list[dict[str, NDArray[Any]]], **fa
 
 
 def isolated_rows(recording: Recording, options: Processing) -> Experiment:
-    """Rows picked from a log with unknown gaps: as they are, with measured velocities and no accelerations."""
+    """Make an experiment of rows that were picked from a log with unknown gaps (`Recording.isolated`).
+
+    Nothing is filtered or differentiated: velocities are the measured ones, or zero without any; accelerations are
+    taken as zero. Every row is a segment of its own.
+    """
     velocity = np.zeros_like(recording.q) if recording.dq is None else recording.dq
     effort = np.full_like(recording.q, np.nan) if recording.effort is None else recording.effort
-    moving = np.flatnonzero(np.isfinite(recording.q).all(axis=1) & np.isfinite(velocity).all(axis=1))
-    if moving.size < 2:
+    usable = np.flatnonzero(np.isfinite(recording.q).all(axis=1) & np.isfinite(velocity).all(axis=1))
+    if usable.size < 2:
         raise DataError("fewer than two rows have finite positions", remedy="Check the log and its channel map.")
-    valid = np.isfinite(effort[moving])
-    slow = valid & (np.abs(velocity[moving]) < options.dead_band)
+    valid = np.isfinite(effort[usable])
+    slow = valid & (np.abs(velocity[usable]) < options.dead_band)
     dropped = {
-        Dropped.NO_POSITION: (recording.q.shape[0] - moving.size) * recording.q.shape[1],
+        Dropped.NO_POSITION: (recording.q.shape[0] - usable.size) * recording.q.shape[1],
         Dropped.NO_TORQUE: int(np.count_nonzero(~valid)),
         Dropped.DEAD_BAND: int(np.count_nonzero(slow)),
     }
@@ -443,9 +506,9 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
         channels["wrench"] = recording.wrench
     return _join_parts(
         recording,
-        [{name: values[moving] for name, values in channels.items()} | {"valid": valid & ~slow}],
-        segment=np.arange(moving.size),
-        rate_hz=1.0 / float(np.median(np.diff(recording.time[moving]))),
+        [{name: values[usable] for name, values in channels.items()} | {"valid": valid & ~slow}],
+        segment=np.arange(usable.size),
+        rate_hz=1.0 / float(np.median(np.diff(recording.time[usable]))),
         processing_steps=("isolated rows: not filtered, velocities as measured, accelerations taken as zero",),
         dropped={str(reason): count for reason, count in dropped.items() if count},
     )

@@ -1,12 +1,14 @@
-"""The clocks of a log: order, repetitions, gaps and jitter of its stamps; a uniform clock; the clock of the robot.
+"""The clocks of a log: faults of its time stamps, resampling to a uniform clock, and the robot's clock behind a relay.
 
-A *stretch* is a gap-free piece. Nothing is ever interpolated, filtered or differentiated across the border of
-two stretches.
+`read_clock` orders the stamps and cuts the log into *stretches*, gap-free pieces. Nothing is ever interpolated,
+filtered or differentiated across the border of two stretches. `uniform_grid` and `resample` bring a stretch to a
+uniform clock.
 
-`source_clock` reads the clock of the robot off the motion where a relay passed the samples on. A relay that publishes
-the newest sample of a robot with a clock of its own repeats a row when no new sample came, and skips one when two did.
-Stamped by the relay, the motion then seems to halt and leap, and differences of positions show accelerations that never
-were. The motion betrays the true clock: from row to row it advances by whole steps (0, 1, 2, ...) of the source.
+`source_clock` (second half of the file) estimates the clock of the robot, the *source*, from the motion where a relay
+passed its samples on. A relay publishes the newest sample at times of its own clock: it repeats a row when no new
+sample came, and skips one when two came. By the relay's stamps the motion then seems to halt and leap, and differences
+of positions show accelerations that never were. But from row to row the motion advances by whole numbers (0, 1, 2, ...)
+of the source's periods; counting them gives the times of the source.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from dynid.logs.recording import Recording, all_finite
 
 GAP_PERIODS = 3.0
 """Number of sampling periods above which a step is a gap (convention)."""
-REPEATED = 0.05
-"""Share of a sampling period below which two stamps count as one (convention)."""
-UNORDERED_SHARE = 0.01
+SMALLEST_STEP_PERIODS = 0.05
+"""Number of sampling periods below which two stamps count as one (convention)."""
+LARGEST_BACKWARD_SHARE = 0.01
 """Share of backward steps above which a clock is refused (convention)."""
 
 CLOCK_FAULTS = {
@@ -38,7 +40,7 @@ CLOCK_FAULTS = {
     "backward-time": "jumps back in time",
     "gap": "gaps in the time stamps",
 }
-"""Codes of the faults of time stamps, with their names for people."""
+"""Code of a fault of time stamps, a key of `dynid.findings.CODES` -> its name in notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,7 +60,7 @@ class Clock:
     jitter_s: float
     """Standard deviation of the steps within stretches [s]."""
     faults: dict[str, int] = field(default_factory=dict)
-    """Code of a fault, a key of `CLOCK_FAULTS` and of `dynid.findings.CODES` -> number of times it occurs."""
+    """Code of a fault, a key of `CLOCK_FAULTS` -> number of times it occurs."""
 
     @property
     def rate_hz(self) -> float:
@@ -82,29 +84,31 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
     Raises:
         DataError: The stamps show no sampling period, or too many run backwards.
     """
-    whole = np.asarray(time, dtype=float)
     rows = np.flatnonzero(np.isfinite(time))
-    stamps = whole[rows]
+    stamps = np.asarray(time, dtype=float)[rows]
     steps = np.diff(stamps)
     if not steps.size:
         raise DataError("the log has one row", remedy="Record a motion: hundreds of rows in which the joints move.")
     if not np.any(steps > 0.0):
         raise DataError("the time stamps never increase", remedy="Check which column holds time.")
     backward = int(np.count_nonzero(steps < 0.0))
-    if backward > UNORDERED_SHARE * steps.size:
+    if backward > LARGEST_BACKWARD_SHARE * steps.size:
         reason = f"{backward} of {steps.size} time steps run backwards"
         raise DataError(reason, remedy="Check which column is time, or sort the rows by it.")
     rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s
     gap = GAP_PERIODS * rough * (1 + 1e-9) if max_gap_s is None else max_gap_s
     jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1
-    pieces, repeated, unordered = [], 0, 0
+    pieces = []
+    repeated = 0
+    unordered = 0
     for piece in np.split(np.arange(stamps.size), jumps):
         order = piece[np.argsort(stamps[piece], kind="stable")]
         unordered += int(np.count_nonzero(order != piece))
-        distinct = np.r_[True, np.diff(stamps[order]) > REPEATED * rough]
+        distinct = np.r_[True, np.diff(stamps[order]) > SMALLEST_STEP_PERIODS * rough]
         repeated += int(np.count_nonzero(~distinct))
         pieces.append(order[distinct])
-    count = len(pieces)  # sorting may have opened gaps
+    count = len(pieces)
+    # sorting may have opened gaps within pieces
     pieces = [part for piece in pieces for part in np.split(piece, np.flatnonzero(np.diff(stamps[piece]) > gap) + 1)]
     faults = {
         "not-finite": int(len(time) - rows.size),
@@ -131,7 +135,16 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
 
 
 def uniform_grid(stamps: Floats, period_s: float, origin_s: float | None = None) -> Floats:
-    """Instants [s] with the given period within the stretch, counted from its first stamp or from an origin."""
+    """Time stamps of a uniform clock within a stretch.
+
+    Args:
+        stamps: (M,) stamps of the stretch [s].
+        period_s: Period of the clock [s].
+        origin_s: A time stamp of the clock [s]; None for the first stamp.
+
+    Returns:
+        (N,) stamps [s].
+    """
     start = stamps[0] if origin_s is None else origin_s
     first = int(np.ceil((stamps[0] - start) / period_s - 1e-3))
     last = int(np.floor((stamps[-1] - start) / period_s + 1e-3))
@@ -144,17 +157,17 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
     Args:
         time: (M,) increasing stamps of the samples [s].
         values: (M, k) samples; NaN where missing.
-        grid: (N,) instants wanted [s].
+        grid: (N,) time stamps of the result [s].
         max_gap_s: Longest step that is interpolated across [s].
 
     Returns:
-        (N, k) values and (N, k) whether each is supported by samples no further apart than the longest step; where
-        it is not, values are continued linearly, or constantly beyond the ends, so that a filter can pass over. Values
-        that are on the grid already are returned unchanged.
+        (N, k) values, and (N, k) whether each lies between samples no further apart than the longest step. Elsewhere
+        values are interpolated linearly, or constant beyond the ends, so that a filter can pass over. Values that are
+        on the grid already are returned unchanged.
     """
-    # within 1 % of a period the samples are the grid already: interpolation could only blur them
-    same = time.size == grid.size > 1 and bool(np.abs(time - grid).max() <= 0.01 * (grid[1] - grid[0]))
-    if same and all_finite(values):
+    # within 1 % of a period the samples are on the grid already: interpolation could only blur them
+    is_on_grid = time.size == grid.size > 1 and bool(np.abs(time - grid).max() <= 0.01 * (grid[1] - grid[0]))
+    if is_on_grid and all_finite(values):
         return values, np.ones(values.shape, dtype=bool)
     finite = np.isfinite(values)
     if finite.all():
@@ -164,6 +177,7 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
 
 
 def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """`resample` for values without NaN: a cubic spline through each gap-free piece of at least four samples."""
     shape = (grid.size, values.shape[1])
     if time.size < 2:
         return np.zeros(shape), np.zeros(shape, dtype=bool)
@@ -171,7 +185,8 @@ def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -
     after = np.clip(np.searchsorted(time, grid, side="left"), 1, time.size - 1)
     supported = (time[after] - time[after - 1] <= max_gap_s * (1 + 1e-9)) & (grid >= time[0] - tolerance)
     supported &= grid <= time[-1] + tolerance
-    result, left = np.empty(shape), np.ones(grid.size, dtype=bool)
+    result = np.empty(shape)
+    is_open = np.ones(grid.size, dtype=bool)  # stamps of the grid that no spline has filled
     edges = [0, *(np.flatnonzero(np.diff(time) > max_gap_s) + 1).tolist(), time.size]
     for start, stop in pairwise(edges):
         piece = slice(start, stop)
@@ -181,26 +196,30 @@ def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -
         if stop - start >= 4 and high > low:
             inside = np.clip(grid[low:high], time[start], time[stop - 1])
             result[low:high] = CubicSpline(time[piece], values[piece])(inside)
-            left[low:high] = False
-    if left.any():
-        result[left] = np.column_stack([np.interp(grid[left], time, column) for column in values.T])
+            is_open[low:high] = False
+    if is_open.any():
+        result[is_open] = np.column_stack([np.interp(grid[is_open], time, column) for column in values.T])
     return result, np.repeat(supported[:, None], values.shape[1], axis=1)
 
 
-WINDOW = 9
-"""Number of steps whose median is the ordinary step of the motion; with more rows from one new row to the next the
-robot counts as standing (convention)."""
-MOVING = 0.05
-"""Share of the long steps below which a step is not used for the clock (convention)."""
-WHOLE = 0.15
-"""Largest distance of an advance from a whole number (convention)."""
-SHARE = 0.95
+# --- the robot's clock behind a relay
+# -----------------------------------------------------------------------------------
+
+MEDIAN_STEPS = 9
+"""Number of steps whose median is the ordinary step of the motion. If more rows than these repeat one another, the
+robot counts as standing still, and not as waiting for the relay (convention)."""
+SMALLEST_MOVING_STEP = 0.05
+"""Length of an ordinary step, as a share of the 90th percentile of all, below which the step tells nothing about the
+clock (convention)."""
+WHOLE_TOLERANCE = 0.15
+"""Largest distance of an advance from a whole number of periods (convention)."""
+LEAST_WHOLE_SHARE = 0.95
 """Smallest share of the advances that must be whole numbers (convention)."""
-FEWEST = 3
+FEWEST_REPEATED_ROWS = 3
 """Number of rows repeated during motion below which a log counts as not relayed (convention)."""
-DELAY_SPREAD = 2.0
-"""Largest spread of the relay's delay, in periods of the source, beyond the longest time without news: one for waiting,
-one for jitter. Where it comes out larger, samples were miscounted."""
+DELAY_SPREAD_PERIODS = 2.0
+"""Largest spread of the relay's delay, in periods of the source, in addition to the longest time without a new sample:
+one period for waiting, one for jitter (convention). If it is larger, periods were miscounted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +227,7 @@ class SourceClock:
     """The clock of the robot behind a relay."""
 
     time: Floats
-    """(N,) time of every row [s]; the same for rows that repeat one another."""
+    """(N,) time of every row [s]; equal for rows that repeat one another."""
     fresh: NDArray[np.bool_]
     """(N,) whether the row is not a repetition of the row before."""
     period_s: float
@@ -216,42 +235,46 @@ class SourceClock:
 
 
 def source_clock(time: Floats, q: Floats) -> SourceClock | None:
-    """Read the source's clock off the motion; None where the log shows no sign of a relay.
+    """Estimate the clock of the source from the motion; None if the log shows no sign of a relay.
 
     Args:
         time: (N,) time stamps of the log [s].
         q: (N, n) positions, as logged [rad or m].
     """
-    intervals, new = np.diff(time), np.concatenate([[True], (q[1:] != q[:-1]).any(axis=1)])
+    intervals = np.diff(time)
+    new = np.concatenate([[True], (q[1:] != q[:-1]).any(axis=1)])  # rows that differ from the row before
     if new.all() or not np.all(intervals > 0.0) or not all_finite(q):
         return None
-    rows = np.flatnonzero(new)  # rows that repeat others belong to the step after them
-    if rows.size < 2 * WINDOW:
+    rows = np.flatnonzero(new)
+    if rows.size < 2 * MEDIAN_STEPS:
         return None
+    # steps go from one new row to the next; rows in between repeat the first
     waits = np.diff(rows)
-    standing = waits > WINDOW  # rather than a relay without news
+    standing = waits > MEDIAN_STEPS
     advance, period = _counted_advances(np.diff(q[rows], axis=0), np.diff(time[rows]), standing)
     is_known = np.isfinite(advance)
-    whole = np.abs(advance[is_known] - np.round(advance[is_known])) < WHOLE
+    is_whole = np.abs(advance[is_known] - np.round(advance[is_known])) < WHOLE_TOLERANCE
+    # rows that repeat others while the robot moves; at rest equal rows are no repetitions
     repeated = ~new
     repeated[1:] &= np.append(np.repeat(is_known, waits), np.zeros(len(q) - 1 - rows[-1], dtype=bool))
-    if np.count_nonzero(repeated) < FEWEST or whole.mean() < SHARE:
+    if np.count_nonzero(repeated) < FEWEST_REPEATED_ROWS or is_whole.mean() < LEAST_WHOLE_SHARE:
         return None
+    # number of periods from the first row; the line through the stamps gives period and start
     index = np.concatenate([[0.0], np.cumsum(_counts(advance, intervals / period, rows, repeated))])
     slope, start = np.polyfit(index, time, 1)
     found = start + slope * index
     outage = int(waits[is_known].max()) - 1
-    if slope <= 0.0 or np.ptp(time - found) > (DELAY_SPREAD + outage) * slope:
+    if slope <= 0.0 or np.ptp(time - found) > (DELAY_SPREAD_PERIODS + outage) * slope:
         return None
     return SourceClock(found, ~repeated, float(slope))
 
 
 def _counts(advance: Floats, periods: Floats, rows: NDArray[np.int64], repeated: NDArray[np.bool_]) -> Floats:
-    """(N - 1,) source periods from row to row.
+    """Number of source periods from row to row (N - 1,): by the motion, or by the stamps where it tells nothing.
 
     Args:
-        advance: (k,) those from one new row to the next by the motion; NaN where the robot hardly moves.
-        periods: (N - 1,) those from row to row by the stamps.
+        advance: (k,) periods from one new row to the next by the motion; NaN where the robot hardly moves.
+        periods: (N - 1,) periods from row to row by the stamps.
         rows: (k + 1,) the new rows.
         repeated: (N,) whether a row repeats the one before.
     """
@@ -262,30 +285,31 @@ def _counts(advance: Floats, periods: Floats, rows: NDArray[np.int64], repeated:
 
 
 def _counted_advances(steps: Floats, intervals: Floats, standing: NDArray[np.bool_]) -> tuple[Floats, float]:
-    """Source periods from one new row to the next by the motion, and the period [s].
+    """Count the source periods from one new row to the next by the motion, and estimate the period.
 
-    The ordinary step nearby may itself be several periods long, where the relay was slow for a while: its speed by the
-    stamps tells how many.
+    The advance is the length of a step over that of the ordinary step nearby (a median). Where the relay was slow for a
+    while the ordinary step itself is several periods long: path and time of the steps nearby tell how many.
 
     Args:
-        steps: (k, n) steps of the positions.
+        steps: (k, n) steps of the positions from one new row to the next.
         intervals: (k,) their durations by the stamps [s].
         standing: (k,) whether the robot stood still before a step, so that its duration tells nothing.
 
     Returns:
-        (k,) advances, NaN where the robot hardly moves; period [s].
+        (k,) advances in periods, NaN where the robot hardly moves; period [s].
     """
-    ordinary = ndimage.median_filter(steps, size=(WINDOW, 1), mode="reflect")
+    ordinary = ndimage.median_filter(steps, size=(MEDIAN_STEPS, 1), mode="reflect")
     square = (ordinary**2).sum(axis=1)
     length = np.sqrt(square)
-    moving = (length > MOVING * np.percentile(length, 90.0)) & ~standing
+    moving = (length > SMALLEST_MOVING_STEP * np.percentile(length, 90.0)) & ~standing
     advance = np.full(len(steps), np.nan)
     advance[moving] = (steps * ordinary).sum(axis=1)[moving] / square[moving]
     usual = float(np.median(intervals))
     if not moving.any():
         return advance, usual
     period = float(intervals[moving].sum() / np.maximum(np.round(advance[moving]), 1.0).sum())
-    window = np.ones(WINDOW)
+    # path and number of periods of the steps nearby: their ratio is the path per period
+    window = np.ones(MEDIAN_STEPS)
     path = np.convolve(np.sqrt((steps**2).sum(axis=1)), window, mode="same")
     passed = np.convolve(np.where(standing, usual, intervals), window, mode="same") / period
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -296,7 +320,11 @@ def _counted_advances(steps: Floats, intervals: Floats, standing: NDArray[np.boo
 
 
 def on_source_clock(recording: Recording) -> tuple[Recording, str]:
-    """The recording without repeated rows on the robot's own clock, and a note; unchanged if it was not relayed."""
+    """Remove the rows that a relay repeated, and replace its stamps by the robot's clock.
+
+    Returns:
+        The recording and a note; the same recording and an empty note if it was not relayed.
+    """
     if recording.effort_time is not None or recording.wrench_time is not None or recording.isolated:
         return recording, ""
     clock = source_clock(recording.time, recording.q)

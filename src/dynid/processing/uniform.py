@@ -1,4 +1,4 @@
-"""A recording on one uniform clock: faults are removed and counted, nothing is filtered yet."""
+"""`make_uniform`: a recording on one uniform clock, with faults removed and counted; nothing is filtered yet."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Cleaning:
     max_gap_s: float | None = None
     """Longest step within a stretch [s]; three sampling periods by default."""
     relayed: bool = True
-    """Drop rows that a relay repeated, and read the robot's own clock off the motion."""
+    """Drop rows that a relay repeated, and estimate the robot's own clock from the motion (`source_clock`)."""
     most_missing: float = 0.05
     """Largest share of a joint's samples that may be not finite (convention)."""
     most_saturated: float = 0.20
@@ -48,31 +48,32 @@ class Stretch:
     """One gap-free piece on the uniform clock."""
 
     time: Floats
-    """(N,) [s]"""
+    """(N,) time stamps [s]."""
     q: Floats
-    """(N, n) [rad or m]"""
+    """(N, n) positions [rad or m]."""
     dq: Floats | None
-    """(N, n) measured velocities"""
+    """(N, n) measured velocities [rad/s or m/s]; None if the log has none."""
     effort: Floats
-    """(N, n) [N m or N]"""
+    """(N, n) torques or forces [N m or N]."""
     effort_known: Mask
-    """(N, n) whether the torque is supported by samples."""
+    """(N, n) whether the torque lies between usable samples; other values are no measurements."""
     wrench: Floats | None
-    """(N, 6)"""
+    """(N, 6) forces [N] and moments [N m]; None if the log has none."""
     wrench_known: Mask | None
-    """(N, 6)"""
+    """(N, 6) whether the wrench lies between usable samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UniformRecording:
-    """Stretches at one rate, with the faults that were removed."""
+    """The stretches of a log at one rate, with the faults that were removed."""
 
     stretches: tuple[Stretch, ...]
     rate_hz: float
+    """Sampling rate of all stretches [Hz]."""
     dropped: dict[Dropped, int]
     """Reason -> joint samples left out."""
     notes: tuple[str, ...]
-    """Steps of the processing, in words."""
+    """Lines for `Experiment.processing_steps`."""
 
 
 def make_uniform(
@@ -92,7 +93,10 @@ def make_uniform(
         effort_delay_s: Delay of the torques [s]; they are moved back by it.
         with_velocity: Whether measured velocities are needed, so that rows without them are useless.
         period_s: Sampling period [s] where known, as in a stream of chunks.
-        origin_s: An instant of the uniform clock [s] where known, as in a stream of chunks.
+        origin_s: A time stamp of the uniform clock [s] where known, as in a stream of chunks.
+
+    Raises:
+        DataError: The log is too faulty, its rate is not that of a robot's log, or no stretch is long enough.
     """
     dropped: Counter[Dropped] = Counter()
     notes: list[str] = []
@@ -105,7 +109,7 @@ def make_uniform(
     q, keep = _usable_positions(recording, cleaning, with_velocity, dropped, notes)
     rows = np.flatnonzero(keep)
     clock = read_clock(recording.time[rows], max_gap_s=cleaning.max_gap_s, period_s=period_s)
-    if not 5.0 <= clock.rate_hz <= 1e5:
+    if not 5.0 <= clock.rate_hz <= 1e5:  # no logger of robots: the unit of time is wrong
         unit = "milliseconds or nanoseconds" if clock.rate_hz < 5.0 else "hours or minutes"
         reason = f"the time stamps give a sampling rate of {clock.rate_hz:.3g} Hz"
         raise DataError(reason, remedy=f"Is time in {unit}? Declare its unit.")
@@ -130,8 +134,9 @@ def make_uniform(
         )
     stretches = []
     for piece in clock.stretches:
-        stamps, chosen = clock.time[piece], rows[clock.rows[piece]]
-        if stamps.size < 4:
+        stamps = clock.time[piece]
+        chosen = rows[clock.rows[piece]]
+        if stamps.size < 4:  # too few for a cubic spline
             dropped[Dropped.SHORT_STRETCH] += joints * stamps.size
             continue
         grid = uniform_grid(stamps, clock.period_s, origin_s)
@@ -147,14 +152,26 @@ def make_uniform(
 
 
 _DROPPED_STAMPS = {"not-finite": Dropped.NO_TIME, "repeated-samples": Dropped.REPEATED_STAMP}
-"""Faults of the clock whose rows are dropped."""
+"""Code of a fault of the clock -> the reason under which its rows are counted as left out."""
 
 
 def _usable_positions(
     recording: Recording, cleaning: Cleaning, with_velocity: bool, dropped: Counter[Dropped], notes: list[str]
 ) -> tuple[Floats, Mask]:
-    """Positions (N, n), continuous where wrapped, and the rows (N,) whose motion can be used."""
-    q, joints = recording.q, recording.q.shape[1]
+    """Unwrap positions and find the rows whose motion can be used.
+
+    Args:
+        recording: The log.
+        cleaning: Which faults to remove.
+        with_velocity: Whether rows without measured velocities are useless.
+        dropped: Reason -> joint samples left out; the faults found here are added.
+        notes: Steps of the processing; unwrapped angles are added.
+
+    Returns:
+        (N, n) positions, continuous where they were wrapped, and (N,) whether a row can be used.
+    """
+    q = recording.q
+    joints = q.shape[1]
     _refuse_if_missing(recording, "position", q, cleaning.most_missing)
     finite = _finite_rows(q)
     dropped[Dropped.NO_POSITION] += joints * int(np.count_nonzero(~finite))
@@ -162,7 +179,7 @@ def _usable_positions(
         known = _finite_rows(recording.dq)
         dropped[Dropped.NO_VELOCITY] += joints * int(np.count_nonzero(finite & ~known))
         finite &= known
-    rows = slice(None) if finite.all() else np.flatnonzero(finite)
+    rows = slice(None) if finite.all() else np.flatnonzero(finite)  # a slice copies nothing
     used = q[rows]
     clean, jumps = unwrap_angles(used)
     if jumps.any():
@@ -174,12 +191,12 @@ def _usable_positions(
         dropped[Dropped.POSITION_SPIKE] += joints * int(np.count_nonzero(~good))
         finite[rows] = good
         clean = clean.copy()
-        clean[good] = unwrap_angles(used[good])[0]  # a spike can look like a jump by whole turns
+        clean[good] = unwrap_angles(used[good])[0]  # again: a spike can look like a jump by whole turns
     if isinstance(rows, slice):
         return clean, finite
-    spread = q.copy()
-    spread[rows] = clean
-    return spread, finite
+    all_rows = q.copy()
+    all_rows[rows] = clean
+    return all_rows, finite
 
 
 def _finite_rows(x: Floats) -> Mask:
@@ -188,7 +205,7 @@ def _finite_rows(x: Floats) -> Mask:
 
 
 def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[Dropped]) -> Floats | None:
-    """Torques (M, n) with NaN for everything that cannot be used; None when the log has none."""
+    """Torques (M, n) with NaN for samples that cannot be used, which are counted; None if the log has no torques."""
     if recording.effort is None:
         return None
     effort = recording.effort
@@ -216,6 +233,7 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[Dr
 
 
 def _refuse_if_missing(recording: Recording, what: str, values: Floats, most: float) -> None:
+    """Refuse a log if more than a share ``most`` of some joint's values (N, n) is not finite; ``what`` names them."""
     if not values.size:
         raise DataError("the recording is empty", remedy="Check the log and its channel map.")
     if all_finite(values):
@@ -231,11 +249,14 @@ def _refuse_if_missing(recording: Recording, what: str, values: Floats, most: fl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Channel:
-    """A channel with its clock: the log's own (rows go with the positions' rows) or a foreign one."""
+    """Torques or wrenches with their clock: that of the positions, row by row, or another one."""
 
     values: Floats
+    """(M, k) samples."""
     time: Floats
+    """(M,) their time stamps [s]."""
     foreign: bool
+    """Whether the clock is another one than that of the positions; also after a shift by a delay."""
     gap_s: float
     """Longest step of a foreign clock [s]."""
 
@@ -243,6 +264,15 @@ class _Channel:
     def read(
         cls, recording: Recording, values: Floats | None, time: Floats | None, delay_s: float, cleaning: Cleaning
     ) -> _Channel | None:
+        """Make the channel; None without values.
+
+        Args:
+            recording: The log.
+            values: (M, k) samples.
+            time: (M,) their time stamps [s]; None for those of the positions.
+            delay_s: Delay of the samples [s]; they are moved back by it.
+            cleaning: The longest step that is interpolated across.
+        """
         if values is None:
             return None
         if time is None and delay_s == 0.0:
@@ -253,7 +283,8 @@ class _Channel:
         return cls(values[clock.rows], clock.time - delay_s, True, clock.gap_s)
 
     def on(self, grid: Floats) -> tuple[Floats, Mask]:
-        """The channel of a foreign clock on a grid."""
+        """Resample a channel of a foreign clock to a grid (N,) [s]: values and whether they are known, (N, k) each."""
+        # the spline of a stretch needs a few samples beyond its ends
         near = (self.time >= grid[0] - 4 * self.gap_s) & (self.time <= grid[-1] + 4 * self.gap_s)
         return resample(self.time[near], self.values[near], grid, max_gap_s=self.gap_s)
 
@@ -267,6 +298,17 @@ def _stretch(
     channels: dict[str, _Channel | None],
     gap_s: float,
 ) -> Stretch:
+    """Bring all channels of one stretch to its grid.
+
+    Args:
+        recording: The log.
+        grid: (N,) time stamps of the uniform clock [s].
+        stamps: (M,) stamps of the samples [s].
+        rows: (M,) their rows in the log.
+        q: (M, n) their positions, cleaned.
+        channels: Torques and wrenches.
+        gap_s: Longest step that is interpolated across [s].
+    """
     own = {"q": q} | ({} if recording.dq is None else {"dq": recording.dq[rows]})
     own |= {name: c.values[rows] for name, c in channels.items() if c is not None and not c.foreign}
     found = {name: resample(stamps, values, grid, max_gap_s=gap_s) for name, values in own.items()}

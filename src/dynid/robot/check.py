@@ -19,19 +19,28 @@ from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import SMALLEST_LINK_M, Joint, Link
 from dynid.spatial import EXACT
 
-LIGHTEST_KG, HEAVIEST_KG, IMPOSSIBLE_KG = 1e-6, 1e3, 1e6
+LIGHTEST_KG = 1e-6
+HEAVIEST_KG = 1e3
+IMPOSSIBLE_KG = 1e6
 """Masses of links below the first and above the second are more likely in another unit; above the third they are
 impossible (convention)."""
-ROUNDING, FEW_DIGITS = 1e-6, 0.01
-"""Part of a number by which it may miss what is possible or usual without a finding, and without being refused
-(convention: six digits, and two for flat parts)."""
-FAR, NARROW = 3.0, 0.005
-"""Distance of the centre of mass and radius of gyration at most, and radius of gyration at least, as multiples of the
-link's size, beyond which a unit or a frame is probably wrong (convention)."""
+REPORTED_EXCESS = 1e-6
+"""Relative amount by which a number may miss what is physically possible without a finding (convention: files are
+rounded to six digits)."""
+REFUSED_EXCESS = 0.01
+"""Relative amount by which it may miss it without being refused by commands (convention: two digits for flat parts)."""
+FARTHEST_IN_SIZES = 3.0
+"""Distance of the centre of mass, and radius of gyration, as a multiple of the link's size, above which a unit or a
+frame is probably wrong (convention)."""
+SMALLEST_GYRATION_IN_SIZES = 0.005
+"""Radius of gyration, as a multiple of the link's size, below which a unit is probably wrong (convention)."""
 
-Rule = Iterator[tuple[str, Severity, str, str, str]]
-"""Code, severity, place, message and remedy of what a rule finds."""
-TENSOR = "Take the tensor from CAD again (about the centre of mass, in kg m^2), or identify it."
+LARGEST_GRAVITY_DEVIATION = 0.01
+"""Relative deviation from standard gravity above which gravity is mentioned (convention: it varies less on Earth)."""
+
+RuleFindings = Iterator[tuple[str, Severity, str, str, str]]
+"""What a rule finds: code, severity, place, message and remedy of each finding."""
+TENSOR_REMEDY = "Take the tensor from CAD again (about the centre of mass, in kg m^2), or identify it."
 
 
 def check_robot(robot: Robot) -> QualityReport:
@@ -44,7 +53,8 @@ def check_robot(robot: Robot) -> QualityReport:
     return QualityReport.of(robot.name, _apply(robot, _RULES))
 
 
-def _apply(robot: Robot, rules: Iterable[Callable[[Robot], Rule]]) -> list[Finding]:
+def _apply(robot: Robot, rules: Iterable[Callable[[Robot], RuleFindings]]) -> list[Finding]:
+    """All findings of some rules."""
     return [
         Finding(code=code, severity=severity, where=where, message=message, remedy=remedy)
         for rule in rules
@@ -53,6 +63,7 @@ def _apply(robot: Robot, rules: Iterable[Callable[[Robot], Rule]]) -> list[Findi
 
 
 def _at(names: list[str]) -> str:
+    """The place of a finding: one joint, or at most three of several."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"joint '{names[0]}'" if len(names) == 1 else f"joints {', '.join(names[:3])}{more}"
 
@@ -60,12 +71,13 @@ def _at(names: list[str]) -> str:
 # --- links ------------------------------------------------------------------------------------------------------------
 
 
-def _check_links(robot: Robot) -> Rule:
+def _check_links(robot: Robot) -> RuleFindings:
+    """Masses and tensors that no body has, or hardly any."""
     lengths = [float(np.linalg.norm(joint.T_parent_joint[:3, 3])) for joint in robot.joints]
     typical = max(np.median([length for length in lengths if length > EXACT] or [SMALLEST_LINK_M]), SMALLEST_LINK_M)
     for link in _links_with_inertia(robot):
         where = f"link '{link.name}'"
-        if fault := _mass_fault(link.inertia) or _tensor_fault(link.inertia, ROUNDING):
+        if fault := _mass_fault(link.inertia) or _tensor_fault(link.inertia, REPORTED_EXCESS):
             yield "impossible-inertia", "error", where, *fault
         points = [joint.T_parent_joint[:3, 3] for joint in robot.joints if joint.parent == link.name]
         size = max([float(np.linalg.norm(point)) for point in points] + [typical])
@@ -74,7 +86,7 @@ def _check_links(robot: Robot) -> Rule:
 
 
 def _mass_fault(inertia: Inertia) -> tuple[str, str] | None:
-    """Message and remedy for a mass that no link has."""
+    """Message and remedy for a mass that no link has; None if it is possible."""
     if inertia.mass < 0.0:
         return f"the mass is negative: {inertia.mass:g} kg", "Measure or identify it."
     if inertia.mass > IMPOSSIBLE_KG:
@@ -83,66 +95,72 @@ def _mass_fault(inertia: Inertia) -> tuple[str, str] | None:
 
 
 def _tensor_fault(inertia: Inertia, rounding: float) -> tuple[str, str] | None:
-    """Message and remedy for principal moments that are negative or break the triangle inequality."""
+    """Message and remedy for principal moments that are negative or break the triangle inequality; None if they do not.
+
+    Args:
+        inertia: Of a link or a body.
+        rounding: Relative amount by which a moment may miss the limit.
+    """
     if inertia.mass <= 0.0:
         return None
     moments = _principal_moments(inertia)
     shown = ", ".join(f"{moment:.4g}" for moment in moments)
-    slack = rounding * max(abs(moments[0]), moments[2])  # files are rounded
+    slack = rounding * max(abs(moments[0]), moments[2])
     if moments[0] < -slack:
-        return f"a principal moment of inertia is negative: {shown} kg m^2", TENSOR
+        return f"a principal moment of inertia is negative: {shown} kg m^2", TENSOR_REMEDY
     if moments[0] + moments[1] < moments[2] - slack:
-        return f"its principal moments break the triangle inequality: {shown} kg m^2", TENSOR
+        return f"its principal moments break the triangle inequality: {shown} kg m^2", TENSOR_REMEDY
     return None
 
 
 def _unusual(inertia: Inertia, points: list[Floats], size: float) -> Iterator[tuple[str, str]]:
-    """Message and remedy for numbers that a link can have, and hardly has: a wrong unit or frame.
+    """Message and remedy for each number that is possible, but unlikely for a link: probably a wrong unit or frame.
 
     Args:
-        inertia: Of the link.
-        points: Where the next joints are.
-        size: Of the link [m].
+        inertia: Mass properties of the link in its frame.
+        points: (3,) each, positions of the next joints in the link's frame [m].
+        size: Length of the link [m].
     """
     mass = inertia.mass
     if mass == 0.0:  # the limit of ever lighter, ever larger bodies; simulators may refuse it
         yield "it has inertia but no mass", "Give it its mass, or no inertia."
     elif not LIGHTEST_KG <= mass <= HEAVIEST_KG and not _mass_fault(inertia):
         yield f"its mass is {mass:g} kg", "Check the unit: kg, not g or t."
-    if mass < LIGHTEST_KG:  # too small to divide by
+    if mass < LIGHTEST_KG:  # too small to divide by in the radius of gyration
         return
     moments = _principal_moments(inertia)
     if not moments.any():
-        yield "it has mass but a zero inertia tensor", TENSOR
+        yield "it has mass but a zero inertia tensor", TENSOR_REMEDY
     away = min(_distance_to_segment(inertia.com, point) for point in [*points, np.zeros(3)])
     spread = float(np.sqrt(max(moments[2], 0.0) / mass))
-    if away > FAR * size:
+    if away > FARTHEST_IN_SIZES * size:
         text = f"the centre of mass is {away:.3g} m from the line between its joints, which are {size:.3g} m apart"
         yield text, "Check its unit (m) and frame (the link's, not the CAD file's)."
-    if spread > FAR * size or 0.0 < spread < NARROW * size:
+    if spread > FARTHEST_IN_SIZES * size or 0.0 < spread < SMALLEST_GYRATION_IN_SIZES * size:
         text = f"the radius of gyration is {spread:.3g} m for a link of about {size:.3g} m"
         yield text, "Check the unit (kg m^2) and the point (centre of mass) it is about, or identify the tensor."
 
 
 def impossible_inertias(robot: Robot) -> tuple[list[Finding], list[Finding]]:
-    """Masses and tensors that no body has, by more than the few digits of a file explain.
+    """Find masses and tensors that no body has, and that rounding to few digits (`REFUSED_EXCESS`) does not explain.
 
     Returns:
-        Those that the motion depends on, for which commands refuse a robot; and those that no torque depends on: of
-        links that do not move, and tensors of parts of bodies that are possible as a whole.
+        Findings that torques depend on, for which commands refuse a robot; and findings that no torque depends on:
+        links that do not move, and links whose tensor is impossible while the body that they are part of is possible.
     """
     body_of = {name: body for body in robot.bodies for name, _ in body.members}
-    needed, harmless = list[Finding](), list[Finding]()
+    harmful = list[Finding]()
+    harmless = list[Finding]()
     for link in _links_with_inertia(robot):
-        light, wide = _mass_fault(link.inertia), _tensor_fault(link.inertia, FEW_DIGITS)
-        if light or wide:
+        mass_fault = _mass_fault(link.inertia)
+        if fault := mass_fault or _tensor_fault(link.inertia, REFUSED_EXCESS):
             body = body_of.get(link.name)
-            matters = body is not None and bool(light or _tensor_fault(body.inertia, FEW_DIGITS))
-            message, remedy = light or wide or ("", "")
+            matters = body is not None and bool(mass_fault or _tensor_fault(body.inertia, REFUSED_EXCESS))
+            message, remedy = fault
             found = Finding(code="impossible-inertia", severity="error", where=f"link '{link.name}'", message=message,
                             remedy=remedy)  # fmt: skip
-            (needed if matters else harmless).append(found)
-    return needed, harmless
+            (harmful if matters else harmless).append(found)
+    return harmful, harmless
 
 
 def refuse_negative_masses(robot: Robot) -> None:
@@ -159,7 +177,8 @@ def refuse_negative_masses(robot: Robot) -> None:
             )
 
 
-def _check_massless_ends(robot: Robot) -> Rule:
+def _check_massless_ends(robot: Robot) -> RuleFindings:
+    """Joints at the end of a branch that move a body without mass."""
     carriers = {body.parent for body in robot.bodies}
     ends = [body for index, body in enumerate(robot.bodies) if index not in carriers]
     if names := [body.joint.name for body in ends if not body.inertia.vector.any()]:
@@ -183,17 +202,21 @@ _LIMITS: tuple[tuple[Severity, str, str, Callable[[Joint], bool]], ...] = (
      "Add one, or use with_limits, to keep designed motions within the drives' torque.",
      lambda j: bool(np.isinf(j.limits.effort))),
 )  # fmt: skip
-"""Limits that are missing or leave no motion: severity, message, remedy, question."""
+"""Limits that are missing or leave no motion: severity, message, remedy, and the test whether a joint has the fault."""
 
 
-def _check_limits(robot: Robot) -> Rule:
+def _check_limits(robot: Robot) -> RuleFindings:
+    """Limits of joints that are missing or leave no motion."""
     for severity, message, remedy, applies in _LIMITS:
         if names := [joint.name for joint in robot.moving_joints if applies(joint)]:
             yield "joint-limits", severity, _at(names), message, remedy
 
 
-def _check_terms(robot: Robot) -> Rule:
-    """Parameters of the wrong sign, and couplings that would give energy away."""
+def _check_terms(robot: Robot) -> RuleFindings:
+    """Friction and inertia of drives with the wrong sign, and couplings whose matrices are not positive semidefinite.
+
+    Such a coupling would have negative kinetic energy, or feed energy instead of dissipating it.
+    """
     for placed in robot.terms:
         if placed.term.is_non_negative and placed.term.value < 0.0:
             text = f"{type(placed.term).__name__} ({placed.term.symbol}) is negative: {placed.term.value:g}"
@@ -203,10 +226,11 @@ def _check_terms(robot: Robot) -> Rule:
     for what in ("inertia", "viscosity") if joints else ():
         matrix = np.zeros((robot.dof, robot.dof))
         for placed in robot.terms:
+            # (row, column) -> coefficient of the term's value in the joints' matrix of inertia or of viscosity
             for pair, part in getattr(placed.term, what)(placed.joints).items():
                 matrix[pair] += placed.term.value * part
         values = eigvalsh(matrix[np.ix_(joints, joints)])
-        if values[0] < -ROUNDING * float(np.abs(values).max()):
+        if values[0] < -REPORTED_EXCESS * float(np.abs(values).max()):
             text = f"the matrix of their coupled {what} has the negative eigenvalue {values[0]:.4g}"
             remedy = "A motor's part is in the joints' own parameters, too: they are at least ratio^2 times it."
             yield "negative-friction", "error", _at([robot.joint_names[joint] for joint in joints]), text, remedy
@@ -215,7 +239,8 @@ def _check_terms(robot: Robot) -> Rule:
 # --- geometry ---------------------------------------------------------------------------------------------------------
 
 
-def _check_written_angles(robot: Robot) -> Rule:
+def _check_written_angles(robot: Robot) -> RuleFindings:
+    """Angles of a URDF that seem to be in degrees, and right angles that were rounded in the file."""
     if found := joints_in_degrees(robot):
         first = next(iter(found))
         text = f"the angles rpy=\"{found[first]}\" of '{first}' are beyond a whole turn, as if in degrees"
@@ -227,32 +252,40 @@ def _check_written_angles(robot: Robot) -> Rule:
 
 
 def angle_findings(robot: Robot) -> list[Finding]:
-    """What is worth knowing about the angles of a robot's URDF before it is used."""
+    """Findings about the angles in a robot's URDF, for commands that use the robot."""
     return _apply(robot, [_check_written_angles])
 
 
-def _check_gravity(robot: Robot) -> Rule:
-    strength, usual = float(np.linalg.norm(robot.gravity)), float(np.linalg.norm(STANDARD_GRAVITY))
-    if abs(strength - usual) > FEW_DIGITS * usual:
+def _check_gravity(robot: Robot) -> RuleFindings:
+    """A gravity that is not the Earth's."""
+    strength = float(np.linalg.norm(robot.gravity))
+    usual = float(np.linalg.norm(STANDARD_GRAVITY))
+    if abs(strength - usual) > LARGEST_GRAVITY_DEVIATION * usual:
         remedy = "Pass gravity=(0, 0, -9.81), or keep it if the robot is not on Earth's ground."
         yield "unusual-geometry", "note", "robot", f"gravity is {strength:.4g} m/s^2", remedy
 
 
-_RULES: tuple[Callable[[Robot], Rule], ...] = (
-    *(_check_links, _check_massless_ends, _check_limits, _check_terms),
-    *(_check_written_angles, _check_gravity),
+_RULES: tuple[Callable[[Robot], RuleFindings], ...] = (
+    _check_links,
+    _check_massless_ends,
+    _check_limits,
+    _check_terms,
+    _check_written_angles,
+    _check_gravity,
 )
+"""The rules of `check_robot`, in the order of its report."""
 
 
 def _links_with_inertia(robot: Robot) -> list[Link]:
+    """The links of which the description states mass or tensor."""
     return [link for link in robot.links if link.inertia.vector.any()]
 
 
 def _principal_moments(inertia: Inertia) -> Floats:
-    """(3,) about the centre of mass, ascending [kg m^2]."""
+    """(3,) principal moments of inertia about the centre of mass, ascending [kg m^2]."""
     about_com, about_origin = inertia.about_com, inertia.about_origin
     if np.linalg.norm(about_com) <= EXACT * np.linalg.norm(about_origin):
-        return np.zeros(3)  # what is left of a point mass after rounding
+        return np.zeros(3)  # a point mass: what is left is rounding
     return np.array(eigvalsh(about_com))
 
 

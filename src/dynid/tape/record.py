@@ -1,8 +1,13 @@
-"""Recording: plain NumPy code runs on symbolic scalars, and the recorder keeps what it computed.
+"""Recording: plain NumPy code runs on symbolic scalars, and a `Recorder` keeps each operation in a `Tape`.
 
-A :class:`Scalar` is a signed reference to a value: negation costs nothing, and a minus sign travels outwards through
-products and odd functions until a sum absorbs it as a subtraction. Constants stay plain Python floats, so zeros and
-ones vanish while recording. Equal expressions become the same value.
+`record` runs a function on scalars and returns its tape; `replay` runs a tape on other scalars or on numbers.
+
+A tape is a list of operations. The result of each operation, and each element of an input, has a number: the *node*.
+Constants have the numbers -1, -2, ... (``~k`` for constant k), so that the sign of an operand tells which it is.
+
+A :class:`Scalar` is a node with a sign. Negation is therefore no operation: a minus sign passes through products and
+odd functions until a sum takes it in as a subtraction. Constants stay plain Python floats, so that zeros and ones
+vanish while recording. Equal expressions become the same node.
 """
 
 from __future__ import annotations
@@ -24,13 +29,18 @@ from dynid.tape.tape import Input, Tape, prune
 Number = (int, float, np.number)
 """Types of known numbers."""
 _NORMAL = (1e-300, 1e300)
-"""Sizes of numbers whose reciprocal is a normal number too (the range of a double with a margin)."""
+"""Absolute values between which a number and its reciprocal are normal doubles (effect: their range, with a margin)."""
 Value = Any
 """A :class:`Scalar`, or a plain float where the value is known while recording."""
 
 
 def _operator(with_scalar: str, with_number: str) -> Callable[[Scalar, Value], Value]:
-    """An operator of scalars: which methods of the recorder serve two scalars, and a scalar and a number."""
+    """Make an operator of `Scalar`.
+
+    Args:
+        with_scalar: Name of the method of `Recorder` for two scalars.
+        with_number: Name of its method for a scalar and a number.
+    """
 
     def operate(self: Scalar, other: Value) -> Value:
         if type(other) is Scalar:
@@ -43,11 +53,12 @@ def _operator(with_scalar: str, with_number: str) -> Callable[[Scalar, Value], V
 
 
 def _function(operation: Operation) -> Callable[[Scalar], Scalar]:
+    """Make a method of `Scalar` that records a function of one argument."""
     return lambda scalar: scalar.recorder.function(operation, scalar)
 
 
 class Scalar:
-    """A number that is not known yet: plus or minus one value of the program being recorded.
+    """A number that is not known yet: plus or minus the value of one node of the program being recorded.
 
     Supports ``+ - * /``, negation, ``abs``, powers with small integer exponents and one half, and the functions sin,
     cos, sqrt, tanh, exp, abs and sign, as methods and as NumPy functions. It has no order and no truth value; ``==``
@@ -140,11 +151,11 @@ _FUNCTIONS: dict[np.ufunc, tuple[Operation, Callable[[float], float]]] = {
     np.fabs: (Operation.ABS, abs),
     np.absolute: (Operation.ABS, abs),
 }
-"""Functions of NumPy: the operation that each records, and its value of a number."""
+"""Function of NumPy -> the operation that it records, and the function for known numbers."""
 
 
 def _apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A NumPy function on operands of which some are, or hold, scalars."""
+    """Run a NumPy function on operands of which some are scalars or arrays of them; arguments of `__array_ufunc__`."""
     if ufunc in _FUNCTIONS and method == "__call__" and not options:
         return _elementwise(*_FUNCTIONS[ufunc], inputs[0])
     if "out" in options:
@@ -161,6 +172,7 @@ def _apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[
 
 
 def _elementwise(operation: Operation, numeric: Callable[[float], float], operand: Any) -> Any:
+    """Apply a function of one argument to a scalar, a number or each element of an array."""
     if isinstance(operand, np.ndarray):
         result = np.empty(operand.shape, dtype=object).view(ScalarArray)
         result.ravel()[:] = [_elementwise(operation, numeric, element) for element in operand.ravel().tolist()]
@@ -169,8 +181,8 @@ def _elementwise(operation: Operation, numeric: Callable[[float], float], operan
 
 
 def _plain(operand: Any) -> Any:
-    """The operand as NumPy's own object loops take it."""
-    if type(operand) is Scalar:
+    """The operand without our array class, so that NumPy's loops over objects run and do not call `_apply` again."""
+    if type(operand) is Scalar:  # in an array without dimensions
         boxed = np.empty((), dtype=object)
         boxed[()] = operand
         return boxed
@@ -192,7 +204,12 @@ def _power(base: Value, exponent: int) -> Value:
 
 
 class Recorder:
-    """A program being recorded. Declare all inputs first."""
+    """A program being recorded. Declare all inputs first.
+
+    Its methods for operations return a scalar, or a float where the value is known. Terms of the code:
+    ``_first`` is the node of the first operation, behind all input elements, so that operation k has the node
+    ``_first + k``; ``_known`` maps (operation, left, right) to the node of an operation that is already recorded.
+    """
 
     __slots__ = ("_constant_numbers", "_constants", "_first", "_inputs", "_known", "_opcodes", "_operands")
 
@@ -217,15 +234,17 @@ class Recorder:
         return array.reshape(entry.shape).view(ScalarArray)
 
     def sum(self, left: Scalar, right: Scalar) -> Value:
-        """Sum of two scalars; what cancels is not computed: ``x - (x + c)`` is ``-c``."""
-        rest = self._cancel(left, right)
-        if rest is not None:
-            return rest
+        """Sum of two scalars; summands that cancel are not computed: ``x - (x + c)`` is ``-c``."""
+        remainder = self._cancel(left, right)
+        if remainder is not None:
+            return remainder
         if left.negative == right.negative:
             return Scalar(self, self._node(Operation.ADD, left.node, right.node), left.negative)
         if left.node == right.node:
             return 0.0
-        return self._difference(*((right.node, left.node) if left.negative else (left.node, right.node)))
+        # one of the two is negative: a difference of nodes
+        minuend, subtrahend = (right, left) if left.negative else (left, right)
+        return self._difference(minuend.node, subtrahend.node)
 
     def shift(self, scalar: Scalar, constant: float) -> Value:
         """Scalar + constant; a constant already in the scalar is merged."""
@@ -248,7 +267,7 @@ class Recorder:
         """Scalar * factor; a factor already in the scalar is merged."""
         if factor == 0.0:
             return 0.0
-        inner = self._operands[scalar.node - self._first] if scalar.node >= self._first else (0, 0)
+        inner = self._operands[scalar.node - self._first] if scalar.node >= self._first else (0, 0)  # an input has none
         if inner[1] < 0 and self._opcodes[scalar.node - self._first] == Operation.MUL:
             merged = self._constants[~inner[1]] * factor
             if merged != 0.0 and math.isfinite(merged):
@@ -282,7 +301,7 @@ class Recorder:
         return Scalar(self, node, scalar.negative != (dividend < 0.0))
 
     def function(self, operation: Operation, scalar: Scalar) -> Scalar:
-        """A function of one scalar; its sign moves outwards where the function is odd and vanishes where it is even."""
+        """A function of one scalar: the sign of the argument goes to the result if it is odd, and vanishes if even."""
         node, negative = scalar.node, scalar.negative
         if negative and operation not in ODD and operation not in EVEN:
             node = self._node(Operation.NEG, node)
@@ -291,55 +310,64 @@ class Recorder:
     def tape(self, outputs: Mapping[str, npt.ArrayLike]) -> Tape:
         """The program that computes the given arrays of scalars and floats."""
         elements = {name: np.asarray(array, dtype=object) for name, array in outputs.items()}
-        turned = self._find_turned([e for array in elements.values() for e in array.ravel().tolist()])
+        reversible = self._find_reversible([e for array in elements.values() for e in array.ravel().tolist()])
         numbers = {
-            name: np.array([self._element(e, turned) for e in array.ravel().tolist()], np.int32).reshape(array.shape)
+            name: np.array([self._element(e, reversible) for e in array.ravel().tolist()], np.int32).reshape(
+                array.shape
+            )
             for name, array in elements.items()
         }
         operands = np.array(self._operands, dtype=np.int32).reshape(-1, 2)
-        positions = [node - self._first for node in turned]
+        positions = [node - self._first for node in reversible]
         operands[positions] = operands[positions, ::-1]
-        opcodes, constants = np.array(self._opcodes, dtype=np.uint8), np.array(self._constants, dtype=np.float64)
+        opcodes = np.array(self._opcodes, dtype=np.uint8)
+        constants = np.array(self._constants, dtype=np.float64)
         return prune(opcodes, operands, constants, tuple(self._inputs), numbers)
 
-    def _find_turned(self, elements: Sequence[Value]) -> set[int]:
-        """The differences a - b of which only -(a - b) is needed, in one output: they are written b - a."""
+    def _find_reversible(self, elements: Sequence[Value]) -> set[int]:
+        """Nodes of differences a - b that are read once, by an output that needs -(a - b): `tape` turns them to b - a.
+
+        Args:
+            elements: Elements of all outputs.
+        """
         scalars = [element for element in elements if type(element) is Scalar]
         readers = Counter(operand for pair in self._operands for operand in pair)
         readers.update(scalar.node for scalar in scalars)
-        alone = [scalar.node for scalar in scalars if scalar.negative and readers[scalar.node] == 1]
-        return {n for n in alone if n >= self._first and self._opcodes[n - self._first] == Operation.SUB}
+        read_once = [scalar.node for scalar in scalars if scalar.negative and readers[scalar.node] == 1]
+        return {n for n in read_once if n >= self._first and self._opcodes[n - self._first] == Operation.SUB}
 
-    def _element(self, element: Value, turned: set[int]) -> int:
+    def _element(self, element: Value, reversible: set[int]) -> int:
+        """The node of an element of an output, or the number of its constant."""
         if type(element) is not Scalar:
             return self._constant(float(element))
         if element.recorder is not self:
             raise ArgumentError("an output holds a scalar of another recording")
-        if element.negative and element.node not in turned:
+        if element.negative and element.node not in reversible:
             return self._node(Operation.NEG, element.node)
         return element.node
 
     def _summands(self, scalar: Scalar) -> tuple[Value, Value] | None:
-        """The two summands of a sum or difference; None of anything else."""
+        """The two summands of a scalar that is a sum or difference, with their signs; None for any other scalar."""
         position = scalar.node - self._first
         if position < 0 or self._opcodes[position] not in (Operation.ADD, Operation.SUB):
             return None
         left, right = self._operands[position]
-        turned = scalar.negative != (self._opcodes[position] == Operation.SUB)
+        is_subtracted = scalar.negative != (self._opcodes[position] == Operation.SUB)
         first = Scalar(self, left, scalar.negative)
         if right >= 0:
-            return first, Scalar(self, right, turned)
-        return first, -self._constants[~right] if turned else self._constants[~right]
+            return first, Scalar(self, right, is_subtracted)
+        return first, -self._constants[~right] if is_subtracted else self._constants[~right]
 
     def _cancel(self, left: Scalar, right: Scalar) -> Value | None:
-        """What is left of a sum if a summand of one side is the negative of one of the other; None if none is."""
-        nothing = ((left, 0.0),), ((right, 0.0),)
-        inside = [(pair, pair[::-1]) if (pair := self._summands(side)) else () for side in (left, right)]
-        for ones, others in ((inside[0], nothing[1]), (nothing[0], inside[1]), (inside[0], inside[1])):
-            for one, rest in ones:
-                for other, further in others:
+        """The remainder of a sum if a summand of one side is the negative of one of the other; None if none is."""
+        # each side as pairs (summand, remainder of the side): undivided, and divided in both orders
+        undivided = ((left, 0.0),), ((right, 0.0),)
+        divided = [(pair, pair[::-1]) if (pair := self._summands(side)) else () for side in (left, right)]
+        for lefts, rights in ((divided[0], undivided[1]), (undivided[0], divided[1]), (divided[0], divided[1])):
+            for one, left_remainder in lefts:
+                for other, right_remainder in rights:
                     if _are_opposite(one, other):
-                        return rest + further
+                        return left_remainder + right_remainder
         return None
 
     def _difference(self, left: int, right: int) -> Scalar:
@@ -349,6 +377,7 @@ class Recorder:
         return Scalar(self, self._node(Operation.SUB, right, left), negative=True)
 
     def _constant(self, value: float) -> int:
+        """The (negative) number of a constant, new or already known."""
         if not math.isfinite(value):
             raise ArgumentError(f"the recorded program contains the constant {value}", remedy="Give finite constants")
         key = struct.pack("<d", value + 0.0)  # +0.0 turns a negative zero into zero
@@ -358,7 +387,7 @@ class Recorder:
         return number
 
     def _node(self, operation: Operation, left: int, right: int = 0) -> int:
-        """The value of an operation, new or already recorded. Constants stand right in commutative operations."""
+        """The node of an operation, new or already recorded. In commutative operations constants are put right."""
         if operation in COMMUTATIVE and (left < 0 or 0 <= right < left):
             left, right = right, left
         key = (int(operation), left, right)
@@ -368,6 +397,7 @@ class Recorder:
         return number
 
     def _append(self, operation: Operation, left: int, right: int) -> int:
+        """Record an operation and return its node."""
         self._opcodes.append(int(operation))
         self._operands.append((left, right))
         return self._first + len(self._opcodes) - 1
@@ -400,12 +430,12 @@ def record(function: Callable[..., Any], **shapes: tuple[int, ...]) -> Tape:
 def replay(
     tape: Tape, inputs: Iterable[Value], sign: Callable[[Value, int], Value] | None = None
 ) -> Callable[[int], Value]:
-    """Compute a tape's operations once more, on other scalars, or on numbers.
+    """Run the operations of a tape on scalars of another recording, on floats or on arrays.
 
     Args:
         tape: the program.
-        inputs: (input_size,) what stands for the tape's input elements: scalars of a recording, floats or arrays.
-        sign: what stands for ``sign(v)``, a function of v and of its place among inputs and steps.
+        inputs: (input_size,) values of the tape's input elements: scalars of a recording, floats or arrays.
+        sign: function that replaces ``sign(v)``; its arguments are v and the node of v. None to keep the sign.
 
     Returns:
         Function from an operand of the tape to its value.

@@ -1,9 +1,11 @@
-"""Any serial robot in modified DH frames.
+"""Any serial robot in modified Denavit-Hartenberg (DH) frames, see `DH` for the table.
 
-The axes decide: z_j lies on joint axis j and points along it (so q is unchanged), x_j along the common perpendicular
-of axes j and j + 1, the origin where the two meet. What the axes leave free is chosen so that table entries vanish:
-frame 0 is frame 1 at q = 0, the last frame has theta = r = 0, parallel axes have r = 0, and a prismatic axis, of which
-only the direction matters, is moved sideways to meet its neighbours.
+`modified_dh` converts; `dh_rows` only reads the table off a robot whose frames already are of this kind.
+
+Frame j follows from the joint axes at q = 0: z_j lies on joint axis j and points along it (so that q is unchanged), x_j
+points along the common perpendicular of axes j and j + 1, and the origin is where these two meet. Where the axes leave
+a choice, table entries are made zero: frame 0 is frame 1 at q = 0, the last frame has theta = r = 0, parallel axes have
+r = 0, and a prismatic axis, of which only the direction matters, is moved sideways to meet its neighbours.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ _Vector = Floats
 _Line = tuple[_Vector, _Vector]
 """A point and a unit direction."""
 
-STEEP = 0.2
-"""Sine of the angle between two axes, seen along the free directions, below which they would meet far away
-(convention)."""
+SMALLEST_NORMAL_COSINE = 0.2
+"""Smallest cosine of the angle between the common normal of two axes and the directions in which one of them may still
+be moved, for which it is moved to meet the other; with a smaller one they would meet far away (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,11 +36,11 @@ class ModifiedDH:
     """A serial robot re-expressed in modified DH frames; joint positions, limits and terms are unchanged."""
 
     rows: tuple[DH, ...]
-    """One per moving joint [rad, m]."""
+    """One row per moving joint [rad, m]."""
     T_base_0: Floats
-    """(4, 4) frame 0 in the original robot's root frame."""
+    """(4, 4) pose of frame 0 in the original robot's root frame."""
     T_body_mdh: tuple[Floats, ...]
-    """(4, 4) each: modified DH frame j in the original body frame j."""
+    """(4, 4) each: pose of modified DH frame j in the original body frame j."""
     robot: Robot
     """The robot of `rows`: inertias mapped to the new frames, gravity to frame 0; one link per body."""
     deviation: float
@@ -85,17 +87,21 @@ def dh_rows(robot: Robot) -> tuple[DH, ...] | None:
     """The modified DH table of a serial robot whose body frames already are modified DH frames; otherwise None."""
     rows = []
     for j, body in enumerate(robot.bodies):
-        R, p = body.R_parent_joint, body.p_parent_joint
+        R = body.R_parent_joint
+        p = body.p_parent_joint
         z = R[:, 2]
+        # in the frame before, z is (0, -sin alpha, cos alpha) and p is (d, r z_y, r z_z)
         fits = body.parent == j - 1 and np.array_equal(body.axis, [0.0, 0.0, 1.0])
         if not fits or abs(z[0]) > EXACT or abs(p[1] * z[2] - p[2] * z[1]) > EXACT * max(1.0, float(np.abs(p).max())):
             return None
-        alpha, theta = float(np.arctan2(-z[1], z[2])), float(np.arctan2(-R[0, 1], R[0, 0]))
+        alpha = float(np.arctan2(-z[1], z[2]))
+        theta = float(np.arctan2(-R[0, 1], R[0, 0]))
         rows.append(DH(alpha=alpha, d=float(p[0]), theta=theta, r=float(p @ z), sigma=int(body.is_prismatic)))
     return tuple(rows) or None
 
 
 def _poses_at_zero(robot: Robot) -> list[Floats]:
+    """Pose (4, 4) of each body in the root frame at q = 0."""
     poses: list[Floats] = []
     for body in robot.bodies:
         before = poses[-1] if poses else np.eye(4)
@@ -104,7 +110,17 @@ def _poses_at_zero(robot: Robot) -> list[Floats]:
 
 
 def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vector) -> _Line:
-    """Axis j; a prismatic one moved sideways to meet the axis before, the next revolute one, then ``foot``."""
+    """Joint axis j as a line; that of a prismatic joint is moved sideways.
+
+    It is moved to meet, as far as its two sideways directions allow, first the axis before, then the next revolute
+    axis, then a point.
+
+    Args:
+        j: The joint, from 0.
+        lines: The axes of all joints; those before j are final.
+        sigmas: For each joint 0 (revolute) or 1 (prismatic).
+        foot: (3,) the point: foot of the common perpendicular on the axis before [m].
+    """
     point, u = lines[j]
     if not sigmas[j]:
         return lines[j]
@@ -113,17 +129,17 @@ def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vec
     free = np.eye(3) - np.outer(u, u)  # projector on the directions in which the line may still be moved
     for other, v in neighbours:
         gap = np.cross(v, u)
-        if np.linalg.norm(gap) <= ROUNDED_RAD:
+        if np.linalg.norm(gap) <= ROUNDED_RAD:  # parallel: the two become one line
             return point + free @ (other - point), u
         way = free @ gap
-        if np.linalg.norm(way) > STEEP * np.linalg.norm(gap):  # else the two would meet far away
+        if np.linalg.norm(way) > SMALLEST_NORMAL_COSINE * np.linalg.norm(gap):
             point = point + way * (gap @ (other - point)) / (way @ way)
             free = free - np.outer(way, way) / (way @ way)
     return point + free @ (foot - point), u
 
 
 def _closest_points(first: _Line, second: _Line) -> tuple[_Vector, _Vector]:
-    """Points of two lines that are nearest to each other; of parallel lines, those beside the first line's point."""
+    """Points of two lines that are nearest to each other; for parallel lines the first line's point and its foot."""
     (p, u), (o, v) = first, second
     normal, cosine = np.cross(u, v), u @ v
     if np.linalg.norm(normal) <= ROUNDED_RAD:
@@ -134,14 +150,22 @@ def _closest_points(first: _Line, second: _Line) -> tuple[_Vector, _Vector]:
 
 
 def _frames(axes: Sequence[_Line], sigmas: Sequence[int]) -> list[Floats]:
-    """Modified DH frames in the root frame at q = 0."""
-    lines, root = list(axes), np.zeros(3)
-    lines[0] = _axis_line(0, lines, sigmas, root)
+    """Poses (4, 4) of the modified DH frames in the root frame at q = 0.
+
+    Args:
+        axes: Lines of the joint axes in the root frame.
+        sigmas: For each joint 0 (revolute) or 1 (prismatic).
+    """
+    lines = list(axes)
+    lines[0] = _axis_line(0, lines, sigmas, np.zeros(3))
     p, z = lines[0]
-    foot, x = p - z * (z @ p), across(z)  # where the axes leave the choice: beside the root's origin
+    # where the axes leave the choice: the point of the first axis next to the root's origin, any x across z
+    foot = p - z * (z @ p)
+    x = across(z)
     frames = []
     for j in range(len(lines)):
-        z, origin = lines[j][1], foot
+        z = lines[j][1]
+        origin = foot
         if j + 1 < len(lines):
             lines[j + 1] = _axis_line(j + 1, lines, sigmas, foot)
             origin, foot = _closest_points((foot, z), lines[j + 1])
@@ -151,23 +175,34 @@ def _frames(axes: Sequence[_Line], sigmas: Sequence[int]) -> list[Floats]:
 
 
 def _common_perpendicular(a: _Vector, z: _Vector, b: _Vector, z_next: _Vector, x_before: _Vector) -> _Vector:
-    """Unit x axis from the foot a on axis z to the foot b on the next axis, on the side of the x axis before."""
-    x, way = np.cross(z, z_next), b - a
+    """Unit vector x (3,) along the common perpendicular of two axes; of its two senses the one nearer to the x before.
+
+    Args:
+        a: (3,) foot of the perpendicular on the first axis [m].
+        z: (3,) direction of the first axis.
+        b: (3,) foot of the perpendicular on the next axis [m].
+        z_next: (3,) direction of the next axis.
+        x_before: (3,) x of the frame before.
+    """
+    x = np.cross(z, z_next)
+    way = b - a
     if np.linalg.norm(x) <= ROUNDED_RAD:
         x = way if np.linalg.norm(way) > SAME else x_before
     x = x - z * (z @ x)
     x = x / np.linalg.norm(x)
     side = x @ x_before
-    if abs(side) <= SAME:  # a right angle to both sides: let d be positive
+    if abs(side) <= SAME:  # both senses are at a right angle to the x before: let d be positive
         side = way @ x
     return x if side >= -SAME else -x
 
 
 def _rows(frames: Sequence[Floats], sigmas: Sequence[int]) -> tuple[DH, ...]:
+    """The DH table of consecutive frames at q = 0, with values within rounding of zero or a right angle made exact."""
     rows = [DH(sigma=sigmas[0])]
     for T_before, T, sigma in zip(frames[:-1], frames[1:], sigmas[1:], strict=True):
         step = inverse_transform(T_before) @ T
-        R, p = step[:3, :3], step[:3, 3]
+        R = step[:3, :3]
+        p = step[:3, 3]
         alpha = float(np.arctan2(-R[1, 2], R[2, 2]))
         parallel = abs(np.sin(alpha)) <= ROUNDED_RAD
         alpha = (0.0 if R[2, 2] > 0 else np.pi) if parallel else _snap_right_angle(alpha)
@@ -185,25 +220,35 @@ def _snap_right_angle(angle: float) -> float:
 
 
 def _snap_zero(length: np.float64) -> float:
+    """The length, or exactly zero when it is zero within rounding."""
     return 0.0 if abs(length) <= SAME else float(length)
 
 
 def _express_in_frames(robot: Robot, rows: Sequence[DH], T_base_0: Floats, T_body_mdh: Sequence[Floats]) -> Robot:
+    """The robot of a DH table, with the names, limits, terms and inertias of the original; see `ModifiedDH`."""
     bodies = robot.bodies
     inertias = [b.inertia.in_frame(inverse_transform(T)) for b, T in zip(bodies, T_body_mdh, strict=True)]
     plain = from_dh(rows, inertias=inertias, gravity=T_base_0[:3, :3].T @ robot.gravity, name=robot.name)
     names = {f"link{j}": body.joint.child for j, body in enumerate(bodies, start=1)} | {"base": robot.root}
     joints = []
     for joint, body in zip(plain.joints, bodies, strict=True):
-        parent, child = names[joint.parent], names[joint.child]
-        T, axis = joint.T_parent_joint, joint.axis
-        joints.append(replace(body.joint, parent=parent, child=child, T_parent_joint=T, axis=axis))
+        joints.append(
+            replace(
+                body.joint,
+                parent=names[joint.parent],
+                child=names[joint.child],
+                T_parent_joint=joint.T_parent_joint,
+                axis=joint.axis,
+            )
+        )
     links = tuple(replace(link, name=names[link.name]) for link in plain.links)
     return replace(plain, links=links, joints=tuple(joints), couplings=robot.couplings)
 
 
 def _deviation(rows: Sequence[DH], frames: Sequence[Floats]) -> float:
-    T, worst = frames[0], 0.0
+    """Largest entry by which the frames that a table gives miss the frames it was made from."""
+    T = frames[0]
+    worst = 0.0
     for row, frame in zip(rows[1:], frames[1:], strict=True):
         T = T @ row.T_previous_joint
         worst = max(worst, float(np.abs(T - frame).max()))

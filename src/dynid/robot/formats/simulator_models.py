@@ -21,34 +21,34 @@ from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
-_SLIDE, _HINGE = 2, 3
-"""MuJoCo's numbers of joint types, mjtJoint."""
-
-
-_VECTORS: dict[type[StateTerm], tuple[str, ...]] = {
+_MUJOCO_SLIDE = 2
+_MUJOCO_HINGE = 3
+"""MuJoCo's numbers of joint types (mjtJoint)."""
+_VECTORS_OF_TERMS: dict[type[StateTerm], tuple[str, ...]] = {
     RotorInertia: ("armature", "dof_armature"),
     Viscous: ("damping", "dof_damping"),
     Coulomb: ("friction", "upperDryFrictionLimit", "dof_frictionloss"),
 }
-"""Term -> names of the vector of its values in the models of both libraries and their versions."""
+"""Term -> names that the vector of its values, one per degree of freedom, has in the libraries and their versions."""
 
 
 def _terms(model: Any, place: int) -> tuple[StateTerm, ...]:
-    """The terms of a degree of freedom whose values are not zero."""
-    found = {kind: _entry(model, names, place) for kind, names in _VECTORS.items()}
+    """The terms of degree of freedom ``place`` of a model of either library whose values are not zero."""
+    found = {kind: _entry(model, names, place) for kind, names in _VECTORS_OF_TERMS.items()}
     return tuple(kind(value) for kind, value in found.items() if value)
 
 
 def _limits(lower: float, upper: float, velocity: float, effort: float) -> JointLimits:
-    """Limits without the large numbers that stand for none; zero speed or effort means that none is stated."""
+    """Make limits: large numbers, a range of zero, and zero speed or effort mean that no limit is stated."""
     low, high = (bound if abs(bound) < UNBOUNDED else np.copysign(np.inf, bound) for bound in (lower, upper))
     if not low < high:
         low, high = -np.inf, np.inf
-    most = [bound if 0.0 < bound < UNBOUNDED else np.inf for bound in (velocity, effort)]
-    return JointLimits(lower=float(low), upper=float(high), velocity=most[0], effort=most[1])
+    speed, force = (bound if 0.0 < bound < UNBOUNDED else np.inf for bound in (velocity, effort))
+    return JointLimits(lower=float(low), upper=float(high), velocity=speed, effort=force)
 
 
 def _no_model(given: Any, wanted: str) -> ArgumentError:
+    """The error for an argument that is no model of the library."""
     remedy = f"Give a {wanted}. A file is read by dynid.robot.read_robot(path), and a dynid Robot is used as it is."
     return ArgumentError(f"model is of the kind {type(given).__name__}", remedy=remedy)
 
@@ -71,7 +71,7 @@ def from_pinocchio(model: Any) -> Robot:
         raise _no_model(model, "pinocchio.Model")
     pin = require_library("pinocchio", "pin")
     data = model.createData()
-    pin.computeJointJacobians(model, data, pin.neutral(model))
+    pin.computeJointJacobians(model, data, pin.neutral(model))  # fills the motion subspaces S of the joints
     names = list(model.names)
     links = [Link(name="base", inertia=_pinocchio_inertia(model.inertias[0]))]
     joints = []
@@ -81,17 +81,20 @@ def from_pinocchio(model: Any) -> Robot:
                 f"joint '{names[index]}' of the Pinocchio model has {model.nvs[index]} degrees of freedom",
                 remedy="Build the model with a fixed base, and hold joints of several degrees of freedom.",
             )
-        subspace = np.asarray(data.joints[index].S).reshape(-1)
+        subspace = np.asarray(data.joints[index].S).reshape(-1)  # linear part, then angular part
         slides = bool(np.linalg.norm(subspace[3:]) == 0.0)
-        turns = model.nqs[index] == 2  # a continuous joint as cosine and sine
-        v, q = model.idx_vs[index], model.idx_qs[index]
-        lower, upper = (-np.inf, np.inf) if turns else (model.lowerPositionLimit[q], model.upperPositionLimit[q])
+        is_continuous = model.nqs[index] == 2  # its position is stored as cosine and sine
+        v = model.idx_vs[index]
+        q = model.idx_qs[index]
+        lower, upper = (
+            (-np.inf, np.inf) if is_continuous else (model.lowerPositionLimit[q], model.upperPositionLimit[q])
+        )
         placement = model.jointPlacements[index]
         links.append(Link(name=f"{names[index]}_body", inertia=_pinocchio_inertia(model.inertias[index])))
         joints.append(
             Joint(
                 name=names[index],
-                kind="prismatic" if slides else "continuous" if turns else "revolute",
+                kind="prismatic" if slides else "continuous" if is_continuous else "revolute",
                 parent=links[model.parents[index]].name,
                 child=links[index].name,
                 T_parent_joint=transform(np.array(placement.rotation), np.array(placement.translation)),
@@ -107,7 +110,7 @@ def from_pinocchio(model: Any) -> Robot:
 
 
 def _entry(model: Any, names: tuple[str, ...], place: int, absent: float = 0.0) -> float:
-    """Entry of the first vector of these names that the version of the library has."""
+    """Entry ``place`` of the first of some vectors that the model has; ``absent`` if it has none of them."""
     for name in names:
         values = getattr(model, name, None)
         if values is not None and len(values) > place:
@@ -116,6 +119,7 @@ def _entry(model: Any, names: tuple[str, ...], place: int, absent: float = 0.0) 
 
 
 def _pinocchio_inertia(inertia: Any) -> Inertia:
+    """Mass properties from a ``pinocchio.Inertia``, whose tensor is about the centre of mass."""
     return inertia_about_com(float(inertia.mass), np.array(inertia.lever), np.array(inertia.inertia))
 
 
@@ -146,7 +150,7 @@ def to_pinocchio(robot: Robot) -> Any:
         model.lowerPositionLimit[model.idx_qs[index]] = limits.lower
         model.upperPositionLimit[model.idx_qs[index]] = limits.upper
         for term in body.joint.terms:
-            name = next((name for name in _VECTORS.get(type(term), ()) if hasattr(model, name)), None)
+            name = next((name for name in _VECTORS_OF_TERMS.get(type(term), ()) if hasattr(model, name)), None)
             if name is not None:
                 values = np.array(getattr(model, name))
                 values[int(model.idx_vs[index])] = term.value
@@ -175,18 +179,21 @@ def from_mujoco(model: Any) -> Robot:
         raise _no_model(model, "mujoco.MjModel")
     gravity = np.array(model.opt.gravity)
     name_of = {body: model.body(body).name or f"body{body}" for body in range(model.nbody)}
-    links, joints = [Link(name=name_of[0])], list[Joint]()
+    links = [Link(name=name_of[0])]
+    joints = list[Joint]()
     for body in range(1, model.nbody):
-        first, name = int(model.body_jntadr[body]), name_of[body]
+        name = name_of[body]
+        first = int(model.body_jntadr[body])  # its joints are numbered consecutively
         numbers = range(first, first + int(model.body_jntnum[body]))
-        if any(model.jnt_type[joint] not in (_SLIDE, _HINGE) for joint in numbers):
+        if any(model.jnt_type[joint] not in (_MUJOCO_SLIDE, _MUJOCO_HINGE) for joint in numbers):
             raise ArgumentError(
                 f"body '{name}' has a free or a ball joint",
                 remedy="Fix the base, and replace ball joints by hinges.",
             )
-        own = [(_mujoco_joint(model, joint), np.array(model.jnt_pos[joint])) for joint in numbers]
+        of_body = [(_mujoco_joint(model, joint), np.array(model.jnt_pos[joint])) for joint in numbers]
         pose = transform(rotation_from_quaternion(model.body_quat[body]), model.body_pos[body])
-        placed, frames = connect(name, name_of[int(model.body_parentid[body])], pose, own, str)
+        # several joints in one body become a chain with massless links, the frames, between them
+        placed, frames = connect(name, name_of[int(model.body_parentid[body])], pose, of_body, str)
         joints += placed
         R = rotation_from_quaternion(model.body_iquat[body])
         tensor = R @ np.diag(model.body_inertia[body]) @ R.T
@@ -196,9 +203,13 @@ def from_mujoco(model: Any) -> Robot:
 
 
 def _mujoco_joint(model: Any, joint: int) -> Joint:
-    """One hinge or slide, not connected yet; its placement is the way from its position zero to the body's pose."""
-    slides = model.jnt_type[joint] == _SLIDE
-    axis, start = np.array(model.jnt_axis[joint]), -float(model.qpos0[model.jnt_qposadr[joint]])
+    """One hinge or slide without parent and child, which `connect` adds.
+
+    Its placement undoes the reference position qpos0, at which MuJoCo states the poses of bodies.
+    """
+    slides = model.jnt_type[joint] == _MUJOCO_SLIDE
+    axis = np.array(model.jnt_axis[joint])
+    start = -float(model.qpos0[model.jnt_qposadr[joint]])
     back = transform(np.eye(3), start * axis) if slides else transform(rotation_about(axis, start), np.zeros(3))
     limited = bool(model.jnt_limited[joint])
     lower, upper = model.jnt_range[joint] if limited else (-np.inf, np.inf)

@@ -1,10 +1,11 @@
 """Reading and writing URDF: links and joints with their inertials, limits and friction.
 
-What the dynamics do not depend on (visuals, collisions, materials, simulator extensions) is skipped,
-and meshes are never opened. Conventions (REP-103): SI units; ``rpy`` turns about the fixed axes x, y, z; an
-``<inertial>`` has its own frame at the centre of mass, which may be turned against the link.
+`read_urdf` reads, `write_urdf` and `urdf_text` write. What the dynamics do not depend on (visuals, collisions,
+materials, simulator extensions) is skipped, and meshes are never opened. Conventions (REP-103): SI units; ``rpy`` turns
+about the fixed axes x, y, z; an ``<inertial>`` has its own frame at the centre of mass, which may be turned against the
+link.
 
-A robot that was read from a URDF is written as that text with its new numbers; any other robot as a fresh file.
+A robot that was read from a URDF is written as that text with its new numbers; any other robot as a new file.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ DYNAMICS: dict[str, type[StateTerm]] = {
 """Attribute of ``<dynamics>`` -> the term it becomes."""
 
 LOST_GRAVITY = "which the format does not hold: set it where the file is loaded"
-"""What a person should know about gravity that is not in a file."""
+"""End of the sentence about gravity that a file does not hold; by it the comment is found again in the text."""
 _GRAVITY_COMMENT = re.compile(rf"\r?\n[ \t]*<!-- gravity [^>]*, {LOST_GRAVITY} -->")
 _KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
+"""Types of joints in URDF that are kinds of joints here."""
 
 
 def read_urdf(
@@ -90,18 +92,20 @@ def snapped_joints(robot: Robot) -> tuple[str, ...]:
         >>> dynid.robot.snapped_joints(robot)  # it does not come from a file
         ()
     """
-    kept, found = {joint.name: joint for joint in robot.joints}, []
+    joints = {joint.name: joint for joint in robot.joints}
+    found = []
     for name, element in _joints_of_source(robot).items():
         exact, written = (read_origin(element, snap=snap)[:3, :3] for snap in (True, False))
-        if name in kept and not np.array_equal(exact, written):
-            away = [np.abs(kept[name].T_parent_joint[:3, :3] - R).max() for R in (exact, written)]
-            if away[0] < away[1] or not kept[name].moves:
+        if name in joints and not np.array_equal(exact, written):
+            # a held joint has another placement than in the file, which tells nothing
+            from_exact, from_written = (np.abs(joints[name].T_parent_joint[:3, :3] - R).max() for R in (exact, written))
+            if from_exact < from_written or not joints[name].moves:
                 found.append(name)
     return tuple(found)
 
 
 def joints_in_degrees(robot: Robot) -> dict[str, str]:
-    """Joint -> its ``rpy`` in the robot's URDF, where an angle is beyond a whole turn: it is hardly in radians."""
+    """Joint -> its ``rpy`` in the robot's URDF, for joints with an angle above a whole turn: probably in degrees."""
     origins = {name: element.optional_child("origin") for name, element in _joints_of_source(robot).items()}
     turned = {name: origin.numbers("rpy", 3, np.zeros(3)) for name, origin in origins.items() if origin}
     return {
@@ -112,7 +116,7 @@ def joints_in_degrees(robot: Robot) -> dict[str, str]:
 
 
 def _joints_of_source(robot: Robot) -> dict[str, Element]:
-    """Joint -> its element in the URDF that the robot was read from."""
+    """Joint -> its element in the URDF that the robot was read from; empty for other robots."""
     if robot.source is None or robot.source.format != "urdf":
         return {}
     document = parse_document(robot.source.text, robot.source.path)
@@ -134,6 +138,7 @@ def exact_angle(text: str, value: float) -> float:
         return 0.0
     turns = round(value / (0.5 * np.pi))
     exact = 0.5 * np.pi * turns
+    # digits behind the point; beyond two whole turns, or with an exponent, no right angle is meant
     _, _, behind = text.lower().partition("e")[0].partition(".")
     if not turns or abs(turns) > 4 or len(behind) < 2 or "e" in text.lower():
         return value
@@ -141,6 +146,7 @@ def exact_angle(text: str, value: float) -> float:
 
 
 def _robot(document: XmlDocument, gravity: ArrayLike, hold: Mapping[str, float], snap: bool) -> Robot:
+    """The robot of a parsed URDF; other arguments as in `read_urdf`."""
     root = document.root
     if root.tag != "robot":
         remedy = "Use read_mjcf." if root.tag == "mujoco" else "Give a file whose outermost element is <robot>."
@@ -160,14 +166,15 @@ def _robot(document: XmlDocument, gravity: ArrayLike, hold: Mapping[str, float],
 
 
 def read_inertia(link: Element) -> Inertia:
-    """Mass properties of a ``<link>`` in its own frame; nothing without ``<inertial>``."""
+    """Mass properties of a ``<link>`` in the link's frame; zero without ``<inertial>``."""
     inertial = link.optional_child("inertial")
     if inertial is None:
         return Inertia.zero()
     T_link_inertial = read_origin(inertial)
     R = T_link_inertial[:3, :3]
     mass = inertial.child("mass").number("value")
-    values, tensor = inertial.child("inertia"), np.zeros((3, 3))
+    values = inertial.child("inertia")
+    tensor = np.zeros((3, 3))
     for attribute, (row, column) in TENSOR_ATTRIBUTES.items():
         tensor[row, column] = tensor[column, row] = values.number(attribute)
     with inertial.at():
@@ -192,7 +199,10 @@ def read_origin(element: Element, *, snap: bool = False) -> Floats:
 
 
 def _joint(element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapping[str, float]) -> Joint:
-    name, kind, axis = element.attribute("name"), _kind(element, hold), element.optional_child("axis")
+    """The joint of a ``<joint>``; ``rotors`` holds the rotor inertia of joints, other arguments as in `read_urdf`."""
+    name = element.attribute("name")
+    kind = _kind(element, hold)
+    axis = element.optional_child("axis")
     moves = kind != "fixed"
     values = {RotorInertia: rotors.get(name, 0.0)} | {DYNAMICS[key]: x for key, x in read_dynamics(element).items()}
     with element.at():
@@ -210,6 +220,11 @@ def _joint(element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapp
 
 
 def _kind(element: Element, hold: Mapping[str, float]) -> JointKind:
+    """The kind of a joint; floating and planar joints that are held are fixed.
+
+    Raises:
+        DescriptionError: The type is not supported, or the joint mimics another one and is not held.
+    """
     kind = element.attribute("type")
     remedy = f"Hold the joint: --hold {element.name}, or read_urdf(path, hold={{{element.name!r}: 0.0}})."
     if kind in ("floating", "planar"):
@@ -249,14 +264,11 @@ def write_urdf(
 ) -> None:
     """Write a robot as a URDF file; see `urdf_text`.
 
-    Rotor inertias stand in ``<transmission>``, and links have their true masses. URDF has no place for offsets,
-    couplings and gravity. A comment states gravity that is not the usual one.
-
     Args:
         robot: The robot.
         path: The file to write; it appears complete or not at all.
         force: Whether an existing file may be replaced.
-        allow_unphysical: Whether a robot with negative masses is written all the same.
+        allow_unphysical: Whether to write a robot with negative masses.
 
     Raises:
         ExportError: The file exists, cannot be written, or the robot has numbers a URDF cannot hold, or masses that no
@@ -281,8 +293,8 @@ def urdf_text(robot: Robot, folder: Path | None = None) -> str:
     """The robot as the text of a URDF.
 
     A robot read from a URDF gets that text back, with changed inertials, frictions, limits and placements of joints put
-    in and everything else left byte for byte. Any other robot gets a fresh text. URDF has no place for offsets,
-    couplings and gravity; a comment states gravity that is not the usual one. Friction goes into ``<dynamics>`` where
+    in and everything else left byte for byte. Any other robot gets a new text. URDF has no place for offsets, couplings
+    and gravity; a comment states gravity that is not the usual one. Friction goes into ``<dynamics>`` where
     the robot has `Viscous` or `Coulomb` for the joint, rotor inertias into ``<transmission>``.
 
     Args:
@@ -301,6 +313,15 @@ def urdf_text(robot: Robot, folder: Path | None = None) -> str:
 def _update_text(
     robot: Robot, document: XmlDocument, links: dict[str, Element], joints: dict[str, Element], folder: Path | None
 ) -> str:
+    """The text that a robot was read from, with the numbers that have changed.
+
+    Args:
+        robot: The robot.
+        document: That text, parsed.
+        links: Link -> its element.
+        joints: Joint -> its element.
+        folder: As in `urdf_text`.
+    """
     edits = TextEdits(document)
     if folder is not None:
         follow_meshes(edits, document, folder)
@@ -310,7 +331,9 @@ def _update_text(
             edits.set_child(links[link.name], "inertial", _inertial_lines(link))
     for joint in robot.moving_joints:
         element = joints[joint.name]
-        present = [read_origin(element, snap=snap) for snap in (False, True)]  # with rounded angles or exact ones
+        # the placement in the file, with the angles as written and as exact right angles: it differs from both if
+        # changed
+        present = [read_origin(element, snap=snap) for snap in (False, True)]
         if all(np.abs(joint.T_parent_joint - T).max() > SAME for T in present):
             _set_child(edits, element, "origin", _placement(joint))
         written = read_dynamics(element)
@@ -326,7 +349,7 @@ def _update_text(
 
 
 def _set_child(edits: TextEdits, element: Element, tag: str, attributes: Mapping[str, ArrayLike]) -> None:
-    """Put attributes into a child, or a new child into the element."""
+    """Set attributes of the child with that tag; without such a child insert one with them."""
     child = element.optional_child(tag)
     if child is None and attributes:
         edits.insert_first(element, element_lines(tag, attributes))
@@ -336,6 +359,7 @@ def _set_child(edits: TextEdits, element: Element, tag: str, attributes: Mapping
 
 
 def _placement(joint: Joint) -> dict[str, Floats]:
+    """Attribute of the ``<origin>`` of a joint -> value."""
     T = joint.T_parent_joint
     return {"xyz": T[:3, 3], "rpy": rpy_from_rotation(T[:3, :3])}
 
@@ -346,18 +370,19 @@ def _friction(joint: Joint) -> dict[str, float]:
 
 
 def _limit(limits: JointLimits, kind: str) -> dict[str, float]:
-    """Attribute of ``<limit>`` -> value."""
+    """Attribute of ``<limit>`` -> value; may be infinite."""
     names = [*(() if kind == "continuous" else ("lower", "upper")), "effort", "velocity"]
     names += ["acceleration"] if np.isfinite(limits.acceleration) else []
     return {name: getattr(limits, name) for name in names}
 
 
 def _clip(limits: Mapping[str, float]) -> dict[str, ArrayLike]:
+    """Limits with the large number that stands for none in place of infinity."""
     return {name: np.clip(value, -UNBOUNDED, UNBOUNDED) for name, value in limits.items()}
 
 
 def describe_lost_gravity(gravity: ArrayLike) -> str:
-    """What to say of gravity (3,) [m/s^2] beside a file that does not hold it; nothing where it is the usual one.
+    """A sentence about gravity (3,) [m/s^2] for a format that does not hold it; empty for standard gravity.
 
     Example:
         >>> from dynid.robot.formats.urdf import describe_lost_gravity
@@ -372,11 +397,14 @@ def describe_lost_gravity(gravity: ArrayLike) -> str:
 
 
 def _gravity_comment(robot: Robot) -> list[str]:
+    """A comment about gravity that is not standard; otherwise no line."""
     return [f"<!-- {note} -->" for note in [describe_lost_gravity(robot.gravity)] if note]
 
 
 def _write_lines(robot: Robot) -> list[str]:
-    rotors, inside = transmission_lines(robot), _gravity_comment(robot)
+    """The lines of a new URDF."""
+    rotors = transmission_lines(robot)
+    inside = _gravity_comment(robot)
     for link in robot.links:
         inertial = _inertial_lines(link) if link.inertia.vector.any() else []
         inside += element_lines("link", {"name": link.name}, inertial)
@@ -387,6 +415,7 @@ def _write_lines(robot: Robot) -> list[str]:
 
 
 def _inertial_lines(link: Link) -> list[str]:
+    """The element ``<inertial>`` of a link."""
     tensor = link.inertia.about_com
     parts: dict[str, Mapping[str, ArrayLike]] = {
         "origin": {"xyz": centre_of_mass(link.inertia, link.name), "rpy": np.zeros(3)},
@@ -397,6 +426,7 @@ def _inertial_lines(link: Link) -> list[str]:
 
 
 def _joint_lines(joint: Joint) -> list[str]:
+    """The element ``<joint>``."""
     limits = joint.limits
     unlimited = joint.kind == "revolute" and np.isinf([limits.lower, limits.upper]).all()
     kind = "continuous" if unlimited else joint.kind

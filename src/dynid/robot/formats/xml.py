@@ -1,8 +1,11 @@
-"""Robot descriptions in XML: reading untrusted files, and changing a few attributes in place.
+"""Robot descriptions in XML: reading untrusted files, changing parts of a text in place, writing elements.
+
+`read_document` parses a file to a tree of `Element`; `TextEdits` changes the text of such a document; `element_lines`
+writes new elements.
 
 Only the file itself is opened: no mesh, include, entity or other path named in it is followed. Size, depth and
-number of elements are bounded, document types are refused before parsing, and every element remembers where its text
-stands, so that a writer can replace a few characters and leave the rest of the file byte for byte as it was.
+number of elements are limited, document types are refused before parsing, and every element knows the place of its
+text, so that a writer can replace a few characters and leave the rest of the file byte for byte as it was.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ MAX_DEPTH = 64
 MAX_ELEMENTS = 100_000
 """Most elements in one file (convention)."""
 
+# "++" and "*+" do not backtrack, so that no hostile text makes these expressions slow
 _START_TAG = re.compile(rb"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 _FORBIDDEN = re.compile(rb"\0|<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
@@ -38,9 +42,9 @@ _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """One XML element, the place of its text in the file in bytes, and the readers of its attributes and children.
+    """One XML element with its place in the file, and methods to read its attributes and children.
 
-    Every reader refuses what is missing, double or no number with the file, the place, the reason and the remedy.
+    Each of these methods raises a `DescriptionError` if what it reads is missing, double or not a number.
     """
 
     tag: str
@@ -50,11 +54,11 @@ class Element:
     line: int
     """Line of the start tag, counted from 1."""
     start: int
-    """Offset of the ``<`` of the start tag."""
+    """Offset of the ``<`` of the start tag in the file [bytes]."""
     tag_end: int
-    """Offset just behind the ``>`` of the start tag."""
+    """Offset just behind the ``>`` of the start tag [bytes]."""
     end: int
-    """Offset just behind the whole element."""
+    """Offset just behind the whole element [bytes]."""
     parent: Element | None = field(default=None, repr=False)
     children: list[Element] = field(default_factory=list, repr=False)
 
@@ -75,13 +79,13 @@ class Element:
 
     @property
     def place(self) -> str:
-        """Where it is, for a person: ``link 'forearm' <mass> (line 12)``."""
+        """The place of the element, for messages: ``link 'forearm' <mass> (line 12)``."""
         holder: Element | None = self
         while holder is not None and not holder.name:
             holder = holder.parent
-        own = [] if holder is self else [f"<{_short(self.tag)}>"]
+        tag = [] if holder is self else [f"<{_short(self.tag)}>"]
         named = [] if holder is None else [f"{_short(holder.tag)} '{_short(holder.name)}'"]
-        return " ".join([*named, *own, f"(line {self.line})"])
+        return " ".join([*named, *tag, f"(line {self.line})"])
 
     def error(self, reason: str, remedy: str) -> DescriptionError:
         """An error that names the file and this element."""
@@ -89,7 +93,7 @@ class Element:
 
     @contextmanager
     def at(self) -> Iterator[None]:
-        """Give errors raised inside, which know neither file nor element, both."""
+        """Add file and element to errors that are raised inside the ``with`` block without them."""
         try:
             yield
         except DescriptionError as error:
@@ -101,7 +105,7 @@ class Element:
             ) from None
 
     def attribute(self, name: str) -> str:
-        """The attribute's text, which must be there and not be empty."""
+        """The text of an attribute, which must be there and not be empty."""
         value = self.attributes.get(name, "")
         if not value:
             raise self.error(f"the attribute '{name}' is missing", f'Add {name}="...".')
@@ -143,7 +147,7 @@ class Element:
         return float(self.numbers(name, 1, None if default is None else [default])[0])
 
     def plain_number(self, what: str, word: str) -> float:
-        """A word as a finite number; ``what`` holds it."""
+        """Read a word as a finite number; ``what`` names its place in the error."""
         if not _NUMBER.fullmatch(word) or abs(float(word)) > LARGEST:
             reason = f"{what} holds '{_short(word)}', which is not a finite number below {LARGEST:g}"
             raise self.error(reason, "Give plain SI numbers.")
@@ -152,11 +156,14 @@ class Element:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class XmlDocument:
-    """A parsed description: its name for messages, its bytes, its elements."""
+    """A parsed description."""
 
     path: str
+    """Name of the file for messages."""
     data: bytes
+    """The whole text, in UTF-8."""
     root: Element
+    """The outermost element."""
 
     def text_number(self, element: Element) -> float:
         """The one number between the tags of an element."""
@@ -170,7 +177,7 @@ def read_document(path: str | os.PathLike[str]) -> XmlDocument:
     Raises:
         DescriptionError: The file cannot be read, is too large, or is not the XML of a robot description.
     """
-    path = os.fspath(path)  # a number would be taken for an open file
+    path = os.fspath(path)  # refuses numbers, which `open` would take for file descriptors
     if isinstance(path, str) and path.lstrip().startswith("<"):
         raise DescriptionError(
             f"the path is the text of a description, which begins with '{_short(' '.join(path[:200].split()))}'",
@@ -192,7 +199,7 @@ def parse_document(data: bytes | str, path: str) -> XmlDocument:
         data.decode("utf-8")
         fault, start = (found.group(), found.start()) if found else (b"", 0)
     except UnicodeDecodeError as error:
-        fault, start = b"\0", error.start
+        fault, start = b"\0", error.start  # a zero byte stands for any text that is not UTF-8
     if fault:
         reason, remedy = "the text is not UTF-8", "Save the file as UTF-8."
         if fault != b"\0":
@@ -204,11 +211,12 @@ def parse_document(data: bytes | str, path: str) -> XmlDocument:
 
 
 class _TreeBuilder:
-    """Collects elements while expat walks the text; holds its own stack, so that no depth overflows Python's."""
+    """Collects elements while expat parses the text; no recursion, so that no depth overflows Python's stack."""
 
     def __init__(self, data: bytes, path: str) -> None:
-        self._data, self._path = data, path
-        self._open: list[Element] = []
+        self._data = data
+        self._path = path
+        self._open: list[Element] = []  # the elements whose end tag has not come yet, outermost first
         self._count = 0
         self._root: Element | None = None
         self._parser = expat.ParserCreate("utf-8")  # the bytes are UTF-8 whatever the declaration says
@@ -216,6 +224,7 @@ class _TreeBuilder:
         self._parser.EndElementHandler = self._on_end
 
     def build(self) -> Element:
+        """Parse the text and return the outermost element."""
         try:
             self._parser.Parse(self._data, True)
         except expat.ExpatError as error:
@@ -230,8 +239,10 @@ class _TreeBuilder:
         return self._root
 
     def _on_start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Add an element; called by expat at its start tag."""
         self._count += 1
-        line, start = self._parser.CurrentLineNumber, self._parser.CurrentByteIndex
+        line = self._parser.CurrentLineNumber
+        start = self._parser.CurrentByteIndex
         for value, bound, what in ((len(self._open) + 1, MAX_DEPTH, "levels"), (self._count, MAX_ELEMENTS, "elements")):
             if value > bound:
                 raise DescriptionError(
@@ -251,19 +262,21 @@ class _TreeBuilder:
         self._open.append(element)
 
     def _on_end(self, _tag: str) -> None:
+        """Set the end of an element; called by expat at its end tag, and for ``<tag/>`` right after its start."""
         element = self._open.pop()
         if self._data[element.tag_end - 2 : element.tag_end] != b"/>":
             element.end = self._data.index(b">", self._parser.CurrentByteIndex) + 1
 
 
 def _short(text: str, length: int = 60) -> str:
+    """A text from a file as messages may show it: printable and not too long."""
     text = text if text.isprintable() else ascii(text)[1:-1]
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 _NOT_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
-"""What no XML file may hold: to compile the much longer ranges that it may hold takes as long as a small package."""
+"""Characters that no XML file may hold. The ranges that it may hold are longer, and slow to compile at every import."""
 
 
 class TextEdits:
@@ -273,10 +286,10 @@ class TextEdits:
         """Start without any change."""
         self._data = document.data
         self._newline = "\r\n" if b"\r\n" in document.data else "\n"
-        self._edits: list[tuple[int, int, str]] = []
+        self._edits: list[tuple[int, int, str]] = []  # first byte, byte behind the last, text in their place
 
     def set_attribute(self, element: Element, name: str, value: str | ArrayLike) -> None:
-        """Give an attribute a text or numbers, in its place or, if it is new, behind the others."""
+        """Set an attribute to a text or to numbers; a new one is put behind the others."""
         for match in _ATTRIBUTE.finditer(self._data, element.start, element.tag_end):
             if match.group(1).decode("utf-8") == name:
                 self._edits.append((*match.span(2), _quote(value)))
@@ -286,11 +299,11 @@ class TextEdits:
 
     def insert_first(self, element: Element, lines: Iterable[str]) -> None:
         """Add lines of XML as the first child, indented like its neighbours."""
-        own = self._indent(element)
-        inner = self._indent(element.children[0]) if element.children else own + "  "
+        outer = self._indent(element)
+        inner = self._indent(element.children[0]) if element.children else outer + "  "
         text = "".join(f"{self._newline}{inner}{line}" for line in lines)
         if self._is_empty_tag(element):
-            closing = f"{self._newline}{own}</{element.tag}>"
+            closing = f"{self._newline}{outer}</{element.tag}>"
             self._edits.append((self._tag_close(element), element.tag_end, f">{text}{closing}"))
         else:
             self._edits.append((element.tag_end, element.tag_end, text))
@@ -305,7 +318,7 @@ class TextEdits:
         self._edits.append((end, end, text))
 
     def set_child(self, element: Element, tag: str, lines: Iterable[str]) -> None:
-        """Put lines of XML in the place of the child with that tag, or first without one."""
+        """Replace the child with that tag by lines of XML; without such a child insert them as the first."""
         child = element.optional_child(tag)
         if child is None:
             self.insert_first(element, lines)
@@ -319,19 +332,23 @@ class TextEdits:
 
     def apply(self) -> bytes:
         """The edited text; the same bytes when there was no edit."""
-        parts, position = [], 0
+        parts = []
+        position = 0  # in the old text
         for start, end, text in sorted(self._edits, key=lambda edit: edit[:2]):
             parts += [self._data[position:start], text.encode("utf-8")]
             position = end
         return b"".join([*parts, self._data[position:]])
 
     def _is_empty_tag(self, element: Element) -> bool:
+        """Whether an element is written as ``<tag/>``."""
         return self._data[element.tag_end - 2 : element.tag_end] == b"/>"
 
     def _tag_close(self, element: Element) -> int:
+        """Offset of the ``>`` or ``/>`` of the start tag."""
         return element.tag_end - (2 if self._is_empty_tag(element) else 1)
 
     def _indent(self, element: Element) -> str:
+        """The blanks before an element on its line; none if other text stands before it."""
         line = self._data[self._data.rfind(b"\n", 0, element.start) + 1 : element.start]
         return line.decode("utf-8") if not line.strip() else ""
 
@@ -355,6 +372,7 @@ def format_numbers(values: ArrayLike) -> str:
 
 
 def _quote(value: str | ArrayLike) -> str:
+    """A text, or numbers, as the quoted value of an attribute."""
     text = value if isinstance(value, str) else format_numbers(value)
     bad = re.search(_NOT_XML, text)
     if bad:

@@ -1,4 +1,7 @@
-"""Transcendental functions over whole columns, as LLVM's text.
+"""Transcendental functions over whole columns, printed as LLVM code.
+
+`functions_module` prints the *passes*, loops that compute a function of every number of a column; `pass_call` prints a
+call of one. `print_function` prints a whole tape for a single sample, with calls of the passes.
 
 Sine and cosine are our own: reduction by pi/2 in two parts with fused multiply-adds (Cody and Waite), then the
 polynomials of Sun's fdlibm on [-pi/4, pi/4]. The error stays below 1.5 units in the last place, 1.7e-16, for arguments
@@ -25,9 +28,10 @@ LIMIT = 2**20 * math.pi / 2 - 1.0
 
 _SHIFT = 6755399441055744.0
 """1.5 * 2^52: adding it rounds to an integer, whose bits are then the lowest of the sum."""
-_MOST = 2**20
+_MOST_QUARTERS = 2**20
 """Largest number of quarter turns that the reduction handles; see `LIMIT`."""
-_SMALLEST = struct.unpack("<q", struct.pack("<d", _SHIFT))[0] - _MOST  # bits of the sum for as many turns backwards
+_LOWEST_BITS = struct.unpack("<q", struct.pack("<d", _SHIFT))[0] - _MOST_QUARTERS
+"""Bits of `_SHIFT` plus the most negative number of quarter turns, as an integer."""
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 """pi / 2 as the sum of two doubles."""
 _SINE: tuple[float, ...] = (
@@ -50,9 +54,10 @@ _COSINE: tuple[float, ...] = (
 """Coefficients of the cosine between -pi/4 and pi/4, from fdlibm."""
 _LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
 """ln 2 as the sum of two doubles."""
-_FULL = 40.0
+_SATURATED = 40.0
 """Twice an argument whose hyperbolic tangent is 1 to the last bit."""
-_SERIES: tuple[float, ...] = tuple(1.0 / math.factorial(n) for n in range(2, 14))
+_EXPONENTIAL_SERIES: tuple[float, ...] = tuple(1.0 / math.factorial(n) for n in range(2, 14))
+"""Coefficients of ``(exp(r) - 1 - r) / r^2``."""
 
 
 GROUP = 8
@@ -123,8 +128,8 @@ end:
 
 
 def _repair(everywhere: bool) -> str:
-    """A loop that recomputes sine and cosine where the polynomial does not hold (or everywhere)."""
-    limit = number(-1.0 if everywhere else LIMIT)
+    """A loop that computes sine and cosine with the C library where the polynomial does not hold, or everywhere."""
+    limit = number(-1.0 if everywhere else LIMIT)  # no absolute value is below -1
     return f"""
 define internal void @sincos_repair(ptr %x, ptr %sine, ptr %cosine, i64 %n) {{
 entry:
@@ -155,6 +160,7 @@ end:
 
 
 def _sincos_by_library() -> str:
+    """The pass of sine and cosine for processors without fused multiply-add."""
     return """
 define void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {
   call void @sincos_repair(ptr %x, ptr %sine, ptr %cosine, i64 %n)
@@ -164,16 +170,16 @@ define void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {
 
 
 def _sincos() -> str:
-    """The vector loop; it notes whether any argument was beyond the limit and has those repaired at the end."""
-    w = _Loop(
-        GROUP, "@sincos_addends"
-    )  # LLVM splits this into several registers, whose operations then hide each other's latency
+    """The pass of sine and cosine: a vector loop; if an argument was beyond the limit, it is repaired at the end."""
+    # LLVM splits vectors of GROUP numbers into several registers, whose operations then hide each other's latency
+    w = _Loop(GROUP, "@sincos_addends")
     integers = vector(GROUP, "i64")
     pointers = [w.value(f"getelementptr inbounds double, ptr {base}, i64 %i") for base in ("%x", "%sine", "%cosine")]
     x = w.load(pointers[0], 0)
     shifted = w.fma(x, w.constant(2.0 / math.pi), w.addend(_SHIFT))
     quadrant = w.value(f"bitcast {w.kind} {shifted} to {integers}")
-    beyond = w.value(f"sub {integers} {quadrant}, {integer(_SMALLEST, GROUP)}")
+    # the number of quarter turns plus _MOST_QUARTERS: as an unsigned integer too large if it is out of range or a NaN
+    beyond = w.value(f"sub {integers} {quadrant}, {integer(_LOWEST_BITS, GROUP)}")
     w.line(f"%seen_next = or {integers} %seen, {beyond}")
     sine, cosine = _sine_and_cosine(w, x, shifted, quadrant)
     w.store(sine, pointers[1], 0)
@@ -195,7 +201,7 @@ loop:
 br i1 %more, label %loop, label %end
 end:
 {end.text().replace("%r", "%e")}
-%bad = icmp uge i64 {flag.replace("%r", "%e")}, {2 * _MOST}
+%bad = icmp uge i64 {flag.replace("%r", "%e")}, {2 * _MOST_QUARTERS}
 br i1 %bad, label %repair, label %done
 repair:
 call void @sincos_repair(ptr %x, ptr %sine, ptr %cosine, i64 %n)
@@ -207,6 +213,7 @@ ret void
 
 
 def _tanh() -> str:
+    """The pass of the hyperbolic tangent: ``e / (e + 2)`` with ``e = exp(2 |x|) - 1``, and the sign of x."""
     w = _Loop(GROUP, "@tanh_addends")
     source, target = (w.value(f"getelementptr inbounds double, ptr {base}, i64 %i") for base in ("%x", "%y"))
     integers = vector(GROUP, "i64")
@@ -214,8 +221,8 @@ def _tanh() -> str:
     size = w.unary("fabs", x)
     sign = w.value(f"xor {integers} {_bits(w, x)}, {_bits(w, size)}")
     doubled = w.binary("fadd", size, size)
-    beyond = w.value(f"fcmp ogt {w.kind} {doubled}, {w.constant(_FULL)}")
-    e = _exponential_less_one(w, w.choose(beyond, w.constant(_FULL), doubled))
+    beyond = w.value(f"fcmp ogt {w.kind} {doubled}, {w.constant(_SATURATED)}")
+    e = _exponential_less_one(w, w.choose(beyond, w.constant(_SATURATED), doubled))
     quotient = w.binary("fdiv", e, w.binary("fadd", e, w.constant(2.0)))
     signed = w.value(f"or {integers} {_bits(w, quotient)}, {sign}")
     w.store(w.value(f"bitcast {integers} {signed} to {w.kind}"), target, 0)
@@ -237,25 +244,27 @@ ret void
 
 
 def _exponential_less_one(w: _Loop, y: str) -> str:
-    """exp(y) - 1 for y from 0 to :data:`_FULL`: with y = k ln 2 + r it is 2^k (exp(r) - 1) + (2^k - 1)."""
+    """exp(y) - 1 for y from 0 to :data:`_SATURATED`: with y = k ln 2 + r it is 2^k (exp(r) - 1) + (2^k - 1)."""
     integers = vector(w.lanes, "i64")
     shifted = w.fma(y, w.constant(1.0 / math.log(2.0)), w.addend(_SHIFT))
     minus_k = w.negate(w.binary("fsub", shifted, w.constant(_SHIFT)))
     r = w.fma(minus_k, w.constant(_LN_2[1]), w.fma(minus_k, w.constant(_LN_2[0]), y))
     exponent = w.value(f"shl {integers} {_bits(w, shifted)}, {integer(52, w.lanes)}")
+    # 2^k: its exponent with the bias 1023, above the 52 bits of the mantissa
     power_bits = w.value(f"add {integers} {exponent}, {integer(1023 << 52, w.lanes)}")
     power = w.value(f"bitcast {integers} {power_bits} to {w.kind}")
     square = w.binary("fmul", r, r)
-    less_one = w.fma(square, _polynomial(w, r, square, _SERIES), r)
+    less_one = w.fma(square, _polynomial(w, r, square, _EXPONENTIAL_SERIES), r)
     return w.fma(power, less_one, w.binary("fsub", power, w.constant(1.0)))
 
 
 def _bits(w: Writer, value: str) -> str:
+    """The bits of a register of doubles as integers."""
     return w.value(f"bitcast {w.kind} {value} to {vector(w.lanes, 'i64')}")
 
 
 class _Loop(Writer):
-    """The body of a loop that loads a constant each time it is to be added to.
+    """The body of a loop that loads a constant from memory each time a fused multiply-add adds to it.
 
     A fused multiply-add overwrites its addend. Copies of constants kept in registers would occupy the units that
     compute; loads do not. They are volatile so that LLVM leaves them where they are.
@@ -274,7 +283,7 @@ class _Loop(Writer):
         return self.value(f"load volatile {self.kind}, ptr {place}, align 8")
 
     def table(self) -> str:
-        """The constants."""
+        """The declaration of the constants that the loop loads."""
         values = ", ".join(f"{self.kind} {self.constant(value)}" for value in self._addends)
         return f"{self._name} = internal constant [{len(self._addends)} x {self.kind}] [{values}], align 64"
 
@@ -289,11 +298,20 @@ def _any_lane(w: Writer, mask: str) -> str:
 
 
 def _sine_and_cosine(w: _Loop, x: str, shifted: str, quadrant: str) -> tuple[str, str]:
-    """Sine and cosine of one register of arguments."""
+    """Sine and cosine of one register of arguments.
+
+    Args:
+        w: the loop.
+        x: the arguments.
+        shifted: number of quarter turns, rounded, plus `_SHIFT`.
+        quadrant: the bits of that sum; the lowest two are the quadrant.
+    """
     integers = vector(w.lanes, "i64")
     sine, cosine = _polynomials(w, _reduce(w, x, w.binary("fsub", shifted, w.constant(_SHIFT))))
     odd_bit = w.value(f"and {integers} {quadrant}, {integer(1, w.lanes)}")
     odd = w.value(f"icmp ne {integers} {odd_bit}, {integer(0, w.lanes)}")
+    # in an odd quadrant sine and cosine are exchanged; bit 1 of the quadrant is the sign of the sine, and bit 1 of the
+    # following quadrant that of the cosine; both are shifted to bit 63, the sign of a double
     sign = w.value(f"shl {integers} {quadrant}, {integer(62, w.lanes)}")
     following = w.value(f"add {integers} {sign}, {integer(2**62, w.lanes)}")
     return (
@@ -305,12 +323,12 @@ def _sine_and_cosine(w: _Loop, x: str, shifted: str, quadrant: str) -> tuple[str
 def _reduce(w: _Loop, x: str, k: str) -> str:
     """The remainder x - k pi/2."""
     minus_k = w.negate(k)
-    first = w.fma(minus_k, w.constant(_HALF_PI[0]), x)  # exact
+    first = w.fma(minus_k, w.constant(_HALF_PI[0]), x)  # without rounding error
     return w.fma(minus_k, w.constant(_HALF_PI[1]), first)
 
 
 def _polynomials(w: _Loop, x: str) -> tuple[str, str]:
-    """Sine and cosine within [-pi/4, pi/4]."""
+    """Sine and cosine of x within [-pi/4, pi/4]; z is x^2."""
     z = w.binary("fmul", x, x)
     square = w.binary("fmul", z, z)
     base = w.fma(w.negate(z), w.constant(0.5), w.addend(1.0))
@@ -319,7 +337,14 @@ def _polynomials(w: _Loop, x: str) -> tuple[str, str]:
 
 
 def _polynomial(w: _Loop, z: str, square: str, coefficients: tuple[float, ...]) -> str:
-    """A polynomial of z with an even number of coefficients; its pairs do not wait for each other (Estrin)."""
+    """A polynomial of z with an even number of coefficients, by Estrin's scheme: the pairs do not wait for each other.
+
+    Args:
+        w: the loop.
+        z: the argument.
+        square: its square.
+        coefficients: the lowest first.
+    """
     pairs = zip(coefficients[::2], coefficients[1::2], strict=True)
     *others, total = [w.fma(z, w.constant(upper), w.addend(lower)) for lower, upper in pairs]
     for pair in reversed(others):
@@ -328,7 +353,7 @@ def _polynomial(w: _Loop, z: str, square: str, coefficients: tuple[float, ...]) 
 
 
 def _flip_sign(w: Writer, value: str, sign: str) -> str:
-    """The value with its sign changed where the first bit of the other one is set."""
+    """The value with its sign changed where the highest bit of the integer ``sign`` is set."""
     integers = vector(w.lanes, "i64")
     bit = w.value(f"and {integers} {sign}, {integer(-(2**63), w.lanes)}")
     return w.value(f"bitcast {integers} {w.value(f'xor {integers} {_bits(w, value)}, {bit}')} to {w.kind}")
@@ -337,24 +362,26 @@ def _flip_sign(w: Writer, value: str, sign: str) -> str:
 def print_function(name: str, tape: Tape, fused: bool) -> str:
     """Print a tape as a function ``name(input..., output...)`` of pointers, for one sample.
 
-    Outputs must not overlap inputs, except an element with itself where it is read once.
+    Outputs must not overlap inputs; only an element that is read once may be overwritten with a result.
     """
     w = Writer(1)
-    locations: dict[int, tuple[str, int]] = {}
+    locations: dict[int, tuple[str, int]] = {}  # value of the tape -> name of its array, place in it [bytes]
     for place, entry in enumerate(tape.inputs):
         for position in range(entry.size):
             locations[len(locations)] = (f"%in{place}", 8 * position)
 
     def source(operand: int) -> tuple[str, int]:
+        """The place of an operand, which is negative for a constant."""
         return (f"@constants_{name}", 8 * ~operand) if operand < 0 else locations[operand]
 
     def piece(targets: Sequence[int], place: Sequence[tuple[str, int]]) -> None:
+        """Print the arithmetic that computes some values, and their stores to the given places."""
         print_piece(w, lower(tape, targets, fused), source, place.__getitem__)
 
-    base = 0
-    for call in stages(tape):
+    base = 0  # doubles of the work area that are in use
+    for call in stages(tape):  # a stage ends with the call of a pass on the arguments computed in it
         count = len(call.arguments)
-        size = count + -count % GROUP
+        size = count + -count % GROUP  # rounded up to a multiple of the group
         piece(call.arguments, [("%work", 8 * (base + k)) for k in range(count)])
         columns = [base + place * size for place in range(1 + len(call.results))]
         w.line(pass_call(call.name, columns, 8, size))

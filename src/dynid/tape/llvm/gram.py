@@ -1,14 +1,21 @@
-"""Cross products of a tape's outputs, fused with the tape: rows never leave the cache.
+"""Gram matrices ``W.T @ W`` of a tape's outputs, computed block by block, so that the rows W never leave the cache.
 
-Each output of the tape is a panel: some columns [column][B] of the block that the compiled tape fills. The machine code
-that multiplies columns knows nothing of the tape and is the same for all of them::
+`LlvmGram` is what others use; `TilePrinter` prints the LLVM code. Terms:
+
+- *block*: B samples of all values of the compiled tape that are needed, stored as columns, [column][B].
+- *panel*: the columns of one output of the tape, a vector that is a row of the matrix W.
+- *tile*: T x T products of columns, whose sums stay in registers; a *corner* is a tile on the diagonal, of which only
+  the upper triangle is computed.
+- *lane*: one number of a vector register.
+
+The machine code that multiplies columns does not depend on the tape. Its entry is::
 
     void reduce(run, table, start, stop, work, block, panels, widths, offsets, solvers, scratch, straight, sums)
 
 For each block of samples it calls ``run`` (see :mod:`~dynid.tape.llvm.blocks`); then, for each panel, whose columns lie
 at the byte ``offsets`` in the block, it adds the products of its columns to the ``sums``, one sum per lane, tile by
-tile in registers. Where ``solvers`` is not null the columns are first made those of ``Z = W @ inv(R0)``, in
-``scratch``, whose columns lie at the offsets ``straight``.
+tile in registers. Where ``solvers`` is not null, the columns are first turned into those of ``Z = W @ inv(R0)`` (R0 is
+an upper triangular preconditioner). They are written to ``scratch``, at the consecutive offsets ``straight``.
 """
 
 from __future__ import annotations
@@ -29,7 +36,7 @@ from dynid.tape.tape import Tape
 
 
 class TilePrinter:
-    """Prints the module.
+    """Prints the LLVM module with the entry ``reduce`` and the functions that it calls.
 
     Args:
         lanes: samples per register.
@@ -39,12 +46,15 @@ class TilePrinter:
     """
 
     def __init__(self, lanes: int, tile: int, block: int, fused: bool) -> None:
-        self._lanes, self._tile, self._block, self._fused = lanes, tile, block, fused
-        # Vectors of samples that a solve keeps in registers: T times as many sums.
+        self._lanes = lanes
+        self._tile = tile
+        self._block = block
+        self._fused = fused
+        # Number of registers of samples that a solve handles together; their number must divide that of a block.
         self._group = next(size for size in (tile, 5, 3, 2, 1) if block // lanes % size == 0)
 
     def text(self) -> str:
-        """The module."""
+        """The text of the module."""
         sizes = range(1, self._tile + 1)
         return "\n".join(
             [
@@ -60,14 +70,18 @@ class TilePrinter:
         )
 
     def _choices(self, name: str) -> str:
-        """Table of the functions for 1 to T columns."""
+        """Table of the functions for 1 to T columns; its entry 0 is never called."""
         entries = ", ".join(f"ptr @{name}{max(size, 1)}" for size in range(self._tile + 1))
         return f"@{name}s = private constant [{self._tile + 1} x ptr] [{entries}]\n"
 
     def _products(self, name: str, rows: int, columns: int, corner: bool) -> str:
-        """``void name(base, left, right, sums)``: add the products of some columns with others to as many sums.
+        """``void name(base, left, right, sums)``: add the products of left and right columns of a block to the sums.
 
-        A corner multiplies columns with one another, each pair once.
+        Args:
+            name: Name of the function.
+            rows: Number of left columns.
+            columns: Number of right columns.
+            corner: Whether left and right columns are the same; each pair is then multiplied once.
         """
         w = Writer(self._lanes)
         size = 8 * self._lanes
@@ -96,7 +110,8 @@ class TilePrinter:
         The earlier ones are in the scratch; ``solver`` is row-major (width, width): minus R0, its diagonal inverted.
         """
         w = Writer(self._lanes)
-        group, step = range(self._group), 8 * self._lanes
+        group = range(self._group)
+        step = 8 * self._lanes  # bytes of a register
         cells = [(g, c) for g in group for c in range(columns)]
         w.line(f"define internal void @solve{columns}(ptr %base, ptr %offsets, ptr %solver, i64 %k, i64 %width,")
         w.line("ptr noalias %scratch) {\nentry:")
@@ -129,9 +144,10 @@ class TilePrinter:
         return w.text()
 
     def _finish(self, w: Writer, columns: int) -> None:
-        """Substitution among the columns of the tile, whose values are ``%u``, and the stores."""
+        """Print the substitution among the columns of the tile itself, whose values are ``%u``, and the stores."""
         values = {(g, c): f"%u{g}_{c}" for g in range(self._group) for c in range(columns)}
-        to, row = element(w, "%target", "%i"), "%corner"
+        to = element(w, "%target", "%i")
+        row = "%corner"
         for pivot in range(columns):
             factors = splats(w, row, columns, first=pivot)
             for g in range(self._group):
@@ -216,7 +232,7 @@ end:
 """
 
     def _reduce(self) -> str:
-        """The entry."""
+        """The entry ``reduce``, see the module's docstring."""
         return f"""
 define void @reduce(ptr %run, ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block, i64 %panels, ptr %widths,
     ptr %offsets, ptr %solvers, ptr %scratch, ptr %straight, ptr %sums) {{
@@ -272,8 +288,9 @@ def multiply_add(w: Writer, fused: bool, name: str, left: str, right: str, adden
 
 
 def splats(w: Writer, row: str, columns: int, first: int = 0) -> list[str]:
-    """Numbers ``first`` to ``columns`` of a row, each in every lane."""
-    result, place = [], first
+    """Load the numbers ``first`` to ``columns - 1`` of a row, each into all lanes of a register of its own."""
+    result = []
+    place = first
     while place < columns:
         # With two lanes a pair is one load, and Arm multiplies by an element of a register at no cost.
         pair = w.lanes == 2 and place + 1 < columns
@@ -288,7 +305,7 @@ def splats(w: Writer, row: str, columns: int, first: int = 0) -> list[str]:
 
 
 def pointers(w: Writer, base: str, offsets: str, count: int) -> list[str]:
-    """Pointers to the columns at the first offsets of a table."""
+    """Pointers to the columns at the first ``count`` byte offsets of a table."""
     result = []
     for place in range(count):
         offset = w.value(f"load i64, ptr {w.address(offsets, 8 * place)}, align 8")
@@ -297,7 +314,7 @@ def pointers(w: Writer, base: str, offsets: str, count: int) -> list[str]:
 
 
 def element(w: Writer, pointer: str, index: str) -> str:
-    """Pointer to a number of an array."""
+    """Pointer to element ``index`` of an array of doubles."""
     return w.value(f"getelementptr inbounds double, ptr {pointer}, i64 {index}")
 
 
@@ -305,7 +322,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class LlvmGram:
-    """Reduces the outputs of one tape, vectors that are the rows of as many matrices."""
+    """Computes the Gram matrices of the outputs of one tape; each output is a vector (w,), a row of a matrix (N, w)."""
 
     def __init__(self, tape: Tape) -> None:
         kernel = BlockKernel(tape, REDUCE_BLOCK)
@@ -320,8 +337,8 @@ class LlvmGram:
         self._offsets: Integers = np.array([column_bytes * c for cs in self._columns for c in cs], dtype=np.int64)
         self._straight: Integers = column_bytes * np.arange(self._widths.max(initial=0), dtype=np.int64)
         self._places = _places(self._widths.tolist(), _tile())
-        self._code = _code()  # lives as long as what it is called from
-        self._reduce = self._code.entry("reduce", 13)
+        self._code = _code()  # kept, so that the machine code is not freed
+        self._reduce = self._code.entry("reduce", 13)  # 13 arguments
 
     def rows(self, inputs: Sequence[Floats]) -> list[Floats]:
         """For each output the matrix (N, w) of its values.
@@ -339,11 +356,11 @@ class LlvmGram:
         return [values[columns].T for columns in self._columns]
 
     def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]:
-        """For each output ``W.T @ W`` (w, w) of its rows W; other threads may run meanwhile.
+        """For each output ``W.T @ W`` (w, w), where W (N, w) has its values as rows; other threads may run meanwhile.
 
         Args:
             inputs: One C-contiguous (N, size) array per input of the tape.
-            preconditioners: For each output an upper triangular R0; the result is then that of ``W @ inv(R0)``.
+            preconditioners: For each output an upper triangular R0 (w, w); W is then replaced by ``W @ inv(R0)``.
         """
         solvers = None if preconditioners is None else np.concatenate([_solver(R0) for R0 in preconditioners])
         lanes = host().lanes
@@ -356,7 +373,7 @@ class LlvmGram:
             work, block = map(address, areas)
             table = pointer_table(inputs)
             self._reduce(self._kernel.address, table, 0, len(inputs[0]), work, block, *plan, *reduction)
-        total = sums[::lanes].copy()
+        total = sums[::lanes].copy()  # the lanes of each sum are added
         for lane in range(1, lanes):
             total += sums[lane::lanes]
         flat = total[self._places]
@@ -366,8 +383,9 @@ class LlvmGram:
 
 
 def _places(widths: Sequence[int], tile: int) -> Integers:
-    """For each element of all panels' products, row-major, the number of the sum that tiles of columns leave it in."""
-    result, first = [np.zeros(0, dtype=np.int64)], 0
+    """For each element of all Gram matrices, row-major and one after the other, the number of the sum that holds it."""
+    result = [np.zeros(0, dtype=np.int64)]
+    first = 0
     for width in widths:
         rows, columns = _tile_order(width, tile)
         square = np.zeros((width, width), dtype=np.int64)
@@ -378,7 +396,7 @@ def _places(widths: Sequence[int], tile: int) -> Integers:
 
 
 def _solver(R0: Floats) -> Floats:
-    """What substitution multiplies with: minus the triangle, and the inverse of its diagonal."""
+    """The table that `TilePrinter` solves with: minus R0, with the reciprocals of its diagonal; flat, row-major."""
     table = -R0
     np.fill_diagonal(table, 1.0 / np.diagonal(R0))
     return table.ravel()
@@ -386,7 +404,7 @@ def _solver(R0: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=256)
 def _tile_order(width: int, tile: int) -> tuple[Integers, Integers]:
-    """Row and column of each sum, tile after tile."""
+    """Row and column in the Gram matrix of each sum, in the order in which the tiles are computed."""
     pairs = []
     for top in range(0, width, tile):
         rows = range(top, min(top + tile, width))
@@ -404,6 +422,7 @@ def _tile() -> int:
 
 @functools.cache
 def _code() -> Code:
+    """The machine code for this processor, compiled once."""
     lanes, tile = host().lanes, _tile()
     key = f"gram|lanes {lanes}|tile {tile}|block {REDUCE_BLOCK}"
     return load_code(key, lambda: TilePrinter(lanes, tile, REDUCE_BLOCK, host().fused).text())

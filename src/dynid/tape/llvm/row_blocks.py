@@ -1,7 +1,11 @@
-"""Moving samples between rows in the caller's arrays and columns of a block, as LLVM's text.
+"""Moving samples between rows in the caller's arrays and columns of a block, printed as LLVM code.
 
-Registers hold the same element of several rows, and several elements of a row, in turn. The last rows of a block
-overlap the ones before them, so that only blocks shorter than a register need the scalar loop.
+A caller's array has a row per sample; a block stores each element of the samples as a column, so that a vector register
+loads the same element of several samples (its *lanes*). Moving is therefore a transposition: `lanes` registers with
+pieces of as many rows, a *square*, are turned into registers with pieces of columns, or the other way round.
+
+`print_load` prints the way into a block, `print_store` the way out of it. The last register of rows of a block overlaps
+the one before, so that only blocks with fewer rows than lanes need a loop over single rows.
 """
 
 from __future__ import annotations
@@ -12,22 +16,22 @@ from typing import NamedTuple
 from dynid.tape.llvm.ir import Writer, number
 from dynid.tape.tape import Tape
 
-STREAMED = 2
-"""Most lanes with which rows are written one after the other."""
+MOST_STREAMED_LANES = 2
+"""Largest number of lanes with which rows are written one after the other, see `print_store` (experiment)."""
 
-AHEAD = 4
-"""Squares from the one that is written to the one whose memory is fetched (experiment: 2 to 6 are best; farther on, the
-first-level cache loses lines again before they are written)."""
+PREFETCH_SQUARES = 4
+"""Number of squares between the one that is written and the one whose memory is fetched (experiment: 2 to 6 are best;
+with more, the first-level cache loses lines again before they are written)."""
 
 
 class Element(NamedTuple):
     """One element of an output's rows."""
 
     column: int
-    """Where it is in a block."""
+    """Number of its column in a block."""
 
     constant: float | None
-    """Its value, where this is the same in all rows."""
+    """Its value, if it is the same in all rows; None if it is not."""
 
 
 def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
@@ -54,6 +58,7 @@ def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -
     w.line("br label %full\nfull:")
 
     def move() -> None:
+        """Print the code that moves a register of rows."""
         to = w.value("getelementptr inbounds double, ptr %work, i64 %row")
         for pointer, size, used in sources:
             _load_rows(w, _row_pointers(w, pointer, size), used, size, to, 8 * block)
@@ -69,9 +74,18 @@ def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -
 
 
 def _load_rows(w: Writer, rows: Sequence[str], used: Mapping[int, int], size: int, to: str, stride: int) -> None:
-    """Move the used elements of some rows to their columns."""
+    """Print the code that moves the used elements of some rows to their columns.
+
+    Args:
+        w: the function to append to.
+        rows: pointers to the rows, as many as lanes, or one.
+        used: element of a row -> its column.
+        size: elements of a row.
+        to: pointer to the first row's place in the first column.
+        stride: bytes from one column to the next.
+    """
     lanes = len(rows)
-    square = size - size % lanes if lanes > 1 else 0
+    square = size - size % lanes if lanes > 1 else 0  # elements that are moved in squares
     for start in range(0, square, lanes):
         if any(position in used for position in range(start, start + lanes)):
             registers = _transpose(w, [w.load(row, 8 * start) for row in rows])
@@ -113,7 +127,13 @@ def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) 
 
 
 def _print_fill(constants: Mapping[int, float], block: int, lanes: int) -> str:
-    """The function ``fill(block)``: constants, for every lane of their columns."""
+    """The function ``fill(block)``: writes constants to all samples of their columns.
+
+    Args:
+        constants: column -> value.
+        block: samples per block.
+        lanes: numbers per register.
+    """
     w = Writer(lanes)
     w.line("define internal void @fill(ptr noalias %block) {")
     for column, value in constants.items():
@@ -124,9 +144,18 @@ def _print_fill(constants: Mapping[int, float], block: int, lanes: int) -> str:
 
 
 def _store_output(place: int, elements: Sequence[Element], block: int, lanes: int) -> str:
-    """The same for one output."""
-    w, size, stride = Writer(lanes), len(elements), 8 * block
-    is_square = lanes > STREAMED and size >= lanes
+    """The function ``store<place>``, which `print_store` calls for one output.
+
+    Args:
+        place: number of the output's array in the table of arrays.
+        elements: the elements of a row.
+        block: samples per block.
+        lanes: numbers per register.
+    """
+    w = Writer(lanes)
+    size = len(elements)
+    stride = 8 * block  # bytes from one column to the next
+    is_square = lanes > MOST_STREAMED_LANES and size >= lanes
     w.line(_integers(f"@columns{place}", [stride * element.column for element in elements]))
     if is_square:
         w.line(_integers(f"@squares{place}", _plan_squares(elements, stride, lanes)))
@@ -134,6 +163,7 @@ def _store_output(place: int, elements: Sequence[Element], block: int, lanes: in
     pointer = rows_of(w, place, size)
 
     def move() -> None:
+        """Print the code that moves a register of rows."""
         source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
         if is_square:
             _store_squares(w, f"@squares{place}", _row_pointer(w, pointer, size), source, size)
@@ -157,30 +187,42 @@ def _store_output(place: int, elements: Sequence[Element], block: int, lanes: in
 
 
 def _plan_squares(elements: Sequence[Element], stride: int, lanes: int) -> list[int]:
-    """For each square its place in a row, the place of the one to fetch, and its columns, or -1 if it is zero [bytes].
+    """The table that `_store_squares` follows: 2 + lanes numbers for each square.
 
-    Where the last elements of a row do not fill a register, the last square takes some before them once more.
+    These are the place of the square in a row [bytes]; the place of the square whose memory is to be fetched, from the
+    same row [bytes]; the offsets of its columns in a block [bytes], or -1 for all of them if the square is zero. Where
+    the last elements of a row do not fill a register, the last square overlaps the one before.
     """
     size = len(elements)
     starts = [min(start, size - lanes) for start in range(0, size, lanes)]
     plan: list[int] = []
     for square, start in enumerate(starts):
-        turns, later = divmod(square + AHEAD, len(starts))
+        # a square in one of the next groups of rows, if the row ends before it
+        turns, later = divmod(square + PREFETCH_SQUARES, len(starts))
         group = elements[start : start + lanes]
         is_zero = all(e.constant is not None and number(e.constant) == number(0.0) for e in group)
         plan += [8 * start, 8 * (turns * lanes * size + starts[later])]
-        plan += [-1 if is_zero else stride * element.column for element in group]
+        plan += [-1 if is_zero else stride * e.column for e in group]
     return plan
 
 
 def _store_squares(w: Writer, plan: str, row: str, source: str, size: int) -> None:
-    """Fill consecutive rows of the given size, square after square: a loop, which takes less time to compile."""
+    """Print a loop over the squares of consecutive rows; unrolled code would take longer to compile.
+
+    Args:
+        w: the function to append to.
+        plan: name of the table of `_plan_squares`.
+        row: pointer to the first row.
+        source: pointer to the first row's place in the first column.
+        size: elements of a row.
+    """
     offsets = [8 * size * lane for lane in range(w.lanes)]
     step = 8 * (2 + w.lanes)
     w.line("br label %square\nsquare:\n%at = phi i64 [ 0, %wide ], [ %at_next, %stored ]")
     w.line(f"%at_next = add i64 %at, {step}\n%entry_at = getelementptr i8, ptr {plan}, i64 %at")
 
     def planned(place: int, base: str) -> str:
+        """Pointer at an offset from the base: number ``place`` of the square's entry in the plan."""
         offset = w.value(f"load i64, ptr {w.address('%entry_at', 8 * place)}, align 8")
         return w.value(f"getelementptr i8, ptr {base}, i64 {offset}")
 
@@ -209,8 +251,18 @@ def _integers(name: str, values: Sequence[int]) -> str:
 
 
 def _store_row(w: Writer, row: str, lane: int, elements: Sequence[Element], source: str, stride: int) -> None:
-    """Fill one row from a lane of the columns."""
-    whole = len(elements) - len(elements) % w.lanes if w.lanes == STREAMED else 0
+    """Print the code that fills one row from one lane of the columns.
+
+    Args:
+        w: the function to append to.
+        row: pointer to the row.
+        lane: number of the row among those of the register.
+        elements: the elements of a row.
+        source: pointer to the register's place in the first column.
+        stride: bytes from one column to the next.
+    """
+    # with two lanes two columns are combined to two elements of the row; what is left over is moved singly
+    whole = len(elements) - len(elements) % w.lanes if w.lanes == MOST_STREAMED_LANES else 0
     for start in range(0, whole, w.lanes):
         group = elements[start : start + w.lanes]
         if any(constant is None for _, constant in group):
@@ -254,13 +306,13 @@ ret void
 
 
 def rows_of(w: Writer, place: int, size: int) -> str:
-    """Pointer to the block's first row in an array of the table."""
+    """Pointer to the block's first row in array ``place`` of the table; ``size`` is the number of elements of a row."""
     slot = w.address("%table", 8 * place)
     return _row_pointer(w, w.value(f"load ptr, ptr {slot}, align 8"), size, "%start")
 
 
 def _row_pointer(w: Writer, array: str, size: int, row: str = "%row") -> str:
-    """Pointer to a row."""
+    """Pointer to a row of an array with ``size`` elements per row."""
     elements = w.value(f"mul i64 {row}, {size}")
     return w.value(f"getelementptr inbounds double, ptr {array}, i64 {elements}")
 
@@ -308,5 +360,6 @@ def _transpose(w: Writer, registers: list[str]) -> list[str]:
 
 
 def _shuffle(w: Writer, pair: tuple[str, str], order: Sequence[int]) -> str:
+    """A register of numbers of two others, by their places in both together."""
     mask = ", ".join(f"i32 {place}" for place in order)
     return w.value(f"shufflevector {w.kind} {pair[0]}, {w.kind} {pair[1]}, <{len(order)} x i32> <{mask}>")

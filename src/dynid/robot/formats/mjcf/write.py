@@ -1,4 +1,7 @@
-"""Writing MJCF: new numbers in the text a robot came from, or a fresh file for a robot that came from elsewhere."""
+"""Writing MJCF, MuJoCo's format: new numbers in the text a robot was read from, or a new file for any other robot.
+
+`mjcf_text` decides: `_update_text` changes the text of a file, `_write_lines` writes a new one.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,10 @@ from dynid.spatial import SAME, inverse_transform
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
 
-_SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
-"""Principal moment [kg m^2] and mass [kg] below which MuJoCo refuses a body (it needs 1e-14 and 1e-15); a dummy link
-gets as much, which no torque shows."""
+_SMALLEST_MOMENT = 1e-12
+_SMALLEST_MASS = 1e-12
+"""Smallest principal moment [kg m^2] and mass [kg] that are written (effect: MuJoCo refuses bodies below 1e-14 and
+1e-15). Links without mass get as much, which changes no torque that a log shows."""
 
 
 def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -64,17 +68,16 @@ def mjcf_text(robot: Robot, folder: Path | None = None) -> str:
         folder: Folder that the text is written to: relative folders of assets are turned to lead there from it.
     """
     if robot.source is not None and robot.source.format == "mjcf":
-        held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
+        held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}  # as `read_model` needs them
         model = read_model(parse_document(robot.source.text, robot.source.path), held)
         if {link.name for link in model.links} == {link.name for link in robot.links}:
             return _update_text(robot, model, folder, held)
-    return (
-        "\n".join(_write_lines(robot, tendon_text(robot, _name_maker(()), [link.name for link in robot.links]))) + "\n"
-    )
+    tendons = tendon_text(robot, _name_maker(()), [link.name for link in robot.links])
+    return "\n".join(_write_lines(robot, tendons)) + "\n"
 
 
 def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
-    """A function that puts underscores behind a name until nothing else has it."""
+    """Make a function that appends underscores to a name until it is unique among the taken and the claimed ones."""
     known = set(taken)
 
     def claim(name: str) -> str:
@@ -87,6 +90,14 @@ def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
 
 
 def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict[str, float]) -> str:
+    """The text that a robot was read from, with the numbers that have changed.
+
+    Args:
+        robot: The robot.
+        model: The model in that text.
+        folder: As in `mjcf_text`.
+        held: Joint that does not move -> 0.
+    """
     edits = TextEdits(model.document)
     if folder is not None:
         follow_meshes(edits, model.document, folder)
@@ -103,7 +114,9 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict
         element = model.joint_elements[joint.name]
         for attribute, value in _friction(joint, subtract.get(joint.name, {})).items():
             given = element.number(attribute, 0.0)
-            if abs(value - given) > (SAME if joint.name in subtract else 0.0) * abs(given):
+            # a difference of two numbers has rounding errors; any other number is written if it differs at all
+            tolerance = SAME if joint.name in subtract else 0.0
+            if abs(value - given) > tolerance * abs(given):
                 edits.set_attribute(element, attribute, value)
     if not np.array_equal(robot.gravity, model.settings.gravity):
         options = model.document.root.all("option")
@@ -120,7 +133,11 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict
 def _update_tendons(
     edits: TextEdits, robot: Robot, model: MjcfModel, held: dict[str, float]
 ) -> Mapping[str, Mapping[str, float]]:
-    """Write the tendons anew where they differ from those of the file; returns `TendonText.subtract`."""
+    """Replace the tendons of the text if those of the robot differ.
+
+    Returns:
+        `TendonText.subtract`: what tendons hold of the friction and inertia of joints.
+    """
     document = model.document
     before = tendon_terms(model, held)
     taken = {element.name for element in document.root.walk() if element.tag in ("fixed", "spatial", "site")}
@@ -139,7 +156,7 @@ def _update_tendons(
 
 
 def _tendon_numbers(robot: Robot) -> list[object]:
-    """What the tendons of a robot are made from, rounded so that reading and writing do not change it."""
+    """The numbers that the tendons of a robot are made from, rounded so that reading and writing do not change them."""
     found: list[tuple[object, list[float]]] = [
         ((joint.name, repr(term.with_value(0.0))), [term.value])
         for joint in robot.moving_joints
@@ -154,13 +171,22 @@ def _tendon_numbers(robot: Robot) -> list[object]:
 
 
 def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
-    """Inertia of a body's link with what has been given to the massless links of its joints."""
+    """Inertia of a link together with that of the links between the joints of its MJCF body.
+
+    Args:
+        robot: The robot.
+        link: The link of the MJCF body.
+        frames: The links between its joints, which were massless in the file.
+
+    Raises:
+        ExportError: One of these has inertia now and moves against the link.
+    """
     total = robot.link(link).inertia
-    index, T_body_link = robot.link_body(link)
+    body, T_body_link = robot.link_body(link)
     for frame in frames:
         part = robot.link(frame).inertia
-        own, T_body_frame = robot.link_body(frame)
-        if own == index:
+        body_of_frame, T_body_frame = robot.link_body(frame)
+        if body_of_frame == body:
             total += part.in_frame(inverse_transform(T_body_link) @ T_body_frame)
         elif not is_same_inertia(total + part, total):
             raise ExportError(
@@ -172,7 +198,7 @@ def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
 
 
 def _inertial_lines(inertia: Inertia, link: str) -> list[str]:
-    """An ``<inertial>`` that MuJoCo accepts, an empty dummy link's too."""
+    """The element ``<inertial>``, with the smallest moments and mass that MuJoCo accepts for a link without mass."""
     tensor = inertia.about_com
     tensor = tensor + max(0.0, _SMALLEST_MOMENT - float(eigvalsh(tensor)[0])) * np.eye(3)
     mass = inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS
@@ -182,7 +208,15 @@ def _inertial_lines(inertia: Inertia, link: str) -> list[str]:
 
 
 def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, float]:
-    """Attribute of ``<joint>`` -> value, for the terms that the joint has, less what its tendons hold."""
+    """The attributes of ``<joint>`` for friction and rotor inertia.
+
+    Args:
+        joint: The joint.
+        elsewhere: Attribute -> part of its value that tendons hold, which is subtracted.
+
+    Returns:
+        Attribute -> value, for the terms that the joint has.
+    """
     found: dict[str, float] = {}
     for attribute, kind in JOINT_TERMS.items():
         values = [term.value for term in joint.terms if type(term) is kind]
@@ -192,6 +226,7 @@ def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, float]:
 
 
 def _write_lines(robot: Robot, tendons: TendonText) -> list[str]:
+    """The lines of a new file."""
     compiler = {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}
     inside = element_lines("compiler", compiler) + element_lines("option", {"gravity": robot.gravity})
     inside += element_lines("worldbody", {}, _tree_lines(_with_written_inertias(robot), tendons))
@@ -201,13 +236,16 @@ def _write_lines(robot: Robot, tendons: TendonText) -> list[str]:
 
 
 def _tree_lines(robot: Robot, tendons: TendonText) -> list[str]:
-    """The bodies, from the last to the first, each with those that hang on it."""
+    """The lines of all bodies, nested as the robot's tree.
+
+    They are made from the last body to the first, so that the lines of a body's children are ready when it is written.
+    """
     outgoing: dict[str, list[Joint]] = defaultdict(list)
     for joint in robot.joints:
         outgoing[joint.parent].append(joint)
     order: list[tuple[str, list[Joint]]] = [(robot.root, [])]
     following = {}
-    for link, _ in order:  # grows on the way; no recursion, for chains may be longer than the call stack
+    for link, _ in order:  # the list grows in the loop; no recursion, for chains may be longer than the call stack
         following[link] = [_joints_to_body(robot, outgoing, joint) for joint in outgoing[link]]
         order += following[link]
     lines: dict[str, list[str]] = {}
@@ -219,26 +257,28 @@ def _tree_lines(robot: Robot, tendons: TendonText) -> list[str]:
 
 
 def _with_written_inertias(robot: Robot) -> Robot:
-    """The same moving bodies, where links that cannot exist by themselves are part of the link that moves them.
+    """Add the inertia of links that are physically impossible alone to the link of the body that they are fixed to.
 
-    MuJoCo refuses the tensor of such a dummy link even where it is fixed to another one, and both together can exist.
+    MuJoCo refuses the tensor of such a link even where it is fixed to another one and both together are possible. The
+    moving bodies stay the same.
     """
     found = {link.name: link.inertia for link in robot.links}
     for name in found.keys() - {name for body in robot.bodies for name, _ in body.members}:
         found[name] = found[name] if found[name].is_physical else Inertia.zero()  # it never moves
     for body in robot.bodies:
-        (own, _), *others = body.members
-        wrong = [(name, T) for name, T in others if not (found[name].is_physical and found[own].is_physical)]
+        (main, _), *others = body.members
+        wrong = [(name, T) for name, T in others if not (found[name].is_physical and found[main].is_physical)]
         for name, T_body_link in wrong if body.inertia.is_physical else ():
-            found[own], found[name] = found[own] + found[name].in_frame(T_body_link), Inertia.zero()
+            found[main] += found[name].in_frame(T_body_link)
+            found[name] = Inertia.zero()
     return replace(robot, links=tuple(replace(link, inertia=found[link.name]) for link in robot.links))
 
 
 def _joints_to_body(robot: Robot, outgoing: dict[str, list[Joint]], first: Joint) -> tuple[str, list[Joint]]:
-    """The next link that becomes a body, and the joints to it.
+    """The next link that becomes an MJCF body, and the joints to it, beginning with ``first``.
 
-    MuJoCo refuses a moving body without mass; a massless link between two moving joints is left out, and its joints go
-    to the body behind it.
+    MuJoCo refuses a moving body without mass: a massless link between two moving joints is left out, and both joints
+    belong to the body behind it.
     """
     joints = [first]
     while joints[-1].moves and not robot.link(joints[-1].child).inertia.vector.any():
@@ -250,8 +290,18 @@ def _joints_to_body(robot: Robot, outgoing: dict[str, list[Joint]], first: Joint
 
 
 def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonText, inside: list[str]) -> list[str]:
-    """A body with its inertial, its joints and other lines."""
-    T_body_joint, joint_lines = np.eye(4), list[str]()
+    """The element ``<body>`` of a link.
+
+    Args:
+        robot: The robot.
+        link: The link.
+        joints: The joints between it and its parent body, in this order; empty for the root.
+        tendons: Tendons that hold a part of the joints' friction.
+        inside: Lines of its sites and child bodies.
+    """
+    # MJCF states all joints of a body in the body's frame at q = 0: from the last joint back to the parent
+    T_body_joint = np.eye(4)
+    joint_lines = list[str]()
     for joint in reversed(joints):
         if joint.moves:
             attributes = _joint_attributes(joint, T_body_joint, tendons.subtract.get(joint.name, {}))
@@ -266,6 +316,7 @@ def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonTex
 
 
 def _joint_attributes(joint: Joint, T_body_joint: Floats, elsewhere: Mapping[str, float]) -> dict[str, str | ArrayLike]:
+    """The attributes of ``<joint>``; arguments as in `_body_lines` and `_friction`."""
     limits = joint.limits
     found: dict[str, str | ArrayLike] = {
         "name": joint.name,
