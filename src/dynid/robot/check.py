@@ -20,10 +20,11 @@ from dynid.robot.parts import SMALLEST_LINK_M, Joint, Link
 from dynid.spatial import EXACT
 
 LIGHTEST_KG = 1e-6
+"""Mass of a link below which its unit is probably wrong (convention)."""
 HEAVIEST_KG = 1e3
+"""Mass of a link above which its unit is probably wrong (convention)."""
 IMPOSSIBLE_KG = 1e6
-"""Masses of links below the first and above the second are more likely in another unit; above the third they are
-impossible (convention)."""
+"""Mass above which no link is possible (convention)."""
 REPORTED_EXCESS = 1e-6
 """Relative amount by which a number may miss what is physically possible without a finding (convention: files are
 rounded to six digits)."""

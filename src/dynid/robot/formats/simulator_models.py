@@ -22,8 +22,9 @@ from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
 _MUJOCO_SLIDE = 2
+"""MuJoCo's number of a prismatic joint (mjtJoint)."""
 _MUJOCO_HINGE = 3
-"""MuJoCo's numbers of joint types (mjtJoint)."""
+"""MuJoCo's number of a revolute joint."""
 _VECTORS_OF_TERMS: dict[type[StateTerm], tuple[str, ...]] = {
     RotorInertia: ("armature", "dof_armature"),
     Viscous: ("damping", "dof_damping"),
