@@ -23,10 +23,9 @@ from dynid.arrays import Floats
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import CentralDifferences
 
-SHORTEST = 64
-"""Smallest number of samples for a spectrum that separates motion from noise (convention)."""
-LONGEST = 2**18
-"""Largest number of samples that is used for a spectrum (convention)."""
+SHORTEST, LONGEST = 64, 2**18
+"""Smallest number of samples for a spectrum that separates motion from noise, and largest number that is used
+(convention)."""
 CLEAR_SIGMAS = 16.0
 """A band contains signal if its mean power exceeds the noise floor by this many standard deviations of the mean of as
 many bins of noise (convention). The number is large because neighbouring Fourier bins are correlated, and because one
@@ -50,12 +49,9 @@ CANDIDATES = 160
 """Number of cutoffs that are tried; they are evenly spaced on a logarithmic scale (convention: steps of 3 %)."""
 BANDS = 500
 """Largest number of bands of a spectrum (convention)."""
-FLOOR_TOP = 0.49
-"""Upper end of the two bands that show the noise floor, as a share of the sampling rate (convention) ..."""
-FLOOR_WIDE = 0.30
-"""... lower end of the wide band ..."""
-FLOOR_NARROW = 0.45
-"""... and of the narrow band."""
+FLOOR_TOP, FLOOR_WIDE, FLOOR_NARROW = 0.49, 0.30, 0.45
+"""Common upper end, lower end of the wide band and lower end of the narrow band that show the noise floor, as shares of
+the sampling rate (convention)."""
 TOLERATED_ERROR_RATIO = 1.01
 """Of the cutoffs whose squared error is below this multiple of the smallest one, the lowest is chosen ..."""
 LARGEST_STEP_DOWN = 1.3

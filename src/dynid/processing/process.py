@@ -37,11 +37,9 @@ from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_u
 Mask = NDArray[np.bool_]
 Progress = Callable[[float, str], None]
 
-LOWEST_CUTOFF_PER_BAND = 1.5
-"""Smallest automatic cutoff as a multiple of `Processing.band_hz`. Convention: from there on a Butterworth low-pass of
-order 4 run forwards and backwards is flat in the band."""
-HIGHEST_CUTOFF_PER_BAND = 3.0
-"""Largest automatic cutoff as a multiple of it. Convention: beyond, only noise is added."""
+LOWEST_CUTOFF_PER_BAND, HIGHEST_CUTOFF_PER_BAND = 1.5, 3.0
+"""Limits of an automatic cutoff as multiples of `Processing.band_hz`. Convention: from 1.5 times the band on, a
+Butterworth low-pass of order 4 run forwards and backwards is flat in it; beyond 3 times, only noise is added."""
 TRANSIENT_ERROR_SHARE = 0.5
 """Share of the predicted acceleration error that filter transients may reach at the ends of a stretch; convention."""
 ACCURACY_RANGE = (1e-6, 1e-2)

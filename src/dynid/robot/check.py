@@ -19,25 +19,15 @@ from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import SMALLEST_LINK_M, Joint, Link
 from dynid.spatial import EXACT
 
-LIGHTEST_KG = 1e-6
-"""Mass of a link below which its unit is probably wrong (convention)."""
-HEAVIEST_KG = 1e3
-"""Mass of a link above which its unit is probably wrong (convention)."""
-IMPOSSIBLE_KG = 1e6
-"""Mass above which no link is possible (convention)."""
-REPORTED_EXCESS = 1e-6
-"""Relative amount by which a number may miss what is physically possible without a finding (convention: files are
-rounded to six digits)."""
-REFUSED_EXCESS = 0.01
-"""Relative amount by which it may miss it without being refused by commands (convention: two digits for flat parts)."""
-FARTHEST_IN_SIZES = 3.0
-"""Distance of the centre of mass, and radius of gyration, as a multiple of the link's size, above which a unit or a
-frame is probably wrong (convention)."""
-SMALLEST_GYRATION_IN_SIZES = 0.005
-"""Radius of gyration, as a multiple of the link's size, below which a unit is probably wrong (convention)."""
-
-LARGEST_GRAVITY_DEVIATION = 0.01
-"""Relative deviation from standard gravity above which gravity is mentioned (convention: it varies less on Earth)."""
+LIGHTEST_KG, HEAVIEST_KG, IMPOSSIBLE_KG = 1e-6, 1e3, 1e6
+"""Masses of links below the first and above the second are probably in another unit; above the third they are
+impossible (convention)."""
+REPORTED_EXCESS, REFUSED_EXCESS = 1e-6, 0.01
+"""Relative amounts by which a number may miss what is physically possible without a finding, and without being refused
+by commands (convention: files are rounded to six digits, or to two for flat parts)."""
+FARTHEST_IN_SIZES, SMALLEST_GYRATION_IN_SIZES = 3.0, 0.005
+"""Distance of the centre of mass and radius of gyration at most, and radius of gyration at least, as multiples of the
+link's size, beyond which a unit or a frame is probably wrong (convention)."""
 
 RuleFindings = Iterator[tuple[str, Severity, str, str, str]]
 """What a rule finds: code, severity, place, message and remedy of each finding."""
@@ -261,7 +251,7 @@ def _check_gravity(robot: Robot) -> RuleFindings:
     """A gravity that is not the Earth's."""
     strength = float(np.linalg.norm(robot.gravity))
     usual = float(np.linalg.norm(STANDARD_GRAVITY))
-    if abs(strength - usual) > LARGEST_GRAVITY_DEVIATION * usual:
+    if abs(strength - usual) > REFUSED_EXCESS * usual:  # gravity on Earth varies by less
         remedy = "Pass gravity=(0, 0, -9.81), or keep it if the robot is not on Earth's ground."
         yield "unusual-geometry", "note", "robot", f"gravity is {strength:.4g} m/s^2", remedy
 

@@ -21,10 +21,8 @@ from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
-_MUJOCO_SLIDE = 2
-"""MuJoCo's number of a prismatic joint (mjtJoint)."""
-_MUJOCO_HINGE = 3
-"""MuJoCo's number of a revolute joint."""
+_MUJOCO_SLIDE, _MUJOCO_HINGE = 2, 3
+"""MuJoCo's numbers of prismatic and revolute joints (mjtJoint)."""
 _VECTORS_OF_TERMS: dict[type[StateTerm], tuple[str, ...]] = {
     RotorInertia: ("armature", "dof_armature"),
     Viscous: ("damping", "dof_damping"),

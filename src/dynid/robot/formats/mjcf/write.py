@@ -31,11 +31,9 @@ from dynid.spatial import SAME, inverse_transform
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
 
-_SMALLEST_MOMENT = 1e-12
-"""Smallest principal moment that is written [kg m^2] (effect: MuJoCo refuses bodies below 1e-14)."""
-_SMALLEST_MASS = 1e-12
-"""Smallest mass that is written [kg] (effect: MuJoCo refuses bodies below 1e-15). Links without mass get this mass and
-moment, which change no torque that a log shows."""
+_SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
+"""Smallest principal moment [kg m^2] and mass [kg] that are written (effect: MuJoCo refuses bodies below 1e-14 and
+1e-15). Links without mass get as much, which changes no torque that a log shows."""
 
 
 def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
