@@ -4,6 +4,9 @@ The recursion knows the members of the set S only, not the parameters of links. 
 before r, the first revolute joint, only slide; from r on all links turn about the one direction of axis r; from s on,
 the first revolute joint that is not parallel to r, they turn freely. Each group does no more work than that allows.
 
+`minimal_newton_euler` is the entry; `run_recursion` runs outwards with `_move` and back with `_backward`. The set S is
+that of `minimal_set`: the fewest linear combinations of link parameters that give the torques.
+
 Symbols of the paper: ``p`` is the force and ``zeta`` the moment that a joint passes on, ``h`` the relative acceleration
 of a slide, ``d`` the length of a lever along its joint's axis and ``b`` its length across. The scan of eqs. (32) to
 (90) is damaged. The formulas at the lines are derived again: the force of composite body i is ``m^ a + Omega k`` and
@@ -47,7 +50,7 @@ def minimal_newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: A
 
 
 def find_exact_chain(robot: Robot) -> Chain:
-    """Find the chain of a robot, exactly.
+    """Find the chain of modified DH frames of a robot, without any deviation from its axes.
 
     Raises:
         ArgumentError: The robot is no chain, or its axes are only nearly parallel.
@@ -87,7 +90,7 @@ class _Joint(NamedTuple):
     axis: Floats
     """(3,) axis of joint r in this frame, for r <= i < s."""
     members: dict[str, Any]
-    """Members of the set S."""
+    """Symbol of a member of the set S that belongs to this joint -> its value."""
     tensor: Array
     """(3, 3) constant part of D, [Lin1995] eqs. (38), (42); of joints before s only the last entry counts."""
     slides: tuple[tuple[int, Array], ...]
@@ -113,7 +116,9 @@ class _State(NamedTuple):
     length: Any
     """Lever d along the joint's axis [m]."""
     w: Array
+    """(3,) angular velocity [rad/s]."""
     dw: Array
+    """(3,) angular acceleration [rad/s^2]."""
     spin: Array
     """(3, 3) Omega, [Lin1995] eq. (59)."""
     carried: Array
@@ -123,6 +128,7 @@ class _State(NamedTuple):
     rate: Any
     """Turning rate about axis r [rad/s], before joint s."""
     drate: Any
+    """Its derivative [rad/s^2]."""
     axis: Array
     """(3,) axis of joint r in this frame, up to joint s; zeros before r."""
     is_free: bool

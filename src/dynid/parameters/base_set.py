@@ -206,9 +206,11 @@ class BaseParameters:
         return json.dumps(report, indent=2)
 
     def _owner_texts(self) -> list[str]:
+        """(b,) the owners of each base parameter as text."""
         return [", ".join(self.owners(index)) for index in range(self.rank)]
 
     def _summary(self) -> list[str]:
+        """Lines with the values of symbols and the three groups of standard parameters."""
         lines = []
         used = {name for c in self.combinations for t in c.terms for name in t.coefficient.symbols}
         values = [f"{name} = {value:.6g}" for name, value in self.symbols.items() if name in used]

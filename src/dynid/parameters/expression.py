@@ -19,7 +19,7 @@ from dynid.robot.formats.dh import DH
 from dynid.spatial import EXACT, ROUNDING
 
 Monomial = tuple[tuple[str, int], ...]
-"""Symbols with their powers."""
+"""A product of symbols: (symbol, power) each, in alphabetical order; empty for the number one."""
 
 _DENOMINATOR = 12
 """Largest denominator of a coefficient that is written as a fraction (convention)."""
@@ -134,10 +134,12 @@ def _as_polynomial(value: Polynomial | float) -> Polynomial:
 
 
 def _degree(monomial: Monomial) -> int:
+    """Sum of the powers."""
     return sum(power for _, power in monomial)
 
 
 def _product(a: Monomial, b: Monomial) -> Monomial:
+    """The product of two monomials, with its symbols in alphabetical order."""
     powers = dict(a)
     for name, power in b:
         powers[name] = powers.get(name, 0) + power
@@ -155,6 +157,7 @@ def _replace_squared_sines(monomial: Monomial, value: float) -> list[tuple[Monom
 
 
 def _monomial_text(monomial: Monomial, size: float) -> str:
+    """A monomial with the absolute value of its factor as text, a simple fraction where it is one."""
     factors = [name if power == 1 else f"{name}^{power}" for name, power in monomial]
     fraction = Fraction(size).limit_denominator(_DENOMINATOR)
     number = str(fraction) if abs(float(fraction) - size) <= EXACT * size else f"{size:.6g}"
@@ -162,6 +165,7 @@ def _monomial_text(monomial: Monomial, size: float) -> str:
 
 
 def _signed_sum(parts: Iterable[tuple[float, str]]) -> str:
+    """Texts joined by plus and minus signs; of each number only the sign counts."""
     text = ""
     for sign, part in parts:
         text += (" - " if sign < 0 else " + ") + part if text else ("-" if sign < 0 else "") + part
@@ -211,6 +215,7 @@ class Combination:
 
 
 def _product_text(coefficient: Polynomial, members: list[tuple[float, str]]) -> tuple[float, str]:
+    """A coefficient times a sum of signed parameters: the sign in front of it, and the text."""
     lead = members[0][0]
     inner = _signed_sum([(sign * lead, text) for sign, text in members])
     factor = str(coefficient)

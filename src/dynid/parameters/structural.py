@@ -139,6 +139,7 @@ def attainable_spans(
 
 
 def _base_span(robot: Robot, unmoved: Mapping[int, float], static: bool) -> AttainableSpan:
+    """The span of the root, which does not move: gravity alone, and any velocities of the joints that may move."""
     energy = np.concatenate([np.zeros(6), -robot.gravity, [0.0, 1.0]])  # [GautierKhalil1990] eqs. (A10), (A12)
     rates = np.zeros((0, robot.dof)) if static else np.eye(robot.dof)[[j for j in range(robot.dof) if j not in unmoved]]
     return AttainableSpan(energy[None, :], np.hstack([np.zeros((len(rates), 6)), rates]))
@@ -188,7 +189,7 @@ def _conditions(
 
 
 def _coupled_inertia(robot: Robot, j: int, rates: Floats, terms: Mapping[int, PlacedTerm]) -> Floats:
-    """Coefficient of dq_j in the couplings' energy IAM * sum r_k r_i dq_k dq_i, later joints settled; (k, p)."""
+    """Coefficient (k, p) of dq_j in the couplings' energy IAM * sum r_k r_i dq_k dq_i, from the joints i before j."""
     rows = np.zeros((len(rates), robot.parameter_vector.size))
     for column, placed in terms.items():
         ratios = placed.speeds if placed.term.dependence is Dependence.ACCELERATION else {}
@@ -201,7 +202,7 @@ def _coupled_inertia(robot: Robot, j: int, rates: Floats, terms: Mapping[int, Pl
 def _friction_rows(
     robot: Robot, terms: Mapping[int, PlacedTerm], unmoved: Mapping[int, float], static: bool
 ) -> list[Floats]:
-    """Friction and offsets, which act like no link parameter (except the offset of a prismatic joint)."""
+    """Rows (1, p) for friction and offsets, whose torques no link parameter has (except the offset of a slide)."""
     size = robot.parameter_vector.size
     rows: dict[object, Floats] = {}
 
@@ -251,11 +252,13 @@ def _known_terms(robot: Robot) -> dict[int, PlacedTerm]:
 
 
 def _unit_twist(body: Body) -> Floats:
+    """(6,) twist (w, v) of the body in its frame per unit of its joint's velocity."""
     zero = np.zeros(3)
     return np.concatenate([zero, body.axis] if body.is_prismatic else [body.axis, zero])
 
 
 def _pose(body: Body, q: float) -> tuple[Floats, Floats]:
+    """Rotation (3, 3) and position (3,) of the body in its parent's frame at joint position q."""
     if body.is_prismatic:
         return body.R_parent_joint, body.p_parent_joint + body.R_parent_joint @ body.axis * q
     return body.R_parent_joint @ rotation_about(body.axis, q), body.p_parent_joint
@@ -288,6 +291,7 @@ def _map_points(points: Floats, matrix: Floats, constant: bool) -> Floats:
 
 
 def _map_twists(twists: Floats, matrix: Floats, constant: bool) -> Floats:
+    """Twist rows (k, 6 + n) through a map (6, 6); only the constant part keeps the joint velocities."""
     return np.hstack([twists[:, :6] @ matrix.T, twists[:, 6:] * constant])
 
 
