@@ -1,13 +1,13 @@
-"""Drive gains [N m/A or N/A]: how much joint torque a motor current stands for, calibrated with known loads.
+"""Drive gains [N m/A or N/A]: the joint torque per motor current, calibrated with a weighed load.
 
-The currents of joint j, of a run with a load and one without, show ``load / gain_j``: with the arm eliminated, in units
-of the noise,
+`identify_drive_gains` is the main function. The currents of joint j, from a run with a load and one without, determine
+``load / gain_j``, with the parameters of the load. With the arm eliminated and in units of the noise the equations are
 
     b_j = A_j load / gain_j + noise of unit variance
 
 All joints share the load. The equations are linear in the load and in one over the gains, not in both: a common factor
-of all gains and the load shows nowhere but in the mass. What was known before counts as more equations: gains as
-stated, the weighed mass, and moments of inertia of a plausible size.
+of all gains and the load is determined by the weighed mass alone. Prior knowledge adds equations: stated gains with
+their standard deviations, the mass, and moments of inertia of a plausible size.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from dynid.spatial import SAME, TINY
 from dynid.tables import Table
 
 HEAVIEST_KG = 1000.0
-"""Mass of a load from which on it is in grams [kg] (convention: no arm carries a tonne at its drives' calibration)."""
+"""Mass of a load from which on it must be in grams [kg] (convention: no arm carries a tonne at its drives'
+calibration)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,15 +48,15 @@ class DriveGains:
     """Calibrated gains with their uncertainty: ``torque = gain * current``."""
 
     gain: Floats
-    """(n,) [N m/A or N/A]; NaN for a joint on which the known load does not act"""
+    """(n,) gains [N m/A or N/A]; NaN for a joint whose gain the load does not determine."""
     stderr: Floats
-    """(n,) [N m/A or N/A]; infinite for such a joint"""
+    """(n,) standard deviations [N m/A or N/A]; infinite for such a joint."""
     joint_names: tuple[str, ...]
-    """(n,)"""
+    """(n,) names of the joints."""
     unit: str = "N m/A"
     """Unit of the gains: N m/A, N/A for slides; 1 where measured torques, and not currents, were scaled."""
     findings: tuple[Finding, ...] = ()
-    """What the load does not determine, and stated gains that it contradicts."""
+    """Gains that the load does not determine, and stated gains that it contradicts."""
 
     @property
     def map_line(self) -> str:
@@ -109,50 +110,55 @@ def identify_drive_gains(
         raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
     equations = payload_problem(robot, loaded, unloaded, link=link).equations()
     joints = [_joint_equations(equations, joint) for joint in range(robot.dof)]
+    # (n,) relative standard deviations of the stated gains, infinite where none is stated
     before = np.full(robot.dof, np.inf)
-    if stated is not None:  # a gain without a standard deviation counts as exact elsewhere, and is to be found here
+    if stated is not None:  # elsewhere a gain without a standard deviation is exact; here it is to be calibrated
         is_stated = (stated.stderr > 0.0) & np.isfinite(stated.stderr + stated.gain)
         before = np.where(is_stated, stated.stderr / np.abs(stated.gain), np.inf)
     known = np.isfinite(before)
     usual = np.where(known, 1.0 if stated is None else stated.gain, 1.0)
-    if com is None:  # a gain without end in some joints is a minimum, too
-        starts, free = _start_loads(joints, mass_kg, needs_mass=not known.any()), 9
+    if com is None:  # several starts, as an infinite gain of some joints is a local minimum
+        starts = _start_loads(joints, mass_kg, needs_mass=not known.any())
+        free = 9
     else:
-        starts, free = [Inertia.from_com(mass_kg, com, np.zeros((3, 3))).vector], 6
-    for _ in range(2):  # first with the noise that each joint tells alone
+        starts = [Inertia.from_com(mass_kg, com, np.zeros((3, 3))).vector]
+        free = 6
+    # the first round takes the noise from each joint alone, the second from one arm and load for all joints
+    for _ in range(2):
         fits = [_fit_inverse_gains(joints, load, usual, before, free) for load in starts]
         inverse, std, _ = min(fits, key=lambda fit: fit[2])
         joints = [_joint_equations(equations, joint, one) for joint, one in enumerate(_fit_one_arm(equations, inverse))]
     share = std / np.maximum(np.abs(inverse), TINY)  # relative standard deviation
     is_open = share * SIGNIFICANT_STD > 1.0
     gain = np.where(is_open, np.nan, 1.0 / np.where(is_open, 1.0, inverse))
-    # that of the longer side of the interval, within the stated one
+    # the interval of 1 / inverse is not symmetric: its longer side counts, but no more than the stated one
     longer = np.minimum(share / np.maximum(1.0 - 1.96 * share, TINY), np.maximum(before, share))
     stderr = np.where(is_open, np.inf, np.abs(gain) * longer)
     more = "use a heavier load or more motion."
     remedy = f"Give the centre of mass as well (--com), or {more}" if com is None else more.capitalize()
-    learnt = np.sqrt(np.maximum(before**2 - np.where(is_open, 0.0, std * usual) ** 2, TINY))
-    told = np.abs(inverse * usual - 1.0) / learnt
-    findings = tuple(_judge(np.array(robot.joint_names), told, share, before, remedy))
+    # difference to the stated gain over its standard deviation: the variance that the load removed
+    removed = np.sqrt(np.maximum(before**2 - np.where(is_open, 0.0, std * usual) ** 2, TINY))
+    departure = np.abs(inverse * usual - 1.0) / removed
+    findings = tuple(_judge(np.array(robot.joint_names), departure, share, before, remedy))
     return DriveGains(gain=gain, stderr=stderr, joint_names=robot.joint_names, findings=findings)
 
 
-def _judge(names: NDArray[np.str_], told: Floats, share: Floats, before: Floats, remedy: str) -> Iterator[Finding]:
-    """Say which stated gains the load contradicts, and which gains it hardly determines.
+def _judge(names: NDArray[np.str_], departure: Floats, share: Floats, before: Floats, remedy: str) -> Iterator[Finding]:
+    """Report stated gains that the load contradicts, and gains that it hardly determines.
 
     Args:
         names: (n,) of the joints.
-        told: (n,) departure of the gains from the stated ones, over its standard deviation by the load alone.
-        share: (n,) relative standard deviations.
-        before: (n,) the stated ones; infinite where none is stated.
-        remedy: How the load determines more.
+        departure: (n,) differences between gains and stated gains, over their standard deviations.
+        share: (n,) relative standard deviations of the gains.
+        before: (n,) those of the stated gains; infinite where none is stated.
+        remedy: How a load determines the gains better.
     """
-    for name, away in zip(names.tolist(), told.tolist(), strict=True):
+    for name, away in zip(names.tolist(), departure.tolist(), strict=True):
         if away > SIGNIFICANT_STD:
             message = f"the load contradicts the stated gain by {away:.1f} standard deviations"
             check = "Check the mass, the link that carries the load, and the stated gain and its uncertainty."
-            said = remark("drive-gains", message, check, severity="warning", where="drives")
-            yield replace(said, joint=name, evidence={"standard deviations": away})
+            finding = remark("drive-gains", message, check, severity="warning", where="drives")
+            yield replace(finding, joint=name, evidence={"standard deviations": away})
     known = np.isfinite(before)
     for weak, words in (
         (known & (share > (1.0 - LARGE_SHARE) * before), "the load hardly tells more than the stated gains of {}"),
@@ -164,30 +170,31 @@ def _judge(names: NDArray[np.str_], told: Floats, share: Floats, before: Floats,
 
 
 def _joint_equations(equations: BlockEquations, joint: int, shared: Floats | None = None) -> tuple[Floats, Floats]:
-    """A (r, 10) and b (r,): what one joint shows of ``load / gain`` in units of the noise, with the arm eliminated.
+    """A (r, 10) and b (r,) of the module docstring: what one joint shows of ``load / gain`` in units of the noise.
 
     Args:
         equations: The equations.
-        joint: Its number.
-        shared: (k,) unknowns whose residual is the noise; by default those that fit this joint best.
+        joint: Index of the joint.
+        shared: (k,) unknowns over the gain, whose residual is the noise; by default those that fit this joint best.
     """
-    blocks, rows = [block[joint] for block in equations.blocks], equations.channels[joint]
+    blocks = [block[joint] for block in equations.blocks]
+    rows = equations.channels[joint]
     values, root, _ = solve_minimum_norm(rows[:, :-1], rows[:, -1])
     # the covariance of load / gain is ``L L^T`` times the noise; directions in which it is zero are open
     length = np.maximum(np.linalg.norm(rows[:, :10], axis=0), TINY)
     U, s, Vt = svd(root[:10] * length[:, None], full_matrices=False)
-    good = s > SAME * s[0]
-    A = U[:, good].T / s[good, None] * length
+    is_shown = s > SAME * s[0]
+    A = U[:, is_shown].T / s[is_shown, None] * length
     fit = np.append(values if shared is None else shared, -1.0)
-    scores = [rows @ fit @ rows[:, :-1] @ root @ Vt[good].T for rows in blocks]
-    noise = max(float(np.linalg.norm(scores)) / max(len(A), 1) ** 0.5, TINY**0.5)  # few blocks tell no directions apart
+    scores = [rows @ fit @ rows[:, :-1] @ root @ Vt[is_shown].T for rows in blocks]
+    noise = max(float(np.linalg.norm(scores)) / max(len(A), 1) ** 0.5, TINY**0.5)  # one for all directions
     return A / noise, A @ values[:10] / noise
 
 
 def _fit_one_arm(equations: BlockEquations, inverse: Floats) -> Floats:
     """(n, k) unknowns over the gain of each joint where all joints share one arm and one load, scaled to fit best.
 
-    Alone, as many unknowns as a joint has take in much of a slow noise.
+    Fitted alone, the many unknowns of a joint would absorb much of a slow noise.
 
     Args:
         equations: The equations.
@@ -205,7 +212,13 @@ def _fit_one_arm(equations: BlockEquations, inverse: Floats) -> Floats:
 
 
 def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, *, needs_mass: bool) -> list[Floats]:
-    """First loads (10,): at the link's origin, and by every joint that shows the mass, as one has to without gains."""
+    """First loads (10,) of the weighed mass: at the link's origin, and as each joint that shows the mass estimates it.
+
+    Args:
+        joints: The equations of each joint.
+        mass: The weighed mass [kg].
+        needs_mass: Whether a joint must show the mass significantly, because no gains are stated.
+    """
     alone = [solve_minimum_norm(A, b) for A, b in joints]
     clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.linalg.norm(L[9])), TINY) for v, L, u in alone])
     if needs_mass and clear.max() < SIGNIFICANT_STD:

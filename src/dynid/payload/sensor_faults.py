@@ -1,8 +1,10 @@
-"""Is the wrench what the log says it is? The one test of `dynid.diagnosis` on the six channels of a sensor.
+"""Search for faults of a wrist sensor: the test of `dynid.diagnosis`, applied to the six channels of the wrench.
 
-The harmless columns are those of the load and of the sensor's zero. A suspect either adds columns to them (delay, turn,
-tilt, drift, a zero that changes from log to log, a gain) or changes the log (axes, reversed moments, unit, sign). What
-is found goes into the settings of the sensor, and the rest is tested with these. Settings are proposed, never applied.
+`check_wrench` proposes settings, `find_wrench_delay` estimates a delay. The harmless (faultless) columns are those of
+the load and of the sensor's zero. A suspect, which is a possible fault, either adds columns to them (delay, turn, tilt,
+drift, a zero that changes from log to log, a gain) or changes the log (axes, reversed moments, unit, sign). A fault
+that is found goes into the settings of the sensor, and the other suspects are tested with these. Settings are proposed,
+never applied.
 """
 
 from __future__ import annotations
@@ -51,26 +53,30 @@ class _Suspect:
     """A fault of the sensor that adds columns to the equations."""
 
     code: str
-    says: str
-    """``{size}`` stands for the amount."""
+    """Code of its finding."""
+    message: str
+    """The message, in which ``{size}`` stands for the amount."""
     columns: Floats
-    """(N, 6, d), later (R, d): wrench per unit of the amount [SI]; a zero moves in units of its channel's spread."""
+    """(N, 6, d), later (R, d) in the rows of the evidence: wrench per unit of the amount [SI]. The amount of a zero is
+    in units of the standard deviation of its channel."""
     least: float
-    """Verdict from which on it is worth telling."""
+    """Smallest amount [SI] that is reported."""
     factor: float = 100.0
     """Printed unit over SI unit."""
     find: Find | None = None
-    """What the sensor's settings have to find, if that takes it into account."""
+    """The entry of `Sensing.find` that takes the fault into account, if there is one."""
 
 
 def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Suspect]]:
-    """The fit of load and zero under some settings, and the suspects that these leave, in the rows of its evidence."""
+    """Fit load and zero under some settings, and list the suspects that are left, in the rows of the evidence."""
     pose = SensorPose.guess(data, sensing)
     if sensing.finds_pose:
         pose = find_sensor(pose, data, sensing)[0]
-    W, zero, blocks = pose.equations(), data.bias_columns(sensing), data.blocks()
+    W = pose.equations()
+    zero = data.bias_columns(sensing)
+    blocks = data.blocks()
     phi = solve_blocks(BlockEquations.of(np.concatenate([W, *zero], axis=2), data.wrench, blocks)).values[:10]
-    thin = slice(None, None, max(1, -(-len(data.time) // MOST_ROWS)))
+    thin = slice(None, None, max(1, -(-len(data.time) // MOST_ROWS)))  # -(-a // b) rounds up
 
     def rows(columns: Floats) -> Floats:
         return columns[thin].reshape(-1, columns.shape[2])
@@ -84,9 +90,10 @@ def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Sus
 
 
 def _list_suspects(data: WrenchData, frame: str, sensing: Sensing, pose: SensorPose, phi: Floats) -> Iterator[_Suspect]:
-    """All suspects that the settings leave, with their columns, beside a load phi (10,)."""
+    """All suspects that the settings do not contain yet, with their columns for a load phi (10,)."""
     wrench = pose.equations() @ phi
-    late, degrees = np.zeros_like(wrench), KINDS["tilt"]
+    late = np.zeros_like(wrench)  # change of the wrench per second of delay
+    tilt_kind = KINDS["tilt"]  # turns of the sensor are judged like tilts of the base
     for rows in data.stretches():
         if len(rows) >= 3:  # no difference reaches across a gap
             late[rows] = -np.gradient(wrench[rows], data.time[rows], axis=0)
@@ -95,12 +102,13 @@ def _list_suspects(data: WrenchData, frame: str, sensing: Sensing, pose: SensorP
     if not pose.turned:
         turn = replace(pose, turned=True, tilted=False).columns(phi)[0]
         message = f"the sensor is turned against '{frame}' by some {{size}} deg"
-        yield _Suspect("wrench-frame", message, turn, degrees.least, degrees.factor, "orientation")
+        yield _Suspect("wrench-frame", message, turn, tilt_kind.least, tilt_kind.factor, "orientation")
     if not pose.tilted and np.any(data.gravity):
         tilt = replace(pose, turned=False, tilted=True).columns(phi)[0]
         message = "the base is tilted against the gravity of the model by some {size} deg"
-        yield _Suspect("gravity", message, tilt, degrees.least, degrees.factor, "gravity")
+        yield _Suspect("gravity", message, tilt, tilt_kind.least, tilt_kind.factor, "gravity")
     past = data.time - data.time.mean()
+    # for each channel: its standard deviation, and the column (6, 1) that selects it
     for name, spread, own in zip(CHANNELS, wrench.std(axis=0), np.eye(6)[:, :, None], strict=True):
         if sensing.bias and "drift" not in sensing.find and np.any(past):
             line = spread * past[:, None, None] / past.std() * own
@@ -153,7 +161,7 @@ Fault = tuple[str, str, dict[str, float], Sensing]
 
 
 def _find_faults(equations: Callable[[Sensing], WrenchData], frame: str, settings: Sensing) -> Iterator[Fault]:
-    """Faults of the sensor, one after the other."""
+    """Faults of the sensor, one after the other: units, axes and reversed moments, then suspects, then the sign."""
     spread = equations(settings).wrench.std(axis=0)
     lever = float(np.linalg.norm(spread[3:]) / max(float(np.linalg.norm(spread[:3])), TINY))
     if lever > FAR:
@@ -173,14 +181,14 @@ def _find_faults(equations: Callable[[Sensing], WrenchData], frame: str, setting
         if found is None:
             break
         suspect = suspects[found.suspect]
-        if suspect.code == "delay":  # to first order so far
+        if suspect.code == "delay":  # its amount is exact to first order only
             late = _search_delay(equations, frame, settings)
             found = replace(found, value=np.array([late.seconds - settings.delay_s]))
             settings = replace(settings, delay_s=late.seconds)
         elif suspect.find is not None:
             settings = replace(settings, find=(*settings.find, suspect.find))
         yield suspect.code, *_describe(suspect, found), settings
-        if suspect.code == "gain":  # no setting takes it into account
+        if suspect.code == "gain":  # no setting takes it into account, so nothing can be tested after it
             break
     if is_negative(solve_load(equations(settings), frame, settings)):
         message = "the mass is negative: the sensor reports the wrench on the robot"
@@ -188,7 +196,7 @@ def _find_faults(equations: Callable[[Sensing], WrenchData], frame: str, setting
 
 
 def _find_change(equations: Callable[[Sensing], WrenchData], frame: str, given: Sensing) -> Iterator[Fault]:
-    """Other axes or reversed moments: the one that leaves least, if that is at most half of what is unexplained."""
+    """Test other axes and reversed moments: the better one, if it leaves at most half of the residual, else nothing."""
 
     def unexplained(settings: Sensing) -> Floats:
         return np.maximum(_fit(equations(settings), frame, settings)[0].left_out().T, EXACT**2)
@@ -210,7 +218,7 @@ def _describe(suspect: _Suspect, found: Verdict) -> tuple[str, dict[str, float]]
     single = len(found.value) == 1
     value = suspect.factor * float(found.value[0] if single else np.linalg.norm(found.value))
     half = suspect.factor * float(np.max(found.half_width))
-    message = suspect.says.format(size=f"{value:{'+' if single else ''}.3g} +- {half:.2g}")
+    message = suspect.message.format(size=f"{value:{'+' if single else ''}.3g} +- {half:.2g}")
     return message, {"amount": value, "half of the 95 % interval": half, "probability without it": found.p}
 
 
@@ -240,7 +248,7 @@ def find_wrench_delay(
 
 
 def _search_delay(equations: Callable[[Sensing], WrenchData], frame: str, settings: Sensing) -> Delay:
-    """Gauss-Newton over the suspect whose columns are the rate of the wrench."""
+    """Estimate the delay by Gauss-Newton steps, with the rate of the wrench as the column."""
     for _ in range(STEPS):
         data = equations(settings)
         fit, suspects = _fit(data, frame, settings) if len(data.time) else (None, [])

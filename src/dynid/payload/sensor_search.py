@@ -1,12 +1,15 @@
-"""What is estimated of a sensor beside the load: how it is turned, where gravity points, how it yields, its gains.
+"""Search for properties of a wrist sensor: its orientation, the direction of gravity, its compliance, its gains.
+
+`find_sensor` searches for orientation and gravity (`SensorPose`) or compliance and damping (`Swinging`) together with
+the load; `calibrate_sensor` finds gains from known loads. The equations, with the ten parameters phi of the load, are
 
     wrench = turn(R^T) A(g) phi + zero               R = R_frame_sensor, g gravity in base axes
     s + d ds/dt = A phi - M(phi) k d2s/dt2 + zero    s strain, k compliance and d damping of each channel
     measured = K true + zero                         of known loads ([Atkeson1986] section 4.1.1)
 
 M (6, 6) is the load's own inertia about the sensor's origin: a load on a compliant sensor swings ([Atkeson1986] section
-4.1.1, Fig. 9); deflections are small, so that velocity and gravity stay those of the sensor's frame. The first two are
-linear in the load once the rest is known. A Gauss-Newton step is the linear problem of the load with a few more
+4.1.1, Fig. 9); deflections are small, so that velocity and gravity in the sensor's axes do not change. The first two
+are linear in the load once the rest is known. A Gauss-Newton step is the linear problem of the load with a few more
 columns, so that the uncertainty of the sensor comes with the rest.
 """
 
@@ -33,13 +36,13 @@ from dynid.robot.model import Robot
 from dynid.spatial import TINY
 
 STEPS = 30
-"""Largest number of Gauss-Newton steps; convention."""
-NARROW, WIDEST = 1.5, 20.0
-"""Standard deviations of the narrowest and the widest Gaussian that smooth a wrench [samples]; convention."""
-REACH = 6.0
-"""Half the length of the Gaussian's kernel [standard deviations]."""
-PASSED = 3.0
-"""Frequency, over the highest resonance, at which the smoothing halves the power; convention."""
+"""Largest number of Gauss-Newton steps (convention)."""
+NARROWEST_WIDTH, WIDEST_WIDTH = 1.5, 20.0
+"""Standard deviations of the narrowest and the widest Gaussian that smooths a wrench [samples] (convention)."""
+KERNEL_REACH = 6.0
+"""Half the length of the Gaussian's kernel [standard deviations] (convention: beyond, it is below 1e-7)."""
+CUTOFF_FACTOR = 3.0
+"""Frequency at which the smoothing halves the power, over the highest resonance (convention)."""
 
 
 # --- orientation and gravity ---
@@ -47,32 +50,36 @@ PASSED = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SensorPose:
-    """Orientation of the sensor and direction of gravity."""
+    """A state of the search for the orientation of the sensor and the direction of gravity."""
 
     data: WrenchData
+    """The equations of a sensor with the axes of the frame, under the model's gravity."""
     gravity: Floats
-    """(3,) base axes [m/s^2]"""
+    """(3,) gravity in base axes [m/s^2]."""
     R_frame_sensor: Floats
-    """(3, 3) sensor axes in the frame"""
+    """(3, 3) sensor axes in the frame."""
     sign: float
-    """1, or -1 where the sensor reports the wrench on the robot"""
+    """1, or -1 where the sensor reports the wrench on the robot."""
     turned: bool
-    """Whether the orientation is estimated"""
+    """Whether the orientation is estimated."""
     tilted: bool
-    """Whether the direction of gravity is estimated"""
+    """Whether the direction of gravity is estimated."""
 
     @classmethod
     def guess(cls, data: WrenchData, sensing: Sensing) -> SensorPose:
-        """A start for the search: the model's gravity, and with it the orientation from the forces alone.
+        """Make the start of the search: the model's gravity, and with it the orientation from the forces alone.
 
         Raises:
             IdentifiabilityError: The poses do not reveal the orientation, or there is no gravity whose direction could
                 be found.
         """
-        R, sign, turned, tilted = np.eye(3), 1.0, *(name in sensing.find for name in ("orientation", "gravity"))
+        R = np.eye(3)
+        sign = 1.0
+        turned = "orientation" in sensing.find
+        tilted = "gravity" in sensing.find
         if tilted and not np.any(data.gravity):
             raise IdentifiabilityError("the model has no gravity whose direction could be found")
-        if turned:  # force = m R^T a is linear in m R
+        if turned:  # force = m R^T a is linear in m R, whose nearest rotation is R
             A = np.hstack([data.matrix[:, :3, 9], np.ones((len(data.time), int(sensing.bias)))])
             U, size, Vt = svd(lstsq(A, data.wrench[:, :3])[:3])
             if not size[-1] > LARGE_SHARE * size[0]:
@@ -85,8 +92,17 @@ class SensorPose:
         return cls(data=data, gravity=data.gravity, R_frame_sensor=R, sign=sign, turned=turned, tilted=tilted)
 
     def step(self, values: Floats, stderr: Floats) -> tuple[SensorPose, float]:
-        """A rotation about the sensor's axes (3,) and a tilt of gravity (2,) [rad], where estimated."""
-        R, g = self.R_frame_sensor, self.gravity
+        """Make a step of the search.
+
+        Args:
+            values: A rotation about the sensor's axes (3,) [rad], then a tilt of gravity (2,) [rad], where estimated.
+            stderr: Their standard deviations, which `find_sensor` gives and this step does not need.
+
+        Returns:
+            The state after the step, and the size of the step [rad].
+        """
+        R = self.R_frame_sensor
+        g = self.gravity
         if self.turned:
             R = R @ Rotation.from_rotvec(values[:3]).as_matrix()
         if self.tilted:
@@ -96,14 +112,14 @@ class SensorPose:
 
     def equations(self) -> Floats:
         """(N, 6, 10) the load's equations in the axes of the sensor."""
-        return self._felt(self.data.matrix + self._weight(self.gravity - self.data.gravity))
+        return self._in_sensor_axes(self.data.matrix + self._weight(self.gravity - self.data.gravity))
 
     def _weight(self, gravity: Floats) -> Floats:
-        """(N, 6, 10) equations of a gravity (3,) alone, axes of the frame."""
+        """(N, 6, 10) equations of a load at rest under gravity (3,), axes of the frame."""
         return acceleration_matrix(-(self.data.R_frame_base @ gravity))
 
-    def _felt(self, columns: Floats) -> Floats:
-        """Columns (N, 6, k) in the axes of the sensor."""
+    def _in_sensor_axes(self, columns: Floats) -> Floats:
+        """(N, 6, k) columns in the axes and with the sign of the sensor, of columns in the axes of the frame."""
         return np.asarray(self.sign * (np.kron(np.eye(2), self.R_frame_sensor.T) @ columns))
 
     @property
@@ -112,14 +128,16 @@ class SensorPose:
         return np.stack([np.cross(axis, self.gravity) for axis in svd(self.gravity[None, :])[2][1:]], axis=1)
 
     def columns(self, phi: Floats) -> list[Floats]:
-        """Derivatives (N, 6, 3) and (N, 6, 2) of the wrench of a load with respect to the steps."""
+        """Derivatives of the wrench of a load phi (10,) by the values of a step: (N, 6, 3) and (N, 6, 2)."""
         columns = []
         if self.turned:
-            halves = np.split(self.equations() @ phi, 2, axis=1)  # R <- R exp([d x]) changes R^T x by (R^T x) x d
+            halves = np.split(self.equations() @ phi, 2, axis=1)  # R <- R exp([d x]) changes R^T x by (R^T x) cross d
             turns = [np.cross(half[:, :, None], np.eye(3)[None], axis=1) for half in halves]
             columns.append(np.concatenate(turns, axis=1))
         if self.tilted:
-            columns.append(self._felt(np.stack([self._weight(tilt) @ phi for tilt in self.tangents.T], axis=2)))
+            columns.append(
+                self._in_sensor_axes(np.stack([self._weight(tilt) @ phi for tilt in self.tangents.T], axis=2))
+            )
         return columns
 
 
@@ -128,26 +146,27 @@ class SensorPose:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Swinging:
-    """Equations of a load that swings, low-passed so that the wrench has derivatives."""
+    """A state of the search for compliance: equations of a load that swings, smoothed to differentiate the wrench."""
 
     data: WrenchData
+    """The smoothed equations of a rigid sensor."""
     rate: Floats
-    """(N, 6) derivative of the wrench [N/s, N m/s]"""
-    bend: Floats
-    """(N, 6) second derivative of the wrench [N/s^2, N m/s^2]"""
+    """(N, 6) derivative of the wrench [N/s, N m/s]."""
+    second_rate: Floats
+    """(N, 6) second derivative of the wrench [N/s^2, N m/s^2]."""
     noise_share: Floats
-    """(6,) share of the mean square of `bend` that is white noise"""
+    """(6,) share of the mean square of `second_rate` that is white noise."""
     compliance: Floats
-    """(6,) [m/N, rad/(N m)], sensor axes"""
+    """(6,) compliance of each channel [m/N, rad/(N m)], sensor axes."""
 
     @classmethod
     def rigid(cls, data: WrenchData, width: float) -> Swinging:
-        """A rigid sensor as the start; both sides go through one Gaussian of a standard deviation [samples].
+        """Make the start of the search, a rigid sensor; the width is the Gaussian's standard deviation [samples].
 
         Raises:
             DataError: No stretch of the log is long enough.
         """
-        reach = int(np.ceil(REACH * width))
+        reach = int(np.ceil(KERNEL_REACH * width))
         long = [rows for rows in data.stretches() if len(rows) > 2 * reach]
         if not long:
             raise DataError(
@@ -156,45 +175,47 @@ class Swinging:
         step = float(np.median(np.diff(data.time)))
 
         def smooth(signal: Floats, order: int = 0) -> Floats:
-            smoothed: Floats = gaussian_filter1d(signal, width, axis=0, order=order, truncate=REACH)
+            smoothed: Floats = gaussian_filter1d(signal, width, axis=0, order=order, truncate=KERNEL_REACH)
             return smoothed[reach : len(signal) - reach] / step**order
 
         def smooth_all(signal: Floats, order: int = 0) -> Floats:
             return np.concatenate([smooth(signal[rows], order) for rows in long])
 
         inner = data.rows(np.concatenate([rows[reach:-reach] for rows in long]))
-        wrench, rate, bend = (smooth_all(data.wrench, order) for order in (0, 1, 2))
+        wrench, rate, second_rate = (smooth_all(data.wrench, order) for order in (0, 1, 2))
         # fourth differences hold little but white noise, whose variance they multiply by 70 = 1 + 16 + 36 + 16 + 1
         variance = np.mean(np.diff(data.wrench[max(long, key=len)], n=4, axis=0) ** 2, axis=0) / 70.0
+        # the response of the second derivative to a single sample, which multiplies white noise
         response = smooth(np.eye(1, 4 * reach + 1, 2 * reach)[0], order=2)
-        share = variance * np.sum(response**2) / np.maximum(np.mean(bend**2, axis=0), TINY)
-        return cls(data=replace(inner, matrix=smooth_all(data.matrix), wrench=wrench), rate=rate, bend=bend,
+        share = variance * np.sum(response**2) / np.maximum(np.mean(second_rate**2, axis=0), TINY)
+        smoothed = replace(inner, matrix=smooth_all(data.matrix), wrench=wrench)
+        return cls(data=smoothed, rate=rate, second_rate=second_rate,
                    noise_share=np.minimum(1.0, share), compliance=np.zeros(6))  # fmt: skip
 
     def equations(self) -> Floats:
         """(N, 6, 10) the load's equations with its swinging."""
-        return self.data.matrix - acceleration_matrix(self.compliance * self.bend)
+        return self.data.matrix - acceleration_matrix(self.compliance * self.second_rate)
 
     def columns(self, phi: Floats) -> list[Floats]:
-        """Derivatives (N, 6, 6) of the wrench of a load with respect to compliances and damping."""
-        units = [-acceleration_matrix(self.bend * unit) @ phi for unit in np.eye(6)]
+        """Derivatives of the wrench of a load phi (10,) by compliances (N, 6, 6) and by damping (N, 6, 6)."""
+        units = [-acceleration_matrix(self.second_rate * unit) @ phi for unit in np.eye(6)]
         return [np.stack(units, axis=2), -self.rate[:, :, None] * np.eye(6)]
 
     def step(self, values: Floats, stderr: Floats) -> tuple[Swinging, float]:
-        """The compliances after a step."""
-        moved = self.compliance + values[:6]
-        size = np.maximum(np.maximum(np.abs(moved), stderr[:6]), TINY)
-        return replace(self, compliance=moved), float(np.max(np.abs(values[:6]) / size))
+        """The state with compliances changed by the first six values, and the relative size of the step."""
+        compliance = self.compliance + values[:6]
+        size = np.maximum(np.maximum(np.abs(compliance), stderr[:6]), TINY)
+        return replace(self, compliance=compliance), float(np.max(np.abs(values[:6]) / size))
 
 
 State = TypeVar("State", SensorPose, Swinging)
 
 
 def find_sensor(state: State, data: WrenchData, sensing: Sensing) -> tuple[State, LinearSolution, slice]:
-    """Gauss-Newton steps from a first state until they vanish.
+    """Make Gauss-Newton steps from a first state until they are small; load, bias and drift are fitted with each.
 
     Returns:
-        The state, the solution of the last step, and the places of the step among its unknowns.
+        The last state, the solution of the last step, and the slice of the step among its unknowns.
 
     Raises:
         EstimationError: The search did not settle.
@@ -203,14 +224,14 @@ def find_sensor(state: State, data: WrenchData, sensing: Sensing) -> tuple[State
     labels = data.blocks()
     linear = BlockEquations.of(np.concatenate([state.equations(), *zero], axis=2), data.wrench, labels)
     phi: Floats = solve_blocks(linear).values[:10]
-    own = slice(10 + 6 * len(zero), None)
+    step_slice = slice(10 + 6 * len(zero), None)
     for _ in range(STEPS):
         W = np.concatenate([state.equations(), *zero, *state.columns(phi)], axis=2)
         solution = solve_load_equations(BlockEquations.of(W, data.wrench, labels))
         phi = solution.determined[:10]
-        state, size = state.step(solution.determined[own], solution.stderr[own])
+        state, size = state.step(solution.determined[step_slice], solution.stderr[step_slice])
         if size < SEARCH_ACCURACY:
-            return state, solution, own
+            return state, solution, step_slice
     if "compliance" in sensing.find:
         raise EstimationError(
             "the search for the compliance does not settle: the sensor may be rigid, or the load hardly swings on it",
@@ -232,41 +253,45 @@ def find_compliance(data: WrenchData, sensing: Sensing) -> tuple[dict[str, Float
         DataError: No stretch of the log is long enough.
         EstimationError: The search did not settle.
     """
-    found, solution = _find_compliance(data, sensing, NARROW)
+    found, solution = _find_compliance(data, sensing, NARROWEST_WIDTH)
     frequencies, _ = resonances(found, solution.values[:10])
     if len(frequencies):
         # a Gaussian of the standard deviation s halves the power at sqrt(ln 2) / (2 pi s)
-        halved = np.sqrt(np.log(2.0)) / (2.0 * np.pi * PASSED * frequencies[-1])
-        width = min(float(halved / np.median(np.diff(data.time))), WIDEST)
-        if width > NARROW:
+        halved = np.sqrt(np.log(2.0)) / (2.0 * np.pi * CUTOFF_FACTOR * frequencies[-1])
+        width = min(float(halved / np.median(np.diff(data.time))), WIDEST_WIDTH)
+        if width > NARROWEST_WIDTH:
             return _find_compliance(data, sensing, width)
     return found, solution
 
 
 def _find_compliance(data: WrenchData, sensing: Sensing, width: float) -> tuple[dict[str, Floats], LinearSolution]:
-    """The compliance by a wrench that is smoothed so much [samples], with the uncertainty that its noise adds.
+    """The results of `find_compliance` with a wrench that is smoothed by a Gaussian of a width [samples].
 
-    Noise in the second derivative draws a compliance towards zero by about the noise's share; the other unknowns follow
-    as they would follow any change of the compliance, by their covariance with it.
+    The covariance contains a bias: noise in the second derivative draws a compliance towards zero by about the noise's
+    share; the other unknowns follow as they would follow any change of the compliance, by their covariance with it.
     """
     start = Swinging.rigid(data, width)
     state, solution, _ = find_sensor(start, start.data, sensing)
-    own, damping = slice(-12, -6), slice(-6, None)
-    follows = solution.covariance[:, own] @ pinv(solution.covariance[own, own], rcond=1e-12)
+    compliance, damping = slice(-12, -6), slice(-6, None)  # the last unknowns
+    follows = solution.covariance[:, compliance] @ pinv(solution.covariance[compliance, compliance], rcond=1e-12)
     covariance = solution.covariance + (follows * (state.noise_share * state.compliance) ** 2) @ follows.T
     solution = replace(solution, covariance=covariance)
     return {
         "compliance": state.compliance,
-        "compliance_stderr": solution.stderr[own],
+        "compliance_stderr": solution.stderr[compliance],
         "damping_s": solution.determined[damping],
         "damping_stderr_s": solution.stderr[damping],
     }, solution
 
 
 def resonances(found: dict[str, Floats], vector: Floats) -> tuple[Floats, Floats]:
-    """Frequencies [Hz], ascending, and damping ratios of the free swinging of a load (10,) on the sensor, (k,) each.
+    """(k,) frequencies [Hz], ascending, and (k,) damping ratios of a load that swings freely on the sensor.
 
-    Channels whose compliance is not clearly above zero count as rigid.
+    Channels whose compliance is not significantly above zero count as rigid.
+
+    Args:
+        found: Compliance and damping, as `find_compliance` returns them.
+        vector: (10,) parameters of the load.
     """
     soft = found["compliance"] > SIGNIFICANT_STD * found["compliance_stderr"]
     mass = acceleration_matrix(np.eye(6)) @ vector  # (6, 6), symmetric
