@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, ExportError
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
 from dynid.excitation.excitation import PLAN_FILES, Excitation
@@ -74,6 +74,10 @@ def test_rates_that_are_not_the_motion_are_refused(plan: Excitation, tmp_path: P
         with pytest.raises(ArgumentError, match=r"Use 2\.2 to "):
             plan.write(tmp_path, rate_hz=rate_hz)
     assert not list(tmp_path.iterdir())
+    (tmp_path / "plan.json").touch()
+    with pytest.raises(ExportError, match="exists already"):
+        plan.write(tmp_path, rate_hz=20)
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_parameters_that_no_motion_tells_apart_are_named(plan: Excitation) -> None:

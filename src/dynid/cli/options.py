@@ -138,7 +138,7 @@ GRAVITY = option("--gravity", metavar="X,Y,Z",
                  help="Gravity in the frame of the root link [m/s^2]; that of the robot file by default.")  # fmt: skip
 ROWS = option("--rows", metavar="A:B", help="Use rows A to B - 1 of the log, counted from 0.")
 TIME = option("--time", metavar="A:B", help="Use the time from A to B since the start of the log [s].")
-TRIM = option("--trim", "trim_s", type=click.FloatRange(min=0.0), metavar="SECONDS",
+TRIM = option("--trim", "trim_s", type=FiniteRange(min=0.0), metavar="SECONDS",
               help="Time left out at both ends of every compared stretch [s]; the filter's settling time by "
               "default.")  # fmt: skip
 ENGINE = option("--engine", metavar="NAME",

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, ExportError
 from dynid.excitation.base import Margin
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.energy_points import PointDesign
@@ -267,6 +267,7 @@ class Excitation:
 
         Raises:
             ArgumentError: The rate does not fit the motion.
+            ExportError: One of the files exists, and ``force`` is False; nothing is written then.
 
         Example:
             >>> settings = dynid.excitation.SearchSettings(starts=1, time_limit_s=0.5)
@@ -276,6 +277,10 @@ class Excitation:
         """
         check_rate(self.trajectory, rate_hz)
         target = Path(folder)
+        existing = [name for name in PLAN_FILES if os.path.lexists(target / name)]
+        if existing and not force:
+            remedy = "Choose another folder, or pass force=True."
+            raise ExportError("the file exists already", path=target / existing[0], remedy=remedy)
         samples = self.sample(rate_hz)
         samples.to_csv(target / "trajectory.csv", force=force)
         rows = zip(self.parameter_names, self.predicted_deviation, self.parameter_units, strict=True)
