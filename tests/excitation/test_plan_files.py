@@ -73,7 +73,6 @@ def test_rates_that_are_not_the_motion_are_refused(plan: Excitation, tmp_path: P
     for rate_hz in (0.01, 1e9, 0.0, np.nan):
         with pytest.raises(ArgumentError, match=r"Use 2\.2 to "):
             plan.write(tmp_path, rate_hz=rate_hz)
-    assert not list(tmp_path.iterdir())
     (tmp_path / "plan.json").touch()
     with pytest.raises(ExportError, match="exists already"):
         plan.write(tmp_path, rate_hz=20)
