@@ -16,10 +16,10 @@ import numpy as np
 from scipy import stats
 
 from dynid.arrays import Floats, Ints
-from dynid.compiled import regressor
+from dynid.compiled import gravity_torque, regressor
 from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt
 from dynid.diagnosis.suspects import Model, friction_columns, trusted_values
-from dynid.diagnosis.verdicts import EQUAL, Fit, compare, test_columns
+from dynid.diagnosis.verdicts import EQUAL, RESOLUTION, Fit, compare, test_columns
 from dynid.findings import Finding
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
@@ -261,8 +261,11 @@ def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
         unit = min(TORQUE_UNITS, key=lambda value: abs(np.log(abs(factor) / value)))
         yield _scale_finding(robot, "unit", None, factor,
                              f"all torques are {factor:.3g} times (as in {TORQUE_UNITS[unit]}?)")  # fmt: skip
+    links = robot.with_terms()
+    weight = np.max([np.abs(gravity_torque(links, excerpt.run.q)).max(axis=0) for excerpt in model.excerpts], axis=0)
+    is_shown = np.isfinite([found.half_width[0] for found in free])
     # joints that lift links straight up show nothing but an offset
-    for j in (j for j in range(robot.dof) if np.isinf(free[j].half_width[0])):
+    for j in np.flatnonzero(~is_shown & (weight > RESOLUTION * weight.max())).tolist():
         most = float(fixed[j].value[0] + fixed[j].half_width[0])
         if most < -1.0 / OTHER_UNIT:
             yield _scale_finding(robot, "flipped", j, most, "torque or position has the opposite sign of")

@@ -25,6 +25,7 @@ from dynid.export.result_file import SavedResult
 from dynid.files import make_folder, write_atomically
 from dynid.identification.identification_view import shared_friction
 from dynid.identification.identify import Identification
+from dynid.identification.rich.joint_friction import joint_friction
 from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
 from dynid.payload.load import NAMES, UNITS, Load
@@ -78,7 +79,11 @@ def parameter_table(
         hidden = fit.base.unidentifiable
         from_prior = fit.prior_dominated
         status = ["unidentifiable" if n in hidden else "prior" if n in from_prior else "data" for n in layout.names]
-        columns = _parameter_columns(layout.names, fit.standard, layout.units, fit.standard_stderr, status)
+        stderr = fit.standard_stderr
+        friction = {joint.name: {"FC": joint.dry.stderr, "FV": joint.viscous.stderr} for joint in joint_friction(fit)}
+        for k, parameter in enumerate(layout):  # the plain model's, not the rich model's parameter of the same name
+            stderr[k] = friction.get(parameter.owner, {}).get(parameter.symbol, stderr[k])
+        columns = _parameter_columns(layout.names, fit.standard, layout.units, stderr, status)
         columns |= {"prior": fit.robot.parameter_vector.copy(), "owner": [parameter.owner for parameter in layout]}
         return _frame(columns, _facts(fit))
     estimate = fit.estimate

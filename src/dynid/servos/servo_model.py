@@ -145,6 +145,9 @@ class ServoModel:
             return np.array([one.neutral for one in kinds])
         is_guess = parameter.free or kind == "stribeck_speed"  # which has no effect by itself, and no neutral value
         default = [one.start if is_guess else one.neutral for one in kinds]
+        if is_guess and kind == "effort_limit":  # the robot's file knows better; far above it nothing is clipped
+            limits = [joint.limits.effort for joint in self.robot.moving_joints]
+            default = [limit if 0.0 < limit < np.inf else usual for limit, usual in zip(limits, default, strict=True)]
         array = np.asarray(default if parameter.start is None else parameter.start, dtype=float)
         if array.ndim > 1 or array.size not in (1, self.dof) or not np.isfinite(array).all():
             remedy = f"Give one number, or {self.dof}."

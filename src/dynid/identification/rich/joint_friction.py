@@ -142,10 +142,11 @@ def joint_friction(fit: Identification, runs: Sequence[Experiment] | None = None
             members.setdefault(surface, []).append((place, term))
     links = Reference(fit.rich.theta).of_links(fit.robot.dof)
     loads = [np.where(run.valid, np.abs(torque_along(fit.robot, links.theta, run)), np.nan) for run in used]
-    load = np.nanmean(np.concatenate(loads), axis=0) if loads else np.zeros(fit.robot.dof)
+    every = np.concatenate([np.zeros((0, fit.robot.dof)), *loads])
+    load = np.nansum(every, axis=0) / np.maximum(np.isfinite(every).sum(axis=0), 1)
     # joints first, then motors; the load of a motor is that of its last joint
     found = (
-        _of_surface(fit, surface, members[surface], used, float(np.nan_to_num(load[surface[-1][0]])))
+        _of_surface(fit, surface, members[surface], used, float(load[surface[-1][0]]))
         for surface in sorted(members, key=lambda surface: (len(surface), surface))
     )
     return tuple(friction for friction in found if friction is not None)
