@@ -206,7 +206,7 @@ def _check_ranges(seen: _Tracking) -> Iterator[Finding]:
     if moving and np.allclose(seen.position[:, moving], seen.command[:, moving]):
         yield _finding("copied-command", "commands", "the commands are the measured positions")
     for j in sorted({*range(len(seen.names))} - {*moving}) if moving else ():
-        yield _finding("constant-command", "commands", "the command never changes, so that little is known of its drive",
+        yield _finding("constant-command", "commands", "the command never changes; little is known of its drive",
                        seen.names[j], "warning")  # fmt: skip
     for j in moving:
         on, name = seen.on[:, j], seen.names[j]
