@@ -280,11 +280,8 @@ def test_columns(fit: Fit, columns: Sequence[Floats], *, blocks: int = 0) -> lis
         off = np.array(each) - value
         covariance = (B - 1) / B * off.T @ off
         squares = float(value @ _solve(covariance, value))
-        # deviations that few blocks make tell less than those of B normal ones
-        fourth = float(np.sum(off**4))
-        few = min(1.0, 3.0 * float(np.sum(off**2)) ** 2 / (B * fourth)) if width == 1 and fourth > 0.0 else 1.0
-        freedom = max(few * (B - width), 1.0)
-        p = float(stats.f.sf(squares * (B - width) / (width * (B - 1)), width, freedom)) if width < B else 1.0
+        freedom = B - width
+        p = float(stats.f.sf(squares * freedom / (width * (B - 1)), width, freedom)) if freedom > 0 else 1.0
         gain, scale = float(u[own] @ value), length[own]
         found.append(Verdict(value / scale, covariance / np.outer(scale, scale), p, gain, left_out, B - width))
     return found
