@@ -2,7 +2,9 @@
 
 The first moment and the tensor of a composite body are sums of a constant part, ``k`` and ``U``, and a varying part,
 ``l`` and ``V``: [Lin1995] eqs. (8), (9). The varying part of body i follows from members of the set S alone, eqs. (11),
-(13), (15). Constants that are no members cannot change any torque; they are set to zero here.
+(13), (15). S is Lin's set of base parameters: constants of k and U, or combinations of them, that change some torque.
+Constants that are no members cannot change any torque; they are set to zero here. ``sigma`` of a DH row is 1 for a
+prismatic joint.
 """
 
 from __future__ import annotations
@@ -95,8 +97,9 @@ def composite_parts(chain: Chain, values: Array, q: Array) -> list[Parts]:
 def _constant_parts(chain: Chain, i: int, members: Mapping[str, Any]) -> Parts:
     """Make m^, k, U of joint i from its members of the set S; what is no member is zero, and so are l and V.
 
-    A prismatic joint between r and s has the members K1 and K2, two components of k across the axis of r ([Lin1995]
-    eqs. (86), (87)); k is then the vector across that axis that has them.
+    A prismatic joint between r, the first revolute joint, and s, the first whose axis is not parallel to that of r, has
+    the members K1 and K2, two components of k across the axis of r ([Lin1995] eqs. (86), (87)); k is then the
+    vector across that axis that has them.
     """
     get = members.get
     k = np.array([get("KX", 0.0), get("KY", 0.0), get("KZ", 0.0)])
@@ -117,8 +120,8 @@ def vary(row: DH, body: Parts, q: Any) -> tuple[Array, Array]:
         body: The composite body.
         q: Position of its joint [rad or m].
     """
-    place, turn, d = placement(row, q)
-    lever = np.array([0.0, 0.0, d])
+    twist, turn, along = placement(row, q)
+    lever = np.array([0.0, 0.0, along])
     if row.sigma:  # [Lin1995] eqs. (11), (15): the whole tensor but U, the whole first moment but k
         _, _, V = move_origin((body.mass, body.k + body.moment, body.tensor), lever)
         carried: Composite = (0.0, body.moment + lever * body.mass, V)
@@ -127,6 +130,6 @@ def vary(row: DH, body: Parts, q: Any) -> tuple[Array, Array]:
         asymmetric = U - np.diag([U[1, 1], U[1, 1], U[2, 2]])
         across = np.array([body.k[0], body.k[1], 0.0])
         carried = move_origin((0.0, body.moment + across, body.tensor + asymmetric), lever)
-    carried = rotate_composite(place, turn_composite(2, turn[0, 0], turn[1, 0], carried))
+    carried = rotate_composite(twist, turn_composite(2, turn[0, 0], turn[1, 0], carried))
     _, moment, tensor = move_origin(carried, np.array([row.d, 0.0, 0.0]))
     return moment, tensor

@@ -1,6 +1,7 @@
 """Samples that cannot be true (absurd values, spikes, clipped torques, wrapped angles), and standstill.
 
-All functions mark samples or repair angles; who calls them (uniform.py, process.py) leaves the marked ones out.
+`rest_thresholds` tells from which speed on a joint moves. The other public functions mark samples or repair angles; who
+calls them (uniform.py, process.py) leaves the marked samples out.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ def _scales(y: Floats) -> tuple[float, float, float]:
     low, middle, high = np.quantile(y[::every], (0.02, 0.5, 0.98)).tolist()
     span = high - low
     size = abs(middle)
+    # absurd: 20 ranges away (convention)
     far = max(20.0 * max(span, 1e-9 * max(size, 1.0)), 1e-6)  # a signal at rest may change in its last digit
     curvature = y[1:-1:every] - 0.5 * (y[:-2:every] + y[2::every])
     # 1.4826 turns the median absolute deviation of normal noise into its standard deviation
@@ -92,6 +94,7 @@ def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
         rise = y[1:-width] - before
         fall = y[width:-1] - after
         height = np.minimum(np.abs(rise), np.abs(fall))
+        # it comes back to within 0.4 of its height (convention)
         hit = (rise * fall > 0.0) & (height > threshold) & (np.abs(after - before) < 0.4 * height)
         first = np.flatnonzero(hit) + 1
         # a spike is far higher than the three steps before and after it, by which the signal moves there by itself
@@ -132,8 +135,8 @@ def _saturated_column(x: Floats) -> Mask:
     for at in at_end:
         runs = run_lengths(at)
         plateau = at & (runs >= SHORTEST_PLATEAU)
-        # a single plateau may be a turning point of the motion in a coarse signal; and a signal without noise stands
-        # still wherever the robot does, not at its ends alone
+        # a few samples may be a turning point of the motion in a coarse signal; and a signal without noise stands still
+        # wherever the robot does, not at its ends alone
         if np.count_nonzero(plateau) >= 2 * SHORTEST_PLATEAU and not _has_such_rests(rests, runs):
             found[present] |= plateau
     return found

@@ -28,7 +28,8 @@ RATE_TOLERANCE = 0.02
 """Largest deviation of a control rate from a multiple of the log's rate, as a share of it (effect: clocks drift)."""
 SETTLING_S = 1.0
 """Time after which a simulated loop no longer depends on its start from noisy measurements [s] (convention). The law's
-memory is estimated from samples of this length; stretches that are no longer than this afterwards are left out."""
+memory is estimated from the first samples of a stretch, of this length; if no more than this remains, the stretch is
+left out."""
 REVERSAL_SHIFT = 0.25
 """Time by which a low-pass may shift a reversal [periods of its cutoff] (convention)."""
 LEAST_KEPT_SHARE = 0.25
@@ -67,12 +68,13 @@ class SplinedMotion:
             raise ArgumentError(
                 "the commanded positions do not cover the log", remedy="Give them for every sample of the log."
             )
-        # the gap-free part [begin, end) that contains the first time; a step above three periods is a gap
+        # the gap-free part [begin, end) where the times start; a step above three periods is a gap
         edges = np.append(np.flatnonzero(np.diff(self._time) > 3.0 * period) + 1, [0, self._time.size])
         begin = edges[edges <= first].max()
         end = edges[edges > first].min()
-        if end <= last:
-            left, right = self._time[end - 1 : end + 1]
+        gap = end if end <= last else begin if self._time[begin] > time[0] + slack else 0
+        if gap:
+            left, right = self._time[gap - 1 : gap + 1]
             raise ArgumentError(
                 f"commanded positions are missing between {left:.4g} and {right:.4g} s, where the log goes on",
                 remedy="Fill them in, or cut the log there.",
@@ -157,13 +159,15 @@ def _starting_memory(part: Experiment, law: ControlLaw, reference: ReferenceMoti
     beginning = part.rows(slice(0, 2 + round(SETTLING_S * part.rate_hz)))
     ticks = factor * np.arange(beginning.samples)
     wanted = reference.samples[: ticks[-1] + 1]
-    # torques without memory, then with each of its numbers set to one: torques are linear in the memory
+    # (1 + m, N, n): follow_law adds m further starts, each with one number of the memory set to one; torques are linear
+    # in the memory
     torques = follow_law(law, beginning.q, beginning.dq, ticks, wanted, np.zeros(m), 1.0 / reference.rate_hz)
     residual = np.where(beginning.valid, np.nan_to_num(beginning.effort) - torques[0], 0.0)
     response = ((torques[1:] - torques[0]) * beginning.valid).reshape(m, -1).T
-    sizes = np.maximum(np.linalg.norm(response, axis=0), 1e-300)
-    # a number of the memory that changes no torque is zero
-    return np.where(sizes > 1e-290, lstsq(response / sizes, residual.reshape(-1), rcond=1e-6) / sizes, 0.0)
+    sizes = np.linalg.norm(response, axis=0)
+    is_used = sizes > 0.0  # a number of the memory that changes no torque stays zero
+    sizes = np.where(is_used, sizes, 1.0)
+    return np.where(is_used, lstsq(response / sizes, residual.reshape(-1), rcond=1e-6) / sizes, 0.0)
 
 
 def exclude_reversals(run: Experiment, robot: Robot) -> Experiment:

@@ -240,7 +240,7 @@ def package_driver(text: CodeText, answers: Reference) -> Driver:
     return Driver(
         header=text.header,
         declarations=text.declarations(),
-        loop=text.loop(_widths(answers.inputs), _widths(answers.expected)),
+        loop=text.call_statements(_widths(answers.inputs), _widths(answers.expected)),
         inputs=answers.rows.shape[1],
         outputs=answers.answers.shape[1],
         precision=text.precision,

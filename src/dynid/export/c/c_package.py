@@ -88,7 +88,7 @@ class CPackage:
             ExportError: The code and Python disagree beyond `tolerance`; the message names the worst sample.
         """
         text = self.text
-        answers = reference(text.model, text.answered, as_whole("samples", samples, least=1))
+        answers = reference(text.model, text.checkable, as_whole("samples", samples, least=1))
         found = package_driver(text, answers).answer(self.files, answers.rows)
         errors = compare(text, found, answers, self.tolerance)
         for code in text.parts:
@@ -311,7 +311,7 @@ def _files(text: CodeText) -> dict[str, str]:
     """Write the text of every file of the package; returns file name -> text."""
     name = text.name
     tolerance = TOLERANCE[text.precision]
-    answers = reference(text.model, text.answered, samples=5, varied=False)  # few: the file stays short
+    answers = reference(text.model, text.checkable, samples=5, varied=False)  # few: the file stays short
     files = {f"{name}.h": header_text(text), f"{name}.c": source_text(text), **two_rate_files(text)}
     for code in text.parts:
         files |= code.files(name, text.precision)

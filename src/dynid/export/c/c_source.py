@@ -35,7 +35,8 @@ class CodeText:
     setters: Mapping[str, Tape]
     """Functions of `SETTERS`, which prepare the parameters that are read at run time; empty where all are constants."""
     tasks: Mapping[str, Tape]
-    """Functions of `TWO_RATE`: two background tasks and the synchronous one; empty without the two-rate structure."""
+    """Functions of `TWO_RATE`, empty without it. Two slow background tasks compute coefficients (inertia and gravity;
+    velocity) and publish them; the fast synchronous task collects the latest and makes the torque of them."""
     parts: tuple[StateCode, ...] = ()
     """Functions that keep a state, each part in files of its own."""
     notes: tuple[str, ...] = ()
@@ -48,11 +49,11 @@ class CodeText:
 
     @property
     def header(self) -> str:
-        """Name of the header file that declares everything in `answered`."""
+        """Name of the header file that declares everything in `checkable`."""
         return f"{self.name}_two_rate.h" if self.tasks else f"{self.name}.h"
 
     @property
-    def answered(self) -> tuple[str, ...]:
+    def checkable(self) -> tuple[str, ...]:
         """Names of everything that can be checked: the functions, and the torque by the two-rate structure."""
         return (*self.tapes, "two_rate") if self.tasks else tuple(self.tapes)
 
@@ -73,15 +74,15 @@ class CodeText:
         )
 
     def declarations(self) -> list[str]:
-        """Write the variables that `loop` needs, ready for use."""
+        """Write the variables that `call_statements` need, ready for use."""
         lines = [f"{self.name}_parameters {PARAMETERS};"] if self.setters else []
         if self.tasks:
             lines += [f"static {self.name}_exchange exchange;", f"{self.name}_coefficients coefficients;"]
             lines += [f"{self.name}_exchange_init(&exchange);"]
         return lines
 
-    def loop(self, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> list[str]:
-        """Write statements that compute everything in `answered` from an array ``in`` into an array ``out``.
+    def call_statements(self, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> list[str]:
+        """Write statements that compute everything in `checkable` from an array ``in`` into an array ``out``.
 
         Args:
             inputs: Numbers of q, dq, ddq, torque, and of the values and the load that are set at run time, in the order
