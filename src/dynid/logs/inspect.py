@@ -6,6 +6,7 @@ Nothing here is applied by itself. The proposal is text for a person to check, s
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -227,7 +228,7 @@ def _time_section(time: Found, tables: Mapping[str, Table], keys: Mapping[str, s
     are no names, but numbers of columns of files without a header.
     """
     column = time.columns[0]
-    shared = sum(column in table.columns for table in tables.values()) > 1 and not column.startswith("c")
+    shared = sum(column in table.columns for table in tables.values()) > 1 and not re.fullmatch(r"c\d+", column)
     lines = [f"file = {_quoted(keys[time.file])}"] if keys and not shared else []
     lines += [f"column = {_quoted(column)}", f"unit = {_listed(time.units)}{_check(time)}"]
     if time.fraction is not None:

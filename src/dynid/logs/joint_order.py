@@ -79,7 +79,9 @@ def other_joints(names: Sequence[str], robot: Robot) -> str:
     found = [read_name(name, known) for name in names]
     # numbers in names stand for joints only if the names agree in all else
     numbers = known.numbers() if len({reading.context for reading in found}) == 1 else {}
-    places = [reading.joint if reading.joint is not None else numbers.get(reading.number or -1) for reading in found]
+    places = [
+        numbers.get(-1 if one.number is None else one.number) if one.joint is None else one.joint for one in found
+    ]
     missing = [name for j, name in enumerate(robot.joint_names) if j not in places]
     extra = [name for name, place in zip(names, places, strict=True) if place is None]
     parts = [f"the log lacks {shortened(missing)}"] if missing else []

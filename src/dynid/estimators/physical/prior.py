@@ -131,7 +131,7 @@ class WhitenedBody:
         message = ""
         values, vectors = eigh(pseudo)
         if values[-1] <= 0.0 or prior.mass <= 0.0:
-            message = f"'{name}' has no mass in the prior: a ball of 1 kg and 0.1 m is used instead"
+            message = f"'{name}' has no mass in the prior: a ball of 1 kg and 0.14 m is used instead"
             pseudo = np.diag([0.004, 0.004, 0.004, 1.0])  # second moments [kg m^2] and mass [kg]
         elif values[0] < smallest * 1e-6 * values[-1]:  # thin bodies stay: only rounding and less is replaced
             message = f"'{name}' is not a possible body in the prior: the nearest possible body is used instead"
