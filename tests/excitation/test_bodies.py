@@ -1,4 +1,4 @@
-"""Bodies: distances against coal and a quadratic program, walls against plain computation, gradients."""
+"""Bodies: distances against a quadratic program, walls against plain computation, gradients."""
 
 from __future__ import annotations
 
