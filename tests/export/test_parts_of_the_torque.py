@@ -51,7 +51,7 @@ def test_every_part_agrees(name, options):
     robot = ROBOTS[name]
     given = {**options, "base": base_parameters(robot)} if "base" in options else options
     package = generate_c(robot, PARTS, name="arm", two_rate=False, **given)
-    drawn = reference(package.text.model, package.text.answered, 100)
+    drawn = reference(package.text.model, package.text.checkable, 100)
     driver = package_driver(package.text, drawn)
     with_values = driver.answer(package.files, drawn.rows)
     compare(package.text, with_values, drawn, package.tolerance)  # as package.check does
