@@ -16,7 +16,7 @@ import numpy as np
 
 import dynid
 from dynid import DynidError
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
 from dynid.control_loop import PD, Loop, ReferenceMotion, assumed_law, simulate_loop
 from dynid.control_loop.simulator import LoopSimulation
 from dynid.estimators import build_equations

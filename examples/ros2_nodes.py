@@ -23,7 +23,7 @@ import numpy as np
 
 import dynid
 from dynid.export import signal_tables, write_table
-from dynid.files import make_folder, write_atomically
+from dynid.safe_files import make_folder, write_atomically
 from dynid.workflows.live_calibration import calibrate_live
 
 SLOWEST = 0.1

@@ -14,7 +14,7 @@ from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
 from dynid import Inertia, Load, Robot, regressor, robots
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import wrench_regressor
 from dynid.excitation import minimum_jerk
 from dynid.logs import ThreePhase

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from dynid import Experiment, base_parameters, inverse_dynamics, parameter_layout, regressor, robots
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.estimators import ReducedSet, Ridge, Samples, TruncatedSVD, build_equations
 from dynid.excitation import minimum_jerk

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dynid import Experiment, Inertia, Robot, identify_load, robots
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import wrench_regressor
 from dynid.excitation import QuinticTrajectory, minimum_jerk
 from dynid.payload import Sensing

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.signal import lfilter, lsim
 
 from dynid import Experiment, Inertia, Robot, identify_load, robots
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.payload import Sensing
 from dynid.spatial import skew
 from dynid.tables import Table

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import dynid
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.control_loop.arm import replace_signs
 from dynid.dynamics.forward_dynamics import solve_symmetric
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix

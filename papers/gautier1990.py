@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from dynid import DH, Robot, base_parameters, from_dh, robots
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.dynamics.inertia_maps import transport
-from dynid.parameters import conversion_matrix
-from dynid.parameters.base import Method
-from dynid.parameters.layout import INERTIAL_SYMBOLS
+from dynid.identifiability import conversion_matrix
+from dynid.identifiability.base import Method
+from dynid.identifiability.layout import INERTIAL_SYMBOLS
 from dynid.tables import Table
 from papers.formulas import Monomials, evaluate
 from papers.random_robots import random_robot

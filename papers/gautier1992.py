@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dynid import robots
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.excitation.trajectories.quintic import quintic_coefficients, segment_peaks
 from papers import gautier1992_noise, gautier1992_points
 from papers.formulas import Monomials, evaluate

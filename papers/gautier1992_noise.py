@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.estimators.perturbation import PerturbationBounds, perturbation_bounds
 from dynid.excitation import EnergyPoints, PointSequence, optimise_points
 from dynid.tables import Table

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from dynid import MotionLimits, robots
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.excitation import (
     Criterion,
     EnergyPoints,

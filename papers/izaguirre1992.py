@@ -22,13 +22,13 @@ from dynid import (
     regressor,
     robots,
 )
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.estimators import Samples, build_equations
 from dynid.excitation import QuinticTrajectory, minimum_jerk
+from dynid.identifiability import distal_base_parameters
+from dynid.identifiability.numeric import numeric_row_space
 from dynid.identification import significant_parameters
 from dynid.identification.significance import Significance, restrict_equations
-from dynid.parameters import distal_base_parameters
-from dynid.parameters.numeric import numeric_row_space
 from dynid.processing.simulation import sum_of_sines
 from dynid.tables import Table
 from papers import izaguirre1992_printed

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from dynid import Robot, generate_c, gravity_torque, inertia_matrix, robots, velocity_torque
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.spatial import skew
 from papers.formulas import (

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from dynid import DH, BaseParameters, Experiment, Robot, base_parameters, from_dh, inverse_dynamics, robots
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.estimators import LinkByLink, Samples, build_equations
-from dynid.parameters.numeric import random_states, sample_regressor
-from dynid.parameters.row_space import row_space
+from dynid.identifiability.numeric import random_states, sample_regressor
+from dynid.identifiability.row_space import row_space
 from dynid.processing.simulation import sum_of_sines
 from dynid.tables import Table
 from papers.formulas import Monomials

@@ -14,8 +14,8 @@ from dynid.dynamics.inertia_matrix import move_origin, rotate_composite, turn_co
 from dynid.dynamics.kinematics import spin
 from dynid.dynamics.minimal_inertia import Parts, vary
 from dynid.dynamics.minimal_recursion import minimal_values, run_recursion
-from dynid.parameters.minimal_dynamics import count_inverse_dynamics, known_values
-from dynid.parameters.numeric import random_states
+from dynid.identifiability.minimal_dynamics import count_inverse_dynamics, known_values
+from dynid.identifiability.numeric import random_states
 from dynid.spatial import rotation_about, skew
 from dynid.tables import Table
 from dynid.tape import OperationCount, count, record

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure as Canvas
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.tables import Table
 from papers.verdicts import Row, Verdict
 

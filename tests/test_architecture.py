@@ -15,11 +15,11 @@ import dynid
 
 ROOT = Path(dynid.__file__).parent
 LAYERS = [
-    ["lazy", "arrays", "safe_text"],
+    ["lazy", "array_types", "safe_text"],
     ["errors"],
     ["findings"],
     ["tables"],
-    ["files"],
+    ["safe_files"],
     ["plain_data"],
     ["spatial"],
     ["decompositions"],
@@ -30,8 +30,8 @@ LAYERS = [
     ["robot"],
     ["dynamics", "tape"],
     ["compiled"],
-    ["information"],
-    ["parameters"],
+    ["data_reduction"],
+    ["identifiability"],
     ["excitation"],
     ["control_loop"],
     ["logs"],
@@ -206,7 +206,7 @@ ERRORS = {"e", "err", "error", "exc", "exception"}
 
 ALLOWED_READINGS = {
     "logs/readers/formats.py": "joins the lines of a foreign library's message, for display",
-    "files/records.py": "parts the reason and the place of msgspec's message, for display",
+    "safe_files/records.py": "parts the reason and the place of msgspec's message, for display",
     "logs/readers/text.py": "the line that an error of pandas names, for display",
 }
 """Files that may touch the text of a message, with the reason; none of them decides on it."""

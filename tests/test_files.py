@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dynid.errors import DataError, ExportError
-from dynid.files import file_digest, write_atomically
+from dynid.safe_files import file_digest, write_atomically
 
 
 def test_text_and_bytes_arrive_as_given(tmp_path: Path) -> None:

@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from dynid.control_loop.laws import read_law
+from dynid.data_reduction import Information
 from dynid.errors import ArgumentError, DataError, DynidError
-from dynid.files import file_digest
-from dynid.files.records import Text, Whole, as_record
-from dynid.files.small_files import open_regular, read_json, read_small, read_toml
 from dynid.identification.recipe import Recipe
-from dynid.information import Information
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.columns import match_pattern
 from dynid.logs.readers.text import is_number
@@ -25,6 +22,9 @@ from dynid.payload.load import Load
 from dynid.payload.recognition import read_library
 from dynid.report.page import Page
 from dynid.robot.formats import read_robot
+from dynid.safe_files import file_digest
+from dynid.safe_files.records import Text, Whole, as_record
+from dynid.safe_files.small_files import open_regular, read_json, read_small, read_toml
 from dynid.workflows.run_folder import read_run
 
 READERS = [

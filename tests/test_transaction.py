@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dynid.errors import DataError, ExportError
-from dynid.files import file_digest, transaction
-from dynid.files.transaction import MANIFEST, begin, check_listed, recover, stage_of
+from dynid.safe_files import file_digest, transaction
+from dynid.safe_files.transaction import MANIFEST, begin, check_listed, recover, stage_of
 
 OLD = {"result.json": "old", "report.html": "old", "obsolete.txt": "old", "run.json": "{}"}
 NEW = {"result.json": "new", "report.html": "new", "run.json": '{"new": 1}'}

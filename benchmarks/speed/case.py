@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dynid import Coulomb, Offset, Robot, Viscous, base_parameters
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import kernel
 from dynid.lazy import cached_property
 from dynid.tape import Tape

@@ -17,9 +17,9 @@ from benchmarks.speed.public_functions import (
     measure_fresh_processes,
     measure_public_functions,
 )
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import kernel
-from dynid.information import reduce_samples
+from dynid.data_reduction import reduce_samples
 from dynid.tape import Tape
 from dynid.tape.adjoint import vjp
 from dynid.tape.llvm.backend import STORE_BLOCK, BlockKernel

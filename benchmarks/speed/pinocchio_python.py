@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.speed.case import BOUND, Case, Workload, batch_workloads, function_workload, repeat
 from benchmarks.speed.pinocchio_model import pinocchio_model
 from benchmarks.speed.public_functions import fresh_process, keep_bytecode, states_of
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 
 
 class PinocchioPython:

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.speed.case import BOUND, SIZES, Case, Workload, function_workload, repeat
 from dynid import compiled
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 
 STATES: dict[str, tuple[str, ...]] = {
     "inverse_dynamics": ("q", "dq", "ddq"),

@@ -9,10 +9,10 @@ from dynid import excitation as excitation
 from dynid import export as export
 from dynid import findings as findings
 from dynid import fleet as fleet
+from dynid import identifiability as identifiability
 from dynid import identification as identification
 from dynid import logs as logs
 from dynid import monitor as monitor
-from dynid import parameters as parameters
 from dynid import payload as payload
 from dynid import processing as processing
 from dynid import report as report
@@ -42,6 +42,9 @@ from dynid.export.c.c_package import generate_c as generate_c
 from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
 from dynid.findings import Finding as Finding
+from dynid.identifiability.base import base_parameters as base_parameters
+from dynid.identifiability.base_set import BaseParameters as BaseParameters
+from dynid.identifiability.layout import parameter_layout as parameter_layout
 from dynid.identification.identify import Identification as Identification
 from dynid.identification.identify import identify as identify
 from dynid.identification.recipe import Recipe as Recipe
@@ -51,9 +54,6 @@ from dynid.logs.channel_map import ChannelMap as ChannelMap
 from dynid.logs.inspect import inspect_log as inspect_log
 from dynid.logs.reading import read_recording as read_recording
 from dynid.logs.recording import Recording as Recording
-from dynid.parameters.base import base_parameters as base_parameters
-from dynid.parameters.base_set import BaseParameters as BaseParameters
-from dynid.parameters.layout import parameter_layout as parameter_layout
 from dynid.payload.load import Load as Load
 from dynid.payload.payload import identify_payload as identify_payload
 from dynid.payload.wrist import identify_load as identify_load

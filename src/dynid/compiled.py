@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_columns
 from dynid.decompositions import eigvalsh
 from dynid.dynamics import christoffel, energy, minimal_inertia, minimal_recursion

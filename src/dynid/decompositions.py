@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DynidError
 
 ROUNDING_MARGIN = 2.0

@@ -17,7 +17,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from dynid.errors import DataError, ExportError
-from dynid.files.records import SHOWN
+from dynid.safe_files.records import SHOWN
 
 _ARRAY_TYPES: Mapping[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "f": np.float64}
 """Kind of a NumPy array -> type of its entries."""

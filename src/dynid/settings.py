@@ -21,9 +21,9 @@ from msgspec import Meta
 
 from dynid.checks import LARGEST
 from dynid.errors import ArgumentError
-from dynid.files import write_atomically
-from dynid.files.records import SHOWN, split_failure
-from dynid.files.small_files import read_toml
+from dynid.safe_files import write_atomically
+from dynid.safe_files.records import SHOWN, split_failure
+from dynid.safe_files.small_files import read_toml
 
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST, description="a finite number")]
 Positive = Annotated[float, Meta(ge=1.0 / LARGEST, le=LARGEST, description="a number above zero")]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 
 Array = NDArray[Any]
 """An array of floats or of recorded scalars."""

@@ -19,10 +19,10 @@ import numpy as np
 
 import dynid
 from dynid.control_loop.laws import read_law
+from dynid.data_reduction import Information, reduce_samples
+from dynid.data_reduction.storage import MAGIC
 from dynid.export.result_file import _digest, read_result
 from dynid.identification.recipe import Recipe
-from dynid.information import Information, reduce_samples
-from dynid.information.storage import MAGIC
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.readers.base import Table

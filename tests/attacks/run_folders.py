@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from dynid.cli import main as dynid
-from dynid.files import file_digest
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
+from dynid.safe_files import file_digest
 from dynid.workflows.run_folder import read_run
 
 MAP = """[time]

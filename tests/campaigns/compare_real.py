@@ -28,11 +28,11 @@ import dynid
 from dynid.estimators.closed_loop.added_loops import SplinedMotion
 from dynid.estimators.equations import build_equations
 from dynid.estimators.estimate import Estimator
-from dynid.files import write_atomically
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
 from dynid.processing.uniform import Cleaning
+from dynid.safe_files import write_atomically
 from dynid.tables import Table
 
 KUKA_OFFSET = np.deg2rad([0.0, -90.0, 90.0, 0.0, 0.0, 0.0])

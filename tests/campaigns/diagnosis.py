@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 import dynid
 from dynid.control_loop import Loop, ReferenceMotion, assumed_law, simulate_loop
+from dynid.data_reduction.displacements import displace
 from dynid.diagnosis import find_delay
 from dynid.diagnosis.suspects import KINDS, Suspect, channels, placements
-from dynid.information.displacements import displace
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms import Hysteresis
 from dynid.terms.friction import Coulomb, Viscous

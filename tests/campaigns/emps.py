@@ -26,7 +26,7 @@ import dynid
 from dynid.control_loop.laws import ControlLaw
 from dynid.errors import DynidError
 from dynid.estimators.registry import estimators
-from dynid.files import write_atomically
+from dynid.safe_files import write_atomically
 from dynid.tables import Table
 
 ROOT = Path(__file__).resolve().parents[2]

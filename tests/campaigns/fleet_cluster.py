@@ -25,10 +25,10 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
+from dynid.identifiability.base import base_parameters
 from dynid.identification.leaves import Leaf, leaf_tasks, make_leaf
 from dynid.identification.recipe import Recipe
 from dynid.parallel import DaskCluster, Engine, Local
-from dynid.parameters.base import base_parameters
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous

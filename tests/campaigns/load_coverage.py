@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dynid
-from dynid.arrays import Bools
+from dynid.array_types import Bools
 from dynid.compiled import wrench_regressor
 from dynid.logs.recording import Recording
 from dynid.payload.wrist import identify_load

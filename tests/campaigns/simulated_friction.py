@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import dynid
 from dynid.estimators.rows import torque_of_terms
+from dynid.identifiability.base import base_parameters
 from dynid.identification.identify import identify_experiments
-from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from dynid.cli import main
 from dynid.excitation.point_design import design_energy_points
 from dynid.excitation.search import SearchSettings
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.inertia import Inertia

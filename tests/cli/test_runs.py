@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from dynid.cli import main
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result
-from dynid.files import file_digest
+from dynid.safe_files import file_digest
 
 from .conftest import Desk
 

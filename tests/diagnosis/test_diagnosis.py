@@ -13,7 +13,7 @@ import pytest
 import dynid
 from campaigns import diagnosis as campaign
 from dynid import diagnosis
-from dynid.arrays import Ints
+from dynid.array_types import Ints
 from dynid.diagnosis import find_delay, refine_geometry
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.refinement import resolve_delay

@@ -20,7 +20,7 @@ from dynid.errors import ArgumentError
 from dynid.export import coefficient_expressions
 from dynid.export.c.c_check import find_compiler
 from dynid.export.c.c_package import generate_c
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from support.random_robots import random_robot, random_states

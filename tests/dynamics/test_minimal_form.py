@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from identifiability.random_robots import random_serial, random_tree
 
 from dynid import compiled
 from dynid.dynamics.chain import find_chain
@@ -16,12 +17,11 @@ from dynid.dynamics.minimal_constants import minimal_set
 from dynid.dynamics.minimal_inertia import composite_parts
 from dynid.dynamics.minimal_recursion import minimal_torque, minimal_values
 from dynid.errors import ArgumentError
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_from_rpy, transform
 from papers.lin1995_dynamics import minimal_steps
-from parameters.random_robots import random_serial, random_tree
 from support.pinocchio_oracle import pinocchio_model, relative_error
 from support.random_robots import random_inertia, random_robot, random_states
 

@@ -12,7 +12,7 @@ from dynid.compiled import inverse_dynamics
 from dynid.estimators.equations import Samples, build_equations
 from dynid.estimators.estimate import Estimate
 from dynid.excitation.trajectories.quintic import minimum_jerk
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot import zoo

@@ -16,7 +16,7 @@ from dynid.estimators.estimate import Estimator
 from dynid.estimators.linear.least_squares import OLS, WLS
 from dynid.estimators.linear.robust import Huber
 from dynid.estimators.score_sums import WAVES, ScoreSums, student_factor, wave_number
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, TimeFunction, simulate_experiment, sum_of_sines

@@ -16,7 +16,7 @@ from dynid.estimators.linear.energy_differences import Energy
 from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.linear.robust import Huber
 from dynid.estimators.noise import whitened_scores
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo

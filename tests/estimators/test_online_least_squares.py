@@ -12,7 +12,7 @@ from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.least_squares import OLS
 from dynid.estimators.online.online_least_squares import OnlineLeastSquares
 from dynid.estimators.online.triangle import RowTriangle
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 

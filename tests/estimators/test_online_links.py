@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.link_by_link import LinkByLink
 from dynid.estimators.online.online_links import OnlineLinkByLink
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot

@@ -11,9 +11,9 @@ from dynid.estimators.equations import build_equations
 from dynid.estimators.estimate import Estimator
 from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.physical.feasible import FeasibleWLS
+from dynid.identifiability.base import base_parameters
 from dynid.identification.identify import identify
 from dynid.identification.recipe import Recipe
-from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous

@@ -18,7 +18,7 @@ from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.measured import Measured, with_smooth_friction
 from dynid.excitation.search import DesignProblem, SearchSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot

@@ -14,7 +14,7 @@ from dynid.excitation.energy_points import BALANCED, EnergyPoints, optimise_poin
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.point_design import design_energy_points
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot

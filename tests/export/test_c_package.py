@@ -15,10 +15,10 @@ from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.export.c.c_check import FLAGS, package_driver, reference
 from dynid.export.c.c_functions import FUNCTIONS
 from dynid.export.c.c_package import generate_c
-from dynid.files import file_digest, write_atomically
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
+from dynid.safe_files import file_digest, write_atomically
 from dynid.terms.friction import Coulomb, SmoothSign
 from support.random_robots import random_robot
 

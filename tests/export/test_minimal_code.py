@@ -7,7 +7,7 @@ import pytest
 from dynid.compiled import kernel
 from dynid.errors import ArgumentError
 from dynid.export.c.c_package import generate_c
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynid.export.c.c_package import generate_c
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 

@@ -16,7 +16,7 @@ from dynid.errors import ExportError
 from dynid.export.c.c_check import compare, package_driver, reference
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_pruning import prune
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.tape import compile_tape
 from dynid.terms.coupling import Coupling

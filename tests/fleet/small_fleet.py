@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from dynid.identifiability.layout import parameter_layout
 from dynid.identification.recipe import Recipe
 from dynid.logs.recording import Recording
-from dynid.parameters.layout import parameter_layout
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
 from dynid.robot.model import Robot

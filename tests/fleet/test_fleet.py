@@ -13,9 +13,9 @@ from dynid.errors import ArgumentError, DataError, EngineError, ExportError
 from dynid.fleet import store as store_module
 from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.fleet_logs import find_logs
+from dynid.identifiability.base import base_parameters
 from dynid.identification.leaves import leaf_tasks, make_leaf
 from dynid.parallel import make_engine
-from dynid.parameters.base import base_parameters
 from fleet.small_fleet import DAY_S, MAP, RECIPE, ROBOT, START_S, arm, friction_place, record, write_log
 
 ARMS, DAYS, WORN, LOADED, AGEING = 7, 4, 2, 5, 6

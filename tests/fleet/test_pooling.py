@@ -9,7 +9,7 @@ import pytest
 
 from dynid.estimators.equations import build_equations
 from dynid.fleet.pooling import ArmEquations, own_values, pool_arms
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.processing.process import Processing, process
 from fleet.small_fleet import ROBOT, arm, record
 

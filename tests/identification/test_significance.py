@@ -11,13 +11,13 @@ from dynid.compiled import inverse_dynamics, regressor
 from dynid.errors import ArgumentError
 from dynid.estimators.equations import Samples, build_equations, sample_blocks
 from dynid.estimators.linear.least_squares import WLS, refined_weights
+from dynid.identifiability.base import base_parameters
 from dynid.identification.significance import (
     Significance,
     TrajectoryStatistics,
     contributions,
     significant_parameters,
 )
-from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot import zoo

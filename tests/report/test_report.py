@@ -19,10 +19,10 @@ from dynid.errors import DataError
 from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.registry import ESTIMATORS, estimator_class
 from dynid.export.result_file import result_json
+from dynid.identifiability.base import REFERENCES
 from dynid.identification.identify import Identification, identify
 from dynid.identification.recipe import Recipe
 from dynid.identification.validation import Validation, validate
-from dynid.parameters.base import REFERENCES
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.html_blocks import Plot

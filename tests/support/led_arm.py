@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 import dynid
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import link_jacobian, link_pose
 from dynid.control_loop.arm import replace_signs
 from dynid.dynamics.inertia_matrix import motor_inertia_matrix

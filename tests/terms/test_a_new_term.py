@@ -16,9 +16,9 @@ from dynid.compiled import inverse_dynamics, regressor
 from dynid.control_loop.arm import Arm
 from dynid.estimators.linear.least_squares import WLS
 from dynid.export.result_file import read_result, write_result
+from dynid.identifiability.layout import parameter_layout
 from dynid.identification.identify import identify
 from dynid.identification.recipe import Recipe
-from dynid.parameters.layout import parameter_layout
 from dynid.robot import zoo
 from dynid.terms import TERMS, StateTerm
 from dynid.terms.friction import Coulomb, Viscous

@@ -16,9 +16,9 @@ from dynid.excitation.measured import Measured
 from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.export.c.c_package import generate_c
+from dynid.identifiability.base import base_parameters
 from dynid.identification.recipe import Recipe
 from dynid.logs.recording import Recording
-from dynid.parameters.base import base_parameters
 from dynid.payload.load import Load
 from dynid.payload.payload import identify_payload
 from dynid.processing.process import process

@@ -18,13 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number, as_whole
 from dynid.compiled import inertia_matrix
 from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.errors import ArgumentError
-from dynid.files.small_files import read_toml
 from dynid.robot.model import Robot
+from dynid.safe_files.small_files import read_toml
 from dynid.spatial import Array
 
 _POSE_COUNT = 64

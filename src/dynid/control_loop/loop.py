@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number, as_row, as_whole
 from dynid.control_loop.laws import ControlLaw, check_law
 from dynid.errors import ArgumentError

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import inertia_matrix
 from dynid.control_loop.loop import Loop
 from dynid.decompositions import eigenvalues, eigvalsh

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_whole
 from dynid.control_loop.arm import Arm, control_tape
 from dynid.control_loop.llvm_loop import loop_module

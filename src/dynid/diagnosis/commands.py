@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 from scipy.signal import correlate
 
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
 from dynid.diagnosis.evidence import BLOCKS, FEW
 from dynid.diagnosis.log_changes import HALF, OTHER_UNIT, RIDGE
 from dynid.diagnosis.signals import STILL

@@ -14,11 +14,11 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import maximum_filter1d
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.array_types import Bools, Floats, Ints
+from dynid.data_reduction import Information
 from dynid.estimators.equations import cut_blocks, merge_information, next_segment
 from dynid.estimators.rows import reduce_rows
-from dynid.information import Information
-from dynid.parameters.base_set import BaseParameters
+from dynid.identifiability.base_set import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot

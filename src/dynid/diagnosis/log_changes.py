@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from dynid.arrays import Floats, Ints
+from dynid.array_types import Floats, Ints
 from dynid.compiled import gravity_torque, regressor
 from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt
 from dynid.diagnosis.suspects import Model, friction_columns, trusted_values

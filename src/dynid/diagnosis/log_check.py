@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynid.arrays import Bools
+from dynid.array_types import Bools
 from dynid.compiled import wrench_regressor
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.commands import check_commands

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 from scipy import stats
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.array_types import Bools, Floats, Ints
 from dynid.decompositions import lstsq
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence, gather
 from dynid.diagnosis.log_changes import HALF, check_friction, check_scale, check_single_scales, find_change

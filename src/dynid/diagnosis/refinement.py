@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
+from dynid.data_reduction.displacements import displace
 from dynid.diagnosis.evidence import gather
 from dynid.diagnosis.suspects import KINDS, Model, Suspect, placement_columns, placements
 from dynid.diagnosis.verdicts import Fit, test_columns
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
-from dynid.information.displacements import displace
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Processing, process

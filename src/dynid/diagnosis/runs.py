@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
 from dynid.compiled import regressor
 from dynid.diagnosis.evidence import BLOCKS, MOST_ROWS, Evidence
 from dynid.diagnosis.suspects import KINDS, Suspect, friction_columns

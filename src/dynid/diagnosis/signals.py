@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.diagnosis.evidence import FEW
 from dynid.diagnosis.log_changes import HALF, OTHER_UNIT
 from dynid.diagnosis.verdicts import EQUAL

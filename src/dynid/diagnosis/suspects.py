@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
+from dynid.data_reduction.displacements import displacement_columns
 from dynid.diagnosis.evidence import Column, Evidence, Excerpt, gather, take_excerpt
 from dynid.diagnosis.verdicts import joint_weights
 from dynid.estimators.rows import torque_along
-from dynid.information.displacements import displacement_columns
-from dynid.parameters.base import choose_base
-from dynid.parameters.base_set import BaseParameters
+from dynid.identifiability.base import choose_base
+from dynid.identifiability.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Body, Robot
 from dynid.robot.term_names import add_terms

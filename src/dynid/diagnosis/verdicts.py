@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 from scipy.ndimage import binary_dilation
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.array_types import Bools, Floats, Ints
 from dynid.decompositions import eigh, lstsq, svd
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence
 

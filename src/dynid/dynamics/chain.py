@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.robot.formats.dh import DH
 from dynid.robot.formats.modified_dh import dh_rows, modified_dh
 from dynid.robot.model import Robot

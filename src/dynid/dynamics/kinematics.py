@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, rotation_about, snap, transform
 

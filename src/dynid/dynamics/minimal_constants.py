@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.dynamics.chain import Chain, is_along_z
 from dynid.dynamics.inertia_maps import transport
 from dynid.spatial import Array

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.dynamics.chain import Chain, find_chain
 from dynid.dynamics.inertia_matrix import change_frame
 from dynid.dynamics.inverse_dynamics import term_torque

@@ -16,16 +16,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import regressor
+from dynid.data_reduction import Information, reduce_samples
+from dynid.data_reduction.partial_results import Part
+from dynid.data_reduction.reduction import REPRESENTATIVE
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimators.rows import reduce_rows, stretches, term_columns, torque_along, torque_of_terms
-from dynid.information import Information, reduce_samples
-from dynid.information.partial_results import Part
-from dynid.information.reduction import REPRESENTATIVE
-from dynid.parameters.base import choose_base
-from dynid.parameters.base_set import BaseParameters, require_kept_columns
-from dynid.parameters.layout import term_unit
+from dynid.identifiability.base import choose_base
+from dynid.identifiability.base_set import BaseParameters, require_kept_columns
+from dynid.identifiability.layout import term_unit
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Robot
 from dynid.terms.base import Term

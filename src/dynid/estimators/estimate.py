@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.estimators.equations import Factors, Samples
 from dynid.findings import Finding
-from dynid.parameters.base_set import BaseParameters, conversion_matrix
+from dynid.identifiability.base_set import BaseParameters, conversion_matrix
 from dynid.spatial import EXACT
 from dynid.tables import Table, html_card
 
@@ -186,7 +186,7 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
     Args:
         estimate: An estimate of the set ``given``, and of any terms.
         given: The set that was estimated.
-        wanted: Another set of the same robot; see `dynid.parameters.conversion_matrix`.
+        wanted: Another set of the same robot; see `dynid.identifiability.conversion_matrix`.
 
     Raises:
         ArgumentError: The sets do not determine one another, or the estimate is of other parameters.

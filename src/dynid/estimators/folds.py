@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.estimators.equations import TIME_BLOCKS, Factors
 from dynid.estimators.physical.passivity import own_terms

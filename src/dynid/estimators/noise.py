@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
+from dynid.data_reduction.factor import RESOLUTION
 from dynid.decompositions import eigh
 from dynid.errors import IdentifiabilityError
 from dynid.estimators.equations import Factors
-from dynid.information.factor import RESOLUTION
 
 LEAST_EIGENVALUE = 1e-10
 """Eigenvalue of a joint's scaled cross products, over the largest one, from which on its direction counts as resolved

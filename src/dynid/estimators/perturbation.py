@@ -19,13 +19,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number
+from dynid.data_reduction.factor import Factor
 from dynid.decompositions import lstsq, svd
 from dynid.errors import ArgumentError
 from dynid.estimators.equations import Factors
 from dynid.estimators.estimate import Estimate
-from dynid.information.factor import Factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

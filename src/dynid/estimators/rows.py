@@ -15,12 +15,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import kernel
-from dynid.information import Information
-from dynid.information.extension import Extension
-from dynid.information.reduction import reduce_extended
-from dynid.parameters.base_set import BaseParameters
+from dynid.data_reduction import Information
+from dynid.data_reduction.extension import Extension
+from dynid.data_reduction.reduction import reduce_extended
+from dynid.identifiability.base_set import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, check_band
 from dynid.robot.model import Robot

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
+from dynid.data_reduction.factor import Factor
 from dynid.decompositions import lstsq, solve_upper, svd
 from dynid.estimators.equations import Factors
 from dynid.estimators.estimate import Estimate
 from dynid.estimators.score_sums import ScoreSums, wave_number
-from dynid.information.factor import Factor
 
 OPEN = 1e-6
 """Entry of a parameter, columns scaled to length one, in a unit vector that the equations do not show, above which the

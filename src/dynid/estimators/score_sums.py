@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigh, pinv
 
 AVERAGE_SHARE = 0.01

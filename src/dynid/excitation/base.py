@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.lazy import cached_property
 from dynid.tape import Program, compile_tape, record, vjp

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.hulls import Hull
-from dynid.files.small_files import WRITTEN, read_small
 from dynid.robot.formats.urdf import read_origin
 from dynid.robot.formats.xml import Element, parse_document
 from dynid.robot.model import Robot
+from dynid.safe_files.small_files import WRITTEN, read_small
 
 _SIDES = 24
 """Sides of the prism about a cylinder (derivation: its corners lie 1 / cos(pi / 24) - 1 = 0.9 % outside)."""

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
 from dynid.excitation.limits import MotionLimits
-from dynid.files import write_atomically
+from dynid.safe_files import write_atomically
 
 REST_S = 2.0
 """Rest at the beginning and at the end, half as long at a level [s] (convention)."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.array_types import Bools, Floats, Ints
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import body_poses, body_velocities
 from dynid.errors import ArgumentError

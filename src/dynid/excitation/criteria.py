@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_row, as_whole
 from dynid.decompositions import condition_number
 from dynid.dynamics.energy import energy_rows
@@ -29,7 +29,7 @@ from dynid.excitation.criteria import Criterion
 from dynid.excitation.search import LBFGS_MEMORY
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.excitation.trajectories.trajectory import Motion
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot.model import Robot
 
 BALANCED = Criterion({"condition": 1.0, "equilibrium": 0.01})

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, ExportError
 from dynid.excitation.base import Margin
@@ -23,8 +23,8 @@ from dynid.excitation.search import Step
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.excitation.trajectories.trajectory import Samples, Trajectory
-from dynid.files import write_atomically
 from dynid.findings import Finding
+from dynid.safe_files import write_atomically
 from dynid.tables import Table, html_card
 
 _LEAST_ABSURD_DEVIATION = 100.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ExcitationError
 from dynid.excitation.base import Constraint
 from dynid.excitation.limits import MotionLimits

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
-from dynid.arrays import Floats, Ints
+from dynid.array_types import Floats, Ints
 from dynid.checks import require_library
 from dynid.decompositions import svd
 from dynid.dynamics.kinematics import link_poses

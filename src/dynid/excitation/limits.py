@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
 from dynid.excitation.hulls import Hull

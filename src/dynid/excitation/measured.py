@@ -16,16 +16,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_row
+from dynid.data_reduction.cross_products import CrossProducts
 from dynid.dynamics.inertia_maps import transport
 from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
-from dynid.information.cross_products import CrossProducts
-from dynid.parameters.base import choose_base
-from dynid.parameters.base_set import BaseParameters, require_kept_columns
-from dynid.parameters.layout import INERTIAL_SYMBOLS, INERTIAL_UNITS
+from dynid.identifiability.base import choose_base
+from dynid.identifiability.base_set import BaseParameters, require_kept_columns
+from dynid.identifiability.layout import INERTIAL_SYMBOLS, INERTIAL_UNITS
 from dynid.robot.model import Robot
 from dynid.tape import record
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number, as_whole, check_kind
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, ExcitationError
@@ -33,7 +33,7 @@ from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.excitation.trajectories.trajectory import Motion
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.robot.model import Robot
 from dynid.spatial import SAME
 

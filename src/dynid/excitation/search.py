@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number, as_whole
 from dynid.excitation.base import Constraint
 from dynid.excitation.criteria import Criterion

@@ -35,13 +35,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExportError
-from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.payload.load import NAMES, Load
 from dynid.robot.model import STANDARD_GRAVITY
+from dynid.safe_files import write_atomically
 from dynid.safe_text import visible_text
 from dynid.spatial import rpy_from_rotation
 

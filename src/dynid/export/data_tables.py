@@ -16,13 +16,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import require_library
 from dynid.compiled import inverse_dynamics
 from dynid.errors import ExportError
 from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.export.result_file import SavedResult
-from dynid.files import make_folder, write_atomically
 from dynid.identification.identification_view import shared_friction
 from dynid.identification.identify import Identification
 from dynid.identification.rich.joint_friction import joint_friction
@@ -31,6 +30,7 @@ from dynid.logs.recording import Recording
 from dynid.payload.load import NAMES, UNITS, Load
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
+from dynid.safe_files import make_folder, write_atomically
 
 WRENCH = {"fx": "N", "fy": "N", "fz": "N", "mx": "N m", "my": "N m", "mz": "N m"}
 """Component of a wrench -> its unit."""

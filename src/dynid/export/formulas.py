@@ -16,13 +16,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import record_quantity
 from dynid.dynamics.christoffel import christoffel_coefficients
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix, gravity_torque
 from dynid.errors import ArgumentError
-from dynid.parameters.base import base_parameters, choose_base
-from dynid.parameters.base_set import BaseParameters
+from dynid.identifiability.base import base_parameters, choose_base
+from dynid.identifiability.base_set import BaseParameters
 from dynid.robot.model import Robot, require_robot
 from dynid.safe_text import c_comment
 from dynid.tape import record

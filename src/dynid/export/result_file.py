@@ -18,28 +18,28 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta, Struct
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import LARGEST_SIGNAL
+from dynid.data_reduction import Information
 from dynid.errors import DataError, DynidError
 from dynid.estimators.equations import Factors
 from dynid.estimators.estimate import Estimate
-from dynid.files import write_atomically
-from dynid.files.records import Finite, Text, Whole, as_record, check_bounded
-from dynid.files.small_files import read_json
-from dynid.files.transaction import check_listed
 from dynid.findings import Finding
+from dynid.identifiability.base import Method, base_parameters
+from dynid.identifiability.base_set import BaseParameters
 from dynid.identification.identify import Identification
 from dynid.identification.rich.models import Model
 from dynid.identification.significance import PrunedRobot, PruningCost
 from dynid.identification.validation import Validation, training_error_in_band
-from dynid.information import Information
-from dynid.parameters.base import Method, base_parameters
-from dynid.parameters.base_set import BaseParameters
 from dynid.plain_data import from_plain, json_values, pick, to_plain
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.safe_files import write_atomically
+from dynid.safe_files.records import Finite, Text, Whole, as_record, check_bounded
+from dynid.safe_files.small_files import read_json
+from dynid.safe_files.transaction import check_listed
 from dynid.tape import OperationCount
 from dynid.terms import TERMS
 from dynid.terms.base import Reference, Term

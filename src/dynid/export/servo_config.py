@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynid.export.servo_robot import ServoFile, drive_gains, missing_in
-from dynid.files import write_atomically
+from dynid.safe_files import write_atomically
 from dynid.servos.drive_laws import MotorLaw
 from dynid.servos.servo_identification import ActuatorEstimate
 

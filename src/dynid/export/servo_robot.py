@@ -14,18 +14,18 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ExportError
 from dynid.export.mjcf_actuators import (
     held_joints,
     put_actuators,
     servo_attributes,
 )
-from dynid.files import write_atomically
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.formats.urdf import describe_lost_gravity, urdf_text
 from dynid.robot.formats.xml import TextEdits, parse_document
 from dynid.robot.model import Robot
+from dynid.safe_files import write_atomically
 from dynid.servos.drive_laws import MotorLaw, PositionLaw
 from dynid.servos.kinds import LINKS
 from dynid.servos.servo_identification import ActuatorEstimate

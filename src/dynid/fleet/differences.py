@@ -19,11 +19,11 @@ import numpy as np
 from scipy.linalg import orth
 from scipy.stats import t
 
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
 from dynid.diagnosis.evidence import BLOCKS, Evidence
 from dynid.diagnosis.verdicts import LEVEL, RESOLUTION, Fit, Tried, Verdict, judge_suspects
 from dynid.fleet.pooling import ArmEquations, Elimination, Pool
-from dynid.parameters.base_set import BaseParameters
+from dynid.identifiability.base_set import BaseParameters
 from dynid.robot.model import Robot
 from dynid.spatial import TINY
 

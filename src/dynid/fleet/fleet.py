@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import check_number
+from dynid.data_reduction import Information
 from dynid.decompositions import one_blas_thread
 from dynid.errors import DataError, DynidError
 from dynid.estimators.equations import Factors, merge_information, next_segment
@@ -35,18 +36,17 @@ from dynid.fleet.history import (
 )
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, pool_arms
 from dynid.fleet.store import LeafStore, settings_digest
+from dynid.identifiability.base import base_parameters
+from dynid.identifiability.base_set import BaseParameters, require_kept_columns
 from dynid.identification.estimators import make_estimator
 from dynid.identification.identify import Identification, identify_equations, prepare_robot
 from dynid.identification.leaves import CUTOFF_LOGS, Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
 from dynid.identification.log_reader import Log, LogReader, Progress, refuse_in_pieces
 from dynid.identification.recipe import Recipe
-from dynid.information import Information
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.parallel.base import Engine
 from dynid.parallel.engine_names import make_engine, read_engine
-from dynid.parameters.base import base_parameters
-from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.plain_data import json_values, pick
 from dynid.robot.model import Robot
 from dynid.tables import count_words

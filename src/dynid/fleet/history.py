@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 import numpy as np
 from scipy.stats import t as student
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.diagnosis.verdicts import LEVEL
 from dynid.fleet.differences import CLEAR, Difference, is_clear_of_zero, percent
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values

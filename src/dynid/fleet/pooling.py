@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
+from dynid.data_reduction import Information
+from dynid.data_reduction.factor import Factor
+from dynid.data_reduction.triangular import append_rows
 from dynid.decompositions import standard_deviations, svd
 from dynid.errors import IdentifiabilityError
 from dynid.estimators.equations import Factors
 from dynid.estimators.linear.least_squares import refined_weights
 from dynid.estimators.noise import correlation_inflation, joint_variances
 from dynid.estimators.score_covariance import solution_root
-from dynid.information import Information
-from dynid.information.factor import Factor
-from dynid.information.triangular import append_rows
 from dynid.spatial import TINY
 
 RESOLUTION = 1e-10

@@ -1,7 +1,7 @@
 """A folder that keeps reduced logs, so that the next run of a fleet reads new logs alone.
 
 A `Leaf` is one log, reduced to small triangular factors. Each is kept as two files: ``KEY.information`` (see
-`dynid.information.storage`) and ``KEY.json``, written last. The key is a digest of everything the leaf depends on. A
+`dynid.data_reduction.storage`) and ``KEY.json``, written last. The key is a digest of everything the leaf depends on. A
 file that is damaged or cut short counts as absent. ``cutoff-SETTINGS.json`` holds the cutoff that the first run with
 some settings chose: factors can only be merged where all logs were filtered alike.
 
@@ -22,16 +22,16 @@ from weakref import finalize
 import msgspec
 import numpy as np
 
+from dynid.data_reduction import Information
 from dynid.errors import DataError
-from dynid.files import make_folder, write_atomically
-from dynid.files.atomic_files import TEMPORARY
-from dynid.files.records import Whole, as_record
-from dynid.files.small_files import read_json
 from dynid.findings import CODES, Finding
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.identification.leaves import FIRST_BLOCK, MOST_BLOCKS, Leaf, LeafTask
-from dynid.information import Information
 from dynid.plain_data import json_values
+from dynid.safe_files import make_folder, write_atomically
+from dynid.safe_files.atomic_files import TEMPORARY
+from dynid.safe_files.records import Whole, as_record
+from dynid.safe_files.small_files import read_json
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.spatial import EXACT, TINY
 
 FEWEST_POINTS = 4

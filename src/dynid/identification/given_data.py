@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.in_memory import as_recording, is_table

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.refinement import refine_geometry
 from dynid.diagnosis.runs import diagnose_runs
@@ -29,6 +29,9 @@ from dynid.estimators.physical.definiteness import check_friction, check_inertia
 from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.estimators.physical.nearest import lift_parameters
 from dynid.findings import Finding
+from dynid.identifiability.base import Method as BaseMethod
+from dynid.identifiability.base import base_parameters, choose_base
+from dynid.identifiability.base_set import BaseParameters
 from dynid.identification.estimators import make_estimator
 from dynid.identification.given_data import list_data
 from dynid.identification.identification_view import identification_card, identification_line, parameter_tables
@@ -46,9 +49,6 @@ from dynid.lazy import cached_property
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
 from dynid.logs.recording import Recording
 from dynid.parallel.engine_names import make_engine
-from dynid.parameters.base import Method as BaseMethod
-from dynid.parameters.base import base_parameters, choose_base
-from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms

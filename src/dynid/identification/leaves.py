@@ -18,18 +18,18 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
+from dynid.data_reduction import Information, reduce_samples
 from dynid.errors import ArgumentError, DataError, EngineError, UnreachableLogError
 from dynid.estimators.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding
+from dynid.identifiability.base import choose_base
+from dynid.identifiability.base_set import BaseParameters, require_kept_columns
 from dynid.identification.log_reader import Log, LogReader, Progress
 from dynid.identification.recipe import Recipe
-from dynid.information import Information, reduce_samples
 from dynid.logs.channel_map import ChannelMap, ChannelMapSource, read_channel_map
 from dynid.logs.recording import Recording
 from dynid.parallel.base import Engine, Local
-from dynid.parameters.base import choose_base
-from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.estimators.equations import relative_errors
 from dynid.estimators.rows import WIDEST_BAND, stretches
 from dynid.processing.experiment import Experiment

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording

@@ -23,7 +23,6 @@ from dynid.diagnosis.log_check import StreamCheck, check_and_process, prevents_p
 from dynid.diagnosis.naming import diagnose
 from dynid.diagnosis.refinement import resolve_delay
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.files import size_mb
 from dynid.findings import Finding, QualityReport
 from dynid.identification.given_data import SeenSamples
 from dynid.identification.log_part import cut_recording, mask_training, split_recording
@@ -39,6 +38,7 @@ from dynid.processing.process import Chain, Processing, process, share_cutoff
 from dynid.processing.streaming import process_stream
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
+from dynid.safe_files import size_mb
 
 Log = str | Path | Recording
 """A log file, the folder of a log, or a recording in memory."""

@@ -26,12 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
+from dynid.data_reduction import Information
 from dynid.estimators.equations import Samples, cut_blocks, merge_information, next_segment
 from dynid.estimators.linear.least_squares import weighted_values
 from dynid.estimators.rows import reduce_rows
 from dynid.findings import Finding
-from dynid.information import Information
 from dynid.processing.experiment import Experiment
 
 _SHAPES: dict[str, Callable[[Experiment, int], Floats]] = {

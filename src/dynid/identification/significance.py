@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import inertia_matrix
 from dynid.decompositions import condition_number, eigvalsh
 from dynid.errors import ArgumentError, EstimationError

@@ -52,14 +52,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta, Struct, structs
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import LARGEST
 from dynid.decompositions import matrix_rank
 from dynid.errors import DataError
-from dynid.files.records import as_record
-from dynid.files.small_files import read_toml
 from dynid.logs.drives import CurrentGains
 from dynid.logs.units import parse_unit
+from dynid.safe_files.records import as_record
+from dynid.safe_files.small_files import read_toml
 
 QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
 """The signals that a recording may hold in addition to time."""

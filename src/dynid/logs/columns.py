@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DataError
 from dynid.logs.channel_map import Signal
 from dynid.logs.readers.base import Table

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats, Ints
+from dynid.array_types import Floats, Ints
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError
 from dynid.findings import Finding

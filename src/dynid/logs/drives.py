@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 
 

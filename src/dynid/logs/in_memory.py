@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DataError
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
 from dynid.logs.conversion import convert

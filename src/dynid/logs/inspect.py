@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.logs.column_names import quantity_in, words_of
 from dynid.logs.joint_order import named_joints, other_joints, shortened
 from dynid.logs.lerobot import GRIPPER, columns_of_joints, is_lerobot, read_info, root_of

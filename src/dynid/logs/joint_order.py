@@ -16,7 +16,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from dynid.arrays import Ints
+from dynid.array_types import Ints
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.column_names import JointNames, read_name, words_of

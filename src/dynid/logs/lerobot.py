@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DataError, LogReadError
-from dynid.files.small_files import read_json
 from dynid.findings import Finding
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
@@ -25,6 +24,7 @@ from dynid.logs.readers import read_table
 from dynid.logs.readers.base import Table
 from dynid.logs.recording import Recording
 from dynid.robot.model import Robot
+from dynid.safe_files.small_files import read_json
 
 FEATURES = {
     "position": "observation.state",

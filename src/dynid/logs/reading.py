@@ -13,7 +13,6 @@ import numpy as np
 from msgspec import structs
 
 from dynid.errors import ArgumentError, DataError, LogReadError
-from dynid.files import file_digest
 from dynid.logs.channel_map import ChannelMap, ChannelMapSource, read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.lerobot import is_lerobot
@@ -21,6 +20,7 @@ from dynid.logs.readers import Options, Table, read_pieces, read_table
 from dynid.logs.readers.ros import bag_files
 from dynid.logs.recording import Recording, seal
 from dynid.robot.model import Robot
+from dynid.safe_files import file_digest
 
 Paths = str | Path | Sequence[str | Path]
 Progress = Callable[[float, str], None]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.logs.column_names import QUANTITIES, WORDS, JointNames, Reading, quantity_in, read_name, words_for, words_of
 from dynid.logs.readers.base import Table
 from dynid.logs.units import declared_unit, known_unit

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import genpareto
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DataError
 
 CLEAR_S = 0.25

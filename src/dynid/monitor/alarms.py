@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.identification.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S

@@ -22,7 +22,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from scipy.optimize import nnls
 from scipy.special import chdtri, fdtrc
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.monitor.jumps import MEMORY_S, SLOW_S, WINDOW_S
 from dynid.monitor.watched_signals import WatchedStretch
 from dynid.spatial import TINY

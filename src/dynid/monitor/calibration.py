@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_row
 from dynid.compiled import link_jacobian, link_pose
 from dynid.errors import ArgumentError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number
 from dynid.control_loop.arm import replace_signs
 from dynid.dynamics.inertia_matrix import gravity_torque

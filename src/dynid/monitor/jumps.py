@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve
 from scipy.signal import lfilter
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.spatial import TINY
 from dynid.terms.memory import lag_exponentially
 

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number, as_row, as_sample
 from dynid.compiled import kernel
 from dynid.decompositions import solve_upper

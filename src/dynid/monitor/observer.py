@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number, as_sample
 from dynid.compiled import kernel
 from dynid.dynamics.energy import momentum_balance

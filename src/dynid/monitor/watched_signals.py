@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import kernel
 from dynid.errors import DataError
 from dynid.estimators.rows import RobotTorques, stretches

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import svd
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding

@@ -18,18 +18,18 @@ from msgspec import Meta, Struct
 from numpy.typing import ArrayLike
 from scipy.optimize import approx_fprime
 
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
 from dynid.decompositions import eigh, standard_deviations
 from dynid.dynamics.inertia_maps import UPPER, transport
 from dynid.errors import ArgumentError, DataError
 from dynid.estimators.physical.nearest import nearest_possible_body
-from dynid.files.records import Text, as_record
-from dynid.files.small_files import HAND_WRITTEN, read_json
-from dynid.files.transaction import check_listed
 from dynid.findings import Finding, Severity
 from dynid.lazy import cached_property
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import is_rotation
+from dynid.safe_files.records import Text, as_record
+from dynid.safe_files.small_files import HAND_WRITTEN, read_json
+from dynid.safe_files.transaction import check_listed
 from dynid.spatial import EXACT, SAME
 from dynid.tables import Table, html_card
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.array_types import Bools, Floats, Ints
 from dynid.decompositions import eigh, standard_deviations, svd
 from dynid.errors import IdentifiabilityError
 from dynid.estimators.score_sums import student_factor

@@ -21,14 +21,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
+from dynid.data_reduction import reduce_samples
 from dynid.decompositions import eigh, one_blas_thread
 from dynid.diagnosis.verdicts import LEVEL
 from dynid.dynamics.inertia_maps import UPPER, transport
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.findings import Finding
-from dynid.information import reduce_samples
-from dynid.parameters.base import base_parameters
+from dynid.identifiability.base import base_parameters
 from dynid.payload.load import LARGE_SHARE, SMALL_SHARE, Load, make_possible, remark
 from dynid.payload.load_solver import MOST_BLOCKS, BlockEquations, LinearSolution, label_blocks, solve_load_equations
 from dynid.processing.experiment import Experiment, matched_runs

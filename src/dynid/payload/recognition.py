@@ -18,14 +18,14 @@ from scipy.spatial.transform import Rotation
 from scipy.special import softmax
 from scipy.stats import chi2, norm
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, DataError
-from dynid.files.records import Text, as_record
-from dynid.files.small_files import read_toml
 from dynid.findings import Finding
 from dynid.payload.load import Load, remark
 from dynid.robot.inertia import Inertia
+from dynid.safe_files.records import Text, as_record
+from dynid.safe_files.small_files import read_toml
 from dynid.spatial import SAME, TINY
 from dynid.tables import Table
 

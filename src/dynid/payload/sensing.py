@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 
 Find = Literal["drift", "bias_per_log", "orientation", "gravity", "compliance"]

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.evidence import MOST_ROWS, Evidence
 from dynid.diagnosis.log_changes import HALF

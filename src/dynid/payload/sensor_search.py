@@ -23,7 +23,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from scipy.spatial.transform import Rotation
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigh, lstsq, pinv, svd
 from dynid.errors import DataError, EstimationError, IdentifiabilityError
 from dynid.payload.load import LARGE_SHARE, SEARCH_ACCURACY, SIGNIFICANT_STD

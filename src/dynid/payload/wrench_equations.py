@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
-from dynid.arrays import Floats, Ints
+from dynid.array_types import Floats, Ints
 from dynid.checks import as_number, as_row
 from dynid.compiled import link_pose, wrench_regressor
 from dynid.diagnosis.evidence import WIDER

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding

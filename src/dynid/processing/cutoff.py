@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import CentralDifferences
 

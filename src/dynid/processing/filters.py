@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy import ndimage, signal
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import pinv
 from dynid.errors import ArgumentError, DataError
 

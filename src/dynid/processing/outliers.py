@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.processing.cutoff import LONGEST, MOTION_TO_NOISE, SHORTEST, shows_motion
 
 Mask = NDArray[np.bool_]

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, seal

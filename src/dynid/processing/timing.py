@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.interpolate import CubicSpline
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
 

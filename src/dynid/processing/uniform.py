@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import check_number
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite

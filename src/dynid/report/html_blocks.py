@@ -18,7 +18,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.safe_text import markdown_text
 from dynid.tables import Cell, Table
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DynidError
 from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.export.robot_files import RobotFile

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.export.controller_files import PayloadDialog, payload_dialogs
 from dynid.payload.load import NAMES, UNITS

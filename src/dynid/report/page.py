@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Struct
 
 from dynid.errors import ArgumentError, DataError
-from dynid.files import write_atomically
-from dynid.files.records import split_failure
-from dynid.files.small_files import WRITTEN, read_small_text
 from dynid.report.html_blocks import Block, Drawing, Plot, block_html, block_markdown
+from dynid.safe_files import write_atomically
+from dynid.safe_files.records import split_failure
+from dynid.safe_files.small_files import WRITTEN, read_small_text
 from dynid.safe_text import markdown_text, visible_text
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"

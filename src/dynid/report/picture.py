@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.identification.validation import Validation
 from dynid.report.html_blocks import Drawing, Shape
 from dynid.report.replay import body_points

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigh
 from dynid.dynamics.kinematics import body_poses
 from dynid.report.html_blocks import Player, Text, pack

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.estimators.rows import torque_along
 from dynid.identification.identify import Identification
 from dynid.processing.experiment import Experiment

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport, Severity

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats, ReadOnly
+from dynid.array_types import Floats, ReadOnly
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.spatial import EXACT, ROUNDING, skew

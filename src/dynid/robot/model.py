@@ -17,7 +17,7 @@ from typing import Generic, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats, ReadOnly
+from dynid.array_types import Floats, ReadOnly
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.lazy import cached_property
 from dynid.robot.inertia import Inertia

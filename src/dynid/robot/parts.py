@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats, ReadOnly
+from dynid.array_types import Floats, ReadOnly
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.inertia import Inertia
 from dynid.spatial import SAME, rotation_about, snap, transform

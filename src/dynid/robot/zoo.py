@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.robot.formats.dh_table import read_dh
 from dynid.robot.inertia import Inertia

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.array_types import Bools, Floats, Ints
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.diagnosis.commands import STEP_S, USUAL_S
 from dynid.diagnosis.log_changes import HALF
 from dynid.findings import Finding

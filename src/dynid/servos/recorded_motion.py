@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.joint_order import column_order, count_mismatch

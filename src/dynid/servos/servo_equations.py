@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError, EstimationError
 from dynid.servos.motion import CommandedMotion, compared
 from dynid.servos.servo_model import ServoModel

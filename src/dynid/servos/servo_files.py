@@ -9,9 +9,9 @@ import msgspec
 
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import ArgumentError
-from dynid.files.records import as_record
-from dynid.files.small_files import read_toml
 from dynid.robot.model import Robot
+from dynid.safe_files.records import as_record
+from dynid.safe_files.small_files import read_toml
 from dynid.servos.drive_laws import MotorLaw, PositionLaw
 from dynid.servos.kinds import kind_of
 from dynid.servos.servo_model import ServoModel, ServoParameter

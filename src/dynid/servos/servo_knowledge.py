@@ -28,7 +28,7 @@ from scipy.linalg import qr
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.array_types import Bools, Floats, Ints
 from dynid.decompositions import eigh
 from dynid.errors import EstimationError
 from dynid.estimators.score_sums import student_factor

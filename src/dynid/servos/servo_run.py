@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.servos.servo_step import ServoPlant, slope_tape, step_tape
 from dynid.tape import Program, compile_tape
 from dynid.tape.llvm.engine import Host, host, load_code

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.lazy import cached_property
 from dynid.tape.count import OperationCount
 from dynid.tape.count import count as count_operations

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.numpy_backend import NumpyExecutor
 from dynid.tape.tape import Input, Output, Tape

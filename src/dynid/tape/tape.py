@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.tape.operations import is_binary
 
 Integers = npt.NDArray[np.int32]

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 
 Surface = tuple[tuple[int, float], ...]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.terms.base import (
     Dependence,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.terms.base import ScaledTerm, SteadyMotion
 from dynid.terms.smoothing import hold_within
 

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.signals import check_clock, check_limits
 from dynid.errors import ArgumentError, DataError, DynidError, ExportError
 from dynid.export.servo_config import write_isaac_actuators
 from dynid.export.servo_robot import ServoFile, notes_text, write_servo_mjcf, write_servo_urdf
-from dynid.files.small_files import read_json
 from dynid.findings import Finding
 from dynid.identification.given_data import check_copies
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
@@ -34,6 +33,7 @@ from dynid.report.sections.servo_sections import list_remarks, servo_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.safe_files.small_files import read_json
 from dynid.servos.drive_laws import MotorLaw, PositionLaw
 from dynid.servos.kinds import milli
 from dynid.servos.motion import CommandedMotion, stretches_of

@@ -10,11 +10,11 @@ from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
 from dynid.export.data_tables import parameter_table, result_tables, write_tables
 from dynid.export.result_file import read_result
-from dynid.files import make_folder
 from dynid.identification.log_reader import LogReader, Notice, log_finding
 from dynid.identification.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.payload.load import Load
+from dynid.safe_files import make_folder
 from dynid.workflows.validation_run import common_cutoff
 
 TABLES = ("tables", "parquet", "csv")

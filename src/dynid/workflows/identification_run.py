@@ -13,6 +13,7 @@ from dynid.estimators.online.online_links import excitation_table
 from dynid.export.result_file import result_json, write_result
 from dynid.export.robot_files import RobotFile, describe_files, write_robot_files
 from dynid.findings import Finding, QualityReport
+from dynid.identifiability.base import Method, base_parameters
 from dynid.identification.estimators import make_estimator
 from dynid.identification.given_data import check_copies
 from dynid.identification.identify import Identification, identify_logs, prepare_robot
@@ -24,7 +25,6 @@ from dynid.identification.validation import Validation, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.parallel.engine_names import read_engine
-from dynid.parameters.base import Method, base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
 from dynid.report.page import Chapter, Page

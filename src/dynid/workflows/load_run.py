@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from dynid.errors import ArgumentError
-from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
 from dynid.identification.given_data import check_copies
 from dynid.identification.log_part import check_part
@@ -30,6 +29,7 @@ from dynid.report.page import Chapter, Page
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
+from dynid.safe_files import file_digest
 from dynid.safe_text import safe_name
 from dynid.settings import Number, Positive, TomlSettings
 from dynid.workflows.protocol import RunContext, Task

@@ -19,10 +19,14 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import Meta, Struct
 
 from dynid.errors import DataError, ExportError
-from dynid.files import file_digest, write_atomically
-from dynid.files.records import Digest, FileName, Text, as_record
-from dynid.files.small_files import read_json
-from dynid.files.transaction import (
+from dynid.findings import Finding
+from dynid.plain_data import pick
+from dynid.report.page import Chapter, Page
+from dynid.report.provenance import settings_chapter
+from dynid.safe_files import file_digest, write_atomically
+from dynid.safe_files.records import Digest, FileName, Text, as_record
+from dynid.safe_files.small_files import read_json
+from dynid.safe_files.transaction import (
     LOCK,
     MANIFEST,
     Transaction,
@@ -33,10 +37,6 @@ from dynid.files.transaction import (
     recover,
     stage_of,
 )
-from dynid.findings import Finding
-from dynid.plain_data import pick
-from dynid.report.page import Chapter, Page
-from dynid.report.provenance import settings_chapter
 from dynid.safe_text import visible_text
 
 REPORTS = ("report.html", "report.md", "report.json")

@@ -13,7 +13,6 @@ from typing import Any
 
 from dynid.errors import ArgumentError, DataError
 from dynid.export.result_file import SavedResult, read_result
-from dynid.files import file_digest
 from dynid.findings import Finding
 from dynid.identification.given_data import SeenSamples, check_copies
 from dynid.identification.identify import Identification
@@ -27,6 +26,7 @@ from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.report import identification_page
 from dynid.robot.model import Robot
+from dynid.safe_files import file_digest
 from dynid.workflows.actuator_run import ValidateServos, is_servo_run
 from dynid.workflows.protocol import RunContext, Task, refuse_used
 from dynid.workflows.run_folder import read_run

@@ -19,8 +19,8 @@ from dynid import errors
 from dynid.cli.group import ANYWHERE
 from dynid.cli.options import EXISTING, MAP, OUT, RecipeCommand, command, output_options, refuse_run
 from dynid.cli.screen import echo, print_json, print_verdict, show_finding
-from dynid.files import check_listed, file_digest, make_folder
-from dynid.files.small_files import read_json
+from dynid.safe_files import check_listed, file_digest, make_folder
+from dynid.safe_files.small_files import read_json
 
 LARGEST_RELATIVE_DIFFERENCE = 1e-6
 """Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""

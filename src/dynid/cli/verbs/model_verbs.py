@@ -76,9 +76,9 @@ def base(robot: str, hold: tuple[str, ...], gravity: str | None, **given: Any) -
     Parameters that cannot be separated are shown as combinations.
     """
     from dynid.export.formulas import torque_expressions
-    from dynid.parameters.base import base_parameters
-    from dynid.parameters.dh_frames import distal_base_parameters, has_closed_form
-    from dynid.parameters.minimal_dynamics import count_inverse_dynamics
+    from dynid.identifiability.base import base_parameters
+    from dynid.identifiability.dh_frames import distal_base_parameters, has_closed_form
+    from dynid.identifiability.minimal_dynamics import count_inverse_dynamics
     from dynid.robot.term_names import add_terms
 
     model = read_robot(robot, hold, gravity)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import maximum_filter1d
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.control_loop.laws import ControlLaw
 from dynid.control_loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.decompositions import lstsq

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynid.arrays import Floats, Ints
+from dynid.array_types import Floats, Ints
 from dynid.control_loop.arm import control_tape
 from dynid.control_loop.laws import ControlLaw
 from dynid.decompositions import condition_number

@@ -45,11 +45,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import solve
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_whole, check_number
 from dynid.compiled import regressor
 from dynid.control_loop.laws import PD, PID, Cascade, ComputedTorqueLaw, ControlLaw, check_law
 from dynid.control_loop.loop import TimeFunction
+from dynid.data_reduction.factor import RESOLUTION
 from dynid.decompositions import condition_number
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimators.closed_loop.added_loops import SETTLING_S, check_commanded_motion, exclude_reversals, with_loop
@@ -67,7 +68,6 @@ from dynid.estimators.estimate import Estimate, Estimator
 from dynid.estimators.noise import check_data
 from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
-from dynid.information.factor import RESOLUTION
 from dynid.processing.experiment import Experiment
 from dynid.spatial import SAME
 

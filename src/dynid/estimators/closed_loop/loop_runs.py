@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.array_types import Bools, Floats, Ints
 from dynid.control_loop.arm import Arm
 from dynid.control_loop.loop import Loop
 from dynid.control_loop.pace import choose_friction_speed

@@ -18,9 +18,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
 from dynid.checks import check_number
 from dynid.compiled import kernel, regressor
+from dynid.data_reduction.reduction import REPRESENTATIVE
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimators.equations import Factors, Samples, factors_of
 from dynid.estimators.estimate import Estimate, Estimator
@@ -29,8 +30,7 @@ from dynid.estimators.linear.link_by_link import SPARE
 from dynid.estimators.noise import check_data
 from dynid.estimators.online.triangle import GrowingBlocks
 from dynid.estimators.rows import stretches, term_columns
-from dynid.information.reduction import REPRESENTATIVE
-from dynid.parameters.base_set import BaseParameters
+from dynid.identifiability.base_set import BaseParameters
 from dynid.robot.model import Robot
 from dynid.spatial import ROUNDING
 from dynid.terms.base import Dependence

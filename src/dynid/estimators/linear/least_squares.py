@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.estimators.equations import Factors
 from dynid.estimators.estimate import Estimate, Estimator, Unknowns
 from dynid.estimators.noise import check_data, correlation_inflation, joint_variances

@@ -23,13 +23,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
+from dynid.data_reduction.triangular import NOISE
 from dynid.decompositions import svd
 from dynid.estimators.equations import Factors
 from dynid.estimators.estimate import Estimate, Estimator
 from dynid.estimators.noise import check_data, correlation_inflation
 from dynid.estimators.score_covariance import OPEN
-from dynid.information.triangular import NOISE
 
 LEAST_SIGNAL_TO_NOISE = 5.0
 """How many times a direction of the equations must be longer than its errors by the noise of the motion (derivation:

@@ -24,7 +24,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import check_number
 from dynid.decompositions import svd
 from dynid.errors import ArgumentError, IdentifiabilityError

@@ -12,6 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from dynid.data_reduction.factor import Factor
+from dynid.data_reduction.triangular import echelon
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
 from dynid.estimators.equations import Factors
@@ -19,8 +21,6 @@ from dynid.estimators.estimate import Estimate, Estimator
 from dynid.estimators.linear.least_squares import least_squares_estimate
 from dynid.estimators.noise import check_data
 from dynid.findings import Finding
-from dynid.information.factor import Factor
-from dynid.information.triangular import echelon
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import norm
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import check_number
 from dynid.estimators.equations import TIME_BLOCKS, Factors, Samples, cut_blocks, factors_of, sample_blocks
 from dynid.estimators.estimate import Estimate, Estimator

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import ArgumentError, DataError
 from dynid.estimators.estimate import Estimate, convert_estimate
-from dynid.parameters.base import base_parameters, choose_base
-from dynid.parameters.base_set import BaseParameters
+from dynid.identifiability.base import base_parameters, choose_base
+from dynid.identifiability.base_set import BaseParameters
 from dynid.robot.model import Robot
 
 

@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number
+from dynid.data_reduction.factor import Factor
 from dynid.estimators.equations import Factors, factors_of
 from dynid.estimators.estimate import Estimate
 from dynid.estimators.linear.energy_differences import Energy, Intervals, energy_estimate, energy_rows, interval_steps
 from dynid.estimators.online.arriving_samples import ArrivingSamples, OnlineEstimator
 from dynid.estimators.online.triangle import GrowingBlocks
-from dynid.information.factor import Factor
-from dynid.parameters.base_set import BaseParameters
+from dynid.identifiability.base_set import BaseParameters
 from dynid.robot.model import Robot
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Ints
+from dynid.array_types import Ints
 from dynid.checks import as_number
 from dynid.compiled import kernel
+from dynid.data_reduction.factor import Factor
 from dynid.estimators.estimate import Estimate
 from dynid.estimators.linear.least_squares import nothing_known
 from dynid.estimators.online.arriving_samples import OnlineEstimator
 from dynid.estimators.online.triangle import RowTriangle
 from dynid.estimators.score_covariance import solution_root
-from dynid.information.factor import Factor
-from dynid.parameters.base_set import BaseParameters
+from dynid.identifiability.base_set import BaseParameters
 from dynid.robot.model import Robot
 
 

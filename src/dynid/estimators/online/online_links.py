@@ -21,9 +21,12 @@ from itertools import compress
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_row
 from dynid.compiled import regressor
+from dynid.data_reduction import reduce_samples
+from dynid.data_reduction.factor import RESOLUTION
+from dynid.data_reduction.joint_equations import equations as joint_equations
 from dynid.errors import ArgumentError
 from dynid.estimators.equations import Factors, factors_of
 from dynid.estimators.estimate import Estimate
@@ -37,10 +40,7 @@ from dynid.estimators.linear.link_by_link import (
 )
 from dynid.estimators.online.arriving_samples import OnlineEstimator
 from dynid.estimators.online.triangle import GrowingBlocks, RowTriangle
-from dynid.information import reduce_samples
-from dynid.information.factor import RESOLUTION
-from dynid.information.joint_equations import equations as joint_equations
-from dynid.parameters.base_set import BaseParameters, conversion_matrix
+from dynid.identifiability.base_set import BaseParameters, conversion_matrix
 from dynid.robot.model import Robot
 from dynid.spatial import EXACT
 from dynid.tables import Table

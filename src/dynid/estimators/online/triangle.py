@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg.lapack import dtpqrt
 
-from dynid.arrays import Bools, Floats, Ints
+from dynid.array_types import Bools, Floats, Ints
+from dynid.data_reduction.factor import Factor
+from dynid.data_reduction.triangular import PANEL, REFLECTED
 from dynid.decompositions import solve_upper
 from dynid.estimators.equations import TIME_BLOCKS
-from dynid.information.factor import Factor
-from dynid.information.triangular import PANEL, REFLECTED
 
 
 class RowTriangle:
@@ -62,7 +62,7 @@ class RowTriangle:
         right[:] = R @ values
 
     def factor(self, columns: Sequence[int], rows: int) -> Factor:
-        """Make a `dynid.information.Factor` of the equations so far, which have so many rows."""
+        """Make a `dynid.data_reduction.Factor` of the equations so far, which have so many rows."""
         return Factor.of(columns, self.R, rows)
 
 

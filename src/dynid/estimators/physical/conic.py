@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import EstimationError
 from dynid.spatial import EXACT

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import kernel
 from dynid.decompositions import eigvalsh
 from dynid.estimators.equations import Factors

@@ -17,7 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
+from dynid.data_reduction.factor import Factor
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
 from dynid.estimators.equations import Factors
@@ -29,7 +30,6 @@ from dynid.estimators.physical.passivity import Passivity, all_terms
 from dynid.estimators.physical.prior import PriorCoordinates
 from dynid.estimators.score_covariance import Prior, posterior_estimate
 from dynid.findings import Finding
-from dynid.information.factor import Factor
 
 AT_BOUND = 1e-3
 """Distance of a whitened eigenvalue from its constraint at which the constraint counts as active (convention); its

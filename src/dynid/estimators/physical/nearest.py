@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigh, pinv, svd
 from dynid.errors import EstimationError
 from dynid.estimators.equations import Factors

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.estimators.equations import Factors
 from dynid.estimators.physical.conic import Constraint, svec
 from dynid.robot.model import Robot

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigh
 from dynid.estimators.equations import Factors
 from dynid.estimators.physical.conic import svec, unsvec

@@ -18,7 +18,7 @@ from math import comb
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import PPoly
 from scipy.optimize import brentq
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.trajectories.trajectory import Motion, Trajectory

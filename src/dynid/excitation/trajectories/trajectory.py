@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError, ExportError
-from dynid.files import write_atomically
+from dynid.safe_files import write_atomically
 from dynid.spatial import SAME
 
 

@@ -18,14 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import energy_regressor, regressor
 from dynid.errors import ExportError
 from dynid.export.c.c_functions import PARAMETERS, TORQUES, columns_of, record_function
 from dynid.export.c.c_model import LOAD, CodeModel
 from dynid.export.c.c_printer import Precision
 from dynid.export.c.c_source import TOLERANCE, CodeText
-from dynid.parameters.numeric import slow_down
+from dynid.identifiability.numeric import slow_down
 from dynid.spatial import TINY
 from dynid.tape import compile_tape
 

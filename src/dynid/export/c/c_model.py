@@ -15,15 +15,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
-from dynid.parameters.base import choose_base
-from dynid.parameters.base_set import BaseParameters, require_kept_columns
-from dynid.parameters.layout import ParameterLayout, parameter_layout
-from dynid.parameters.numeric import keep_order, numeric_row_space, random_states, sample_regressor
-from dynid.parameters.row_space import RowSpace, row_space, successive_columns
-from dynid.parameters.structural import structural_row_space
+from dynid.identifiability.base import choose_base
+from dynid.identifiability.base_set import BaseParameters, require_kept_columns
+from dynid.identifiability.layout import ParameterLayout, parameter_layout
+from dynid.identifiability.numeric import keep_order, numeric_row_space, random_states, sample_regressor
+from dynid.identifiability.row_space import RowSpace, row_space, successive_columns
+from dynid.identifiability.structural import structural_row_space
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
 from dynid.spatial import EXACT, ROUNDING

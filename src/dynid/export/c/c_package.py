@@ -28,13 +28,13 @@ from dynid.export.c.state_code import StateCode
 from dynid.export.c.tracker_code import tracker_code
 from dynid.export.c.two_rate_code import two_rate_files
 from dynid.export.result_file import SavedResult
-from dynid.files import file_digest, write_atomically
-from dynid.files.transaction import changing, earlier_files
+from dynid.identifiability.base_set import BaseParameters
 from dynid.identification.identify import Identification
 from dynid.identification.significance import PrunedRobot, Significance
 from dynid.monitor.observer import ObserverModel
-from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
+from dynid.safe_files import file_digest, write_atomically
+from dynid.safe_files.transaction import changing, earlier_files
 from dynid.safe_text import c_identifier
 from dynid.spatial import ROUNDING
 from dynid.tape import OperationCount, count

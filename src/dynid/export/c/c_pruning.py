@@ -12,7 +12,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.compiled import regressor
 from dynid.errors import ArgumentError
 from dynid.export.c.c_model import regroup

@@ -10,7 +10,7 @@ from dynid.export.c.c_functions import FUNCTIONS, PARAMETERS, SETTERS, TWO_RATE,
 from dynid.export.c.c_model import CodeModel
 from dynid.export.c.c_printer import CPrinter, Precision
 from dynid.export.c.state_code import StateCode
-from dynid.parameters.layout import parameter_layout
+from dynid.identifiability.layout import parameter_layout
 from dynid.safe_text import c_comment, unique_identifiers
 from dynid.tables import Table
 from dynid.tape import Tape, count

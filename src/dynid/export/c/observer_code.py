@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ExportError
 from dynid.export.c.c_check import Driver
 from dynid.export.c.c_printer import Precision

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dynid.compiled import kernel
 from dynid.export.c.state_code import StateCode
-from dynid.parameters.base import choose_base
-from dynid.parameters.base_set import BaseParameters, require_kept_columns
+from dynid.identifiability.base import choose_base
+from dynid.identifiability.base_set import BaseParameters, require_kept_columns
 from dynid.robot.model import Robot
 
 REFLECT = """/* Rotate rows, which are overwritten, into a triangle whose diagonal is not negative. */

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats
+from dynid.array_types import Bools, Floats
 from dynid.decompositions import pinv
 from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.estimators.physical.passivity import all_terms, own_terms

@@ -20,7 +20,7 @@ from itertools import chain
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.estimators.rows import torque_along
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot

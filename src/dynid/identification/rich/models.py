@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.dynamics.inertia_matrix import gravity_torque
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError

@@ -14,7 +14,7 @@ from math import exp
 import numpy as np
 from scipy import stats
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.estimators.equations import Samples, build_equations
 from dynid.estimators.folds import Folds
 from dynid.identification.rich.mechanisms import Mechanism

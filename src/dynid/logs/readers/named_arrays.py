@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import LogReadError
 from dynid.logs.readers.base import (
     MAX_COLUMNS,

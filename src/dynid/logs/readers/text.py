@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from dynid.arrays import Floats, Ints
+from dynid.array_types import Floats, Ints
 from dynid.errors import LogReadError
 from dynid.logs.column_names import quantity_in, words_of
 from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, note_left_out

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot

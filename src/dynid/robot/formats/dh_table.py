@@ -28,12 +28,12 @@ import numpy as np
 
 from dynid.checks import LARGEST
 from dynid.errors import DescriptionError
-from dynid.files.records import as_record
-from dynid.files.small_files import read_toml
 from dynid.robot.formats.dh import DH, StandardDH, from_dh
 from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import JointLimits, check_held
+from dynid.safe_files.records import as_record
+from dynid.safe_files.small_files import read_toml
 from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia

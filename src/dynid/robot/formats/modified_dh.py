@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot

@@ -19,9 +19,8 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ExportError
-from dynid.files import write_atomically
 from dynid.robot.formats.mesh_paths import follow_meshes
 from dynid.robot.formats.transmissions import DRAKE, read_transmissions, transmission_lines, update_transmissions
 from dynid.robot.formats.xml import (
@@ -35,6 +34,7 @@ from dynid.robot.formats.xml import (
 from dynid.robot.inertia import Inertia, centre_of_mass, inertia_about_com, is_same_inertia
 from dynid.robot.model import STANDARD_GRAVITY, ModelFile, Robot
 from dynid.robot.parts import ROUNDED_RAD, UNBOUNDED, Joint, JointKind, JointLimits, Link, check_held
+from dynid.safe_files import write_atomically
 from dynid.spatial import SAME, rotation_from_rpy, rpy_from_rotation, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm

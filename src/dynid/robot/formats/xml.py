@@ -21,10 +21,10 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.checks import LARGEST
 from dynid.errors import DescriptionError, ExportError
-from dynid.files.small_files import read_small
+from dynid.safe_files.small_files import read_small
 
 MAX_BYTES = 16 * 2**20
 """Size of the largest description that is read [bytes] (convention; the largest humanoids stay below 1 MB)."""

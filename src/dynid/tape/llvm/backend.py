@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.llvm.blocks import BlockLayout, BlockPrinter
 from dynid.tape.llvm.engine import host, load_code

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.llvm.backend import REDUCE_BLOCK, BlockKernel, address, pointer_table
 from dynid.tape.llvm.engine import Code, host, load_code

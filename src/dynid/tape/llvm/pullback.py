@@ -3,7 +3,7 @@
 Each output of the tape, over many samples, is a matrix W (N, w), called a panel. The gradient of ``sum(C * (W.T @ W))``
 is that of the tape with the cotangents ``W @ M``, where ``M = C + C.T``. Block after block the machine code computes
 the rows W (the forward kernel), multiplies them by M, and runs the tape of the gradient on the products (the backward
-kernel). `dynid.information.cross_products.NumpyPullback` is the reference.
+kernel). `dynid.data_reduction.cross_products.NumpyPullback` is the reference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.adjoint import vjp
 from dynid.tape.llvm.backend import BlockKernel, address, pointer_table

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings, rotation_to_z_axis
 from dynid.robot.formats.xml import Element
 from dynid.robot.inertia import Inertia, inertia_about_com

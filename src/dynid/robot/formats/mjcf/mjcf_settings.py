@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import DescriptionError
 from dynid.robot.formats.xml import Element, XmlDocument
 from dynid.robot.model import STANDARD_GRAVITY

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.robot.formats.mjcf.bodies import connect, geom_inertia, read_inertial, read_joint
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings, check_scope, effort_limits, read_settings
 from dynid.robot.formats.mjcf.tendons import Site, TendonTerms, read_tendons

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.errors import ExportError
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings
 from dynid.robot.formats.xml import Element, element_lines

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from dynid.arrays import Floats
+from dynid.array_types import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ExportError
-from dynid.files import write_atomically
 from dynid.robot.formats.mesh_paths import follow_meshes
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
@@ -27,6 +26,7 @@ from dynid.robot.formats.xml import TextEdits, element_lines, parse_document
 from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
+from dynid.safe_files import write_atomically
 from dynid.spatial import SAME, inverse_transform
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic

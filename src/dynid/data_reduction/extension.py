@@ -1,0 +1,160 @@
+"""Equations beyond the tape: further columns from precomputed arrays, and a linear filter on both sides.
+
+The tape gives the rows of every joint; here they get further columns, go through the filter and are reduced to
+triangles by Householder reflections. When both sides of ``tau = Y theta`` go through the same linear filter, theta
+stays the same while the noise above the pass band goes ("parallel filtering", Gautier). An equation that does not count
+is set to zero on both sides before the filter, so that it cannot act on its neighbours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.array_types import Floats
+from dynid.data_reduction.chunks import Chunk, Masks, Samples
+from dynid.data_reduction.joint_equations import Equations, RowShape
+from dynid.data_reduction.partial_results import Part
+from dynid.data_reduction.triangular import are_moderate, triangle_of
+from dynid.errors import DataError
+
+Rows = Callable[[Chunk], list[Floats]]
+"""From a checked chunk to the rows (N, w) of each joint."""
+
+TABLE_SAMPLES = 8192
+"""Samples whose rows are formed at a time where no filter needs a whole stretch (convention: some megabytes)."""
+FILTERED_COLUMNS = 16
+"""Number of columns that are filtered at a time: the block size of the compiled filter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Extension:
+    """Further columns of the equations of a run, and a filter for all columns."""
+
+    key: str
+    """Identifies columns and filter: information with different keys cannot be merged."""
+    further: tuple[Mapping[int, Floats], ...] = ()
+    """For each further column: joint index -> (N,) torque per unit of its parameter; the other joints have zeros."""
+    low_pass: Callable[[Floats], Floats] | None = None
+    """A linear filter (N, k) -> (N, k) for the rows of a gap-free stretch; None for no filter."""
+    step: int = 1
+    """Every step-th filtered row is kept."""
+
+
+def extend(equations: Equations, extension: Extension, parameters: int) -> RowShape:
+    """Describe the rows with the further columns behind those of the tape.
+
+    Args:
+        equations: The equations on the tape.
+        extension: The further columns; the k-th gets the number ``parameters + k``.
+        parameters: Number of all parameters of the robot.
+    """
+    count = len(extension.further)
+    supports = tuple(
+        (*support, *(len(equations.columns) + k for k in _acting(extension, joint)))
+        for joint, support in enumerate(equations.supports)
+    )
+    digest = hashlib.sha256(f"{equations.fingerprint}|{extension.key}".encode()).hexdigest()
+    return RowShape(digest, (*equations.columns, *(parameters + k for k in range(count))), supports)
+
+
+def _acting(extension: Extension, joint: int) -> list[int]:
+    """Indices of the further columns that act on a joint."""
+    return [k for k, column in enumerate(extension.further) if joint in column]
+
+
+def reduce_tables(log: Samples, stretch: NDArray[np.int64], extension: Extension, rows: Rows) -> Iterator[Part]:
+    """Reduce the extended equations of a run, block of time after block of time, by Householder reflections.
+
+    Args:
+        log: All samples of the run; their segments are the blocks of time.
+        stretch: (N,) number of the gap-free stretch of each sample; the filter never runs across a gap.
+        extension: Further columns and filter.
+        rows: Forms the rows of the tape for a checked chunk.
+
+    Raises:
+        DataError: if a number that counts is NaN, infinite or so large that squares overflow; names the sample.
+    """
+    numbers: Counter[int] = Counter()  # block -> number of its next part
+    for span in _spans(stretch, filtered=extension.low_pass is not None):
+        valid = np.ones((span.stop - span.start, log.arrays[0].shape[1]), dtype=bool)
+        if log.valid is not None:
+            valid = log.valid[span]
+        tables = _tables(log, span, valid, extension, rows)
+        valid = valid[:: extension.step]
+        blocks = log.segment[span][:: extension.step]
+        edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
+        for start, stop in pairwise(edges):
+            with np.errstate(all="ignore"):  # an overflow is reported below
+                factors = tuple(triangle_of(table[start:stop]) for table in tables)
+            if not are_moderate(factors):
+                raise DataError(
+                    f"the squares of the equations from sample {span.start + start * extension.step} on overflow",
+                    remedy="Check units; mark samples that cannot be used in `valid`, or cut them out.",
+                )
+            block = int(blocks[start])
+            counts = np.count_nonzero(valid[start:stop], axis=0)
+            yield Part(block, 0, numbers[block], factors, tuple(counts.tolist()))
+            numbers[block] += 1
+
+
+def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
+    """The samples whose rows are formed at a time: a whole stretch where a filter runs over it, else some thousand."""
+    edges = [
+        0,
+        *(
+            (np.flatnonzero(np.diff(stretch)) + 1).tolist()
+            if filtered
+            else range(TABLE_SAMPLES, len(stretch), TABLE_SAMPLES)
+        ),
+    ]
+    for start, stop in zip(edges, [*edges[1:], len(stretch)], strict=True):
+        if stop > start:
+            yield slice(start, stop)
+
+
+def _tables(log: Samples, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
+    """Form the rows of a span, for each joint (N, w): the tape's columns, the further ones, the torque; filtered."""
+    pieces = []
+    for start in range(span.start, span.stop, TABLE_SAMPLES):
+        part = slice(start, min(start + TABLE_SAMPLES, span.stop))
+        mask = None if log.valid is None else log.valid[part]
+        # segment and number of the chunk do not matter to its rows
+        pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in log.arrays), mask).check()))
+    result = []
+    for joint, parts in enumerate(zip(*pieces, strict=True)):
+        acting = _acting(extension, joint)
+        counts = valid[:, joint]
+        further = np.zeros((len(acting), span.stop - span.start))
+        for k, column in zip(acting, further, strict=True):
+            column[counts] = extension.further[k][joint][span][counts]
+            _check_finite(column, k, joint, span.start)
+        tables = [np.concatenate(parts), further.T]  # the first has the torque as its last column
+        if (low_pass := extension.low_pass) is not None:
+            tables = [_filter(table, counts, low_pass, extension.step) for table in tables if table.size]
+        result.append(np.column_stack([tables[0][:, :-1], *tables[1:], tables[0][:, -1]]))
+    return result
+
+
+def _check_finite(column: Floats, number: int, joint: int, first: int) -> None:
+    """Raise an error for the first number of a further column that is not finite, if there is one."""
+    if np.isfinite(column.sum()):  # quicker than to look at every number; it also fails for a sum that overflows
+        return
+    places = np.flatnonzero(~np.isfinite(column))
+    if len(places):
+        raise DataError(
+            f"further column {number + 1} of joint {joint + 1} is not finite at sample {first + int(places[0])}",
+            remedy="Mark the samples that cannot be used in `valid`, or cut them out.",
+        )
+
+
+def _filter(table: Floats, valid: Masks, low_pass: Callable[[Floats], Floats], step: int) -> Floats:
+    """Filter a table (N, k) and keep every step-th row; zero where the equation does not count."""
+    parts = [table[:, first : first + FILTERED_COLUMNS] for first in range(0, table.shape[1], FILTERED_COLUMNS)]
+    return np.where(valid[::step, None], np.concatenate([low_pass(part)[::step] for part in parts], axis=1), 0.0)

@@ -1,0 +1,272 @@
+"""`BaseParameters`: the combinations of a robot's parameters that act on its torques, and why others do not.
+
+Parameters fall into three groups ([Atkeson1986] section 4.2.1): those that can be identified alone, those that act only
+in combination with others, and those that never act.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynid.array_types import Floats
+from dynid.errors import ArgumentError
+from dynid.identifiability.expression import Combination
+from dynid.identifiability.layout import ParameterLayout
+from dynid.spatial import EXACT
+from dynid.tables import Table, html_card
+
+SAME_SPACE = 1e-8
+"""Largest error of the conversion between two sets, as a share of the largest coefficient, for which they count as
+equivalent (convention: far above rounding, far below a coefficient that matters)."""
+EVERY_MOTION = "every motion"
+"""Value of `BaseParameters.motion` without restriction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BaseParameters:
+    """A minimal set of parameters that gives the same torques as all p of them.
+
+    Each base parameter takes the place of one standard parameter, its *kept column*: for every motion,
+    ``Y @ theta == Y[:, columns] @ project(theta)``. The members of Lin's set do not; there `mixing` gives the values in
+    the kept columns, and ``Y @ theta == Y[:, columns] @ (mixing @ project(theta))``.
+    """
+
+    robot: str
+    """Name of the robot."""
+    layout: ParameterLayout
+    """The p standard parameters."""
+    columns: tuple[int, ...]
+    """(b,) the kept columns of the regressor; ascending, or in the order of the members of Lin's set."""
+    grouping: Floats
+    """(b, p) matrix of the combinations: ``beta = grouping @ theta``; the identity in the kept columns, or the inverse
+    of `mixing`."""
+    combinations: tuple[Combination, ...]
+    """(b,) the combinations with readable coefficients."""
+    symbols: Mapping[str, float] = field(default_factory=dict)
+    """Values of the geometric symbols in the combinations [m], and cosines and sines of angles."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Name of a parameter that never acts -> the reason."""
+    method: str
+    """How the combinations were found."""
+    references: tuple[str, ...] = ()
+    """Papers of the method: keys of docs/references.md."""
+    motion: str = EVERY_MOTION
+    """The motions that the robot may make; a restricted motion reveals less."""
+    rank_gap: float = float("inf")
+    """`RowSpace.gap` of the sampled regressor; infinite for methods without sampling."""
+    mixing: Floats | None = None
+    """(b, b) map from the values of the members to those in the kept columns; None where these are the same."""
+    member_units: tuple[str, ...] = ()
+    """(b,) SI units of the members; empty where they are those of the kept columns."""
+    fingerprint: str = ""
+    """`Robot.fingerprint` of the robot; empty where the parameters are not those of its body frames."""
+
+    def __post_init__(self) -> None:
+        """Freeze the matrices."""
+        self.grouping.setflags(write=False)
+        if self.mixing is not None:
+            self.mixing.setflags(write=False)
+
+    @property
+    def rank(self) -> int:
+        """Number of base parameters b."""
+        return len(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(b,) ``ZZR1``: an R marks a parameter that others were regrouped into; ``U33_1`` in Lin's set."""
+        return tuple(combination.name for combination in self.combinations)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """(b,) SI units."""
+        return self.member_units or tuple(self.layout[column].unit for column in self.columns)
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """(b,) ``ZZR1 = ZZ1 + YY2 + ...``."""
+        return tuple(map(str, self.combinations))
+
+    @property
+    def rows_alone(self) -> dict[int, int]:
+        """Column of each standard parameter that can be identified alone -> index of its base parameter."""
+        is_alone = np.count_nonzero(self.kept_grouping, axis=1) == 1
+        return {column: row for row, column in enumerate(self.columns) if is_alone[row]}
+
+    @property
+    def identifiable(self) -> list[str]:
+        """Names of the standard parameters that can be identified alone."""
+        return [self.layout[column].name for column in self.rows_alone]
+
+    @property
+    def kept_grouping(self) -> Floats:
+        """(b, p) map from standard parameters to values in the kept columns; the identity in these columns."""
+        if self.mixing is None:
+            return self.grouping
+        rows = self.mixing @ self.grouping
+        rows[np.abs(rows) <= EXACT * np.abs(rows).max()] = 0.0
+        return np.asarray(rows)
+
+    @property
+    def combined(self) -> list[str]:
+        """Names of the standard parameters that act only together with others."""
+        alone = set(self.identifiable)
+        acts = np.any(self.grouping != 0.0, axis=0)
+        return [name for name, does in zip(self.layout.names, acts, strict=True) if does and name not in alone]
+
+    @property
+    def unidentifiable(self) -> list[str]:
+        """Names of the standard parameters that never act."""
+        acts = np.any(self.grouping != 0.0, axis=0)
+        return [name for name, does in zip(self.layout.names, acts, strict=True) if not does]
+
+    def owners(self, index: int) -> tuple[str, ...]:
+        """Names of the links and joints whose parameters are in base parameter ``index``."""
+        touched = (self.layout[int(column)].owner for column in np.flatnonzero(self.grouping[index]))
+        return tuple(dict.fromkeys(touched))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """(b,) names of the standard parameters in the kept columns; all others depend on them or have no effect."""
+        return tuple(self.layout[column].name for column in self.columns)
+
+    def project(self, theta: ArrayLike) -> Floats:
+        """Values of the base parameters (..., b) from those of the standard parameters (..., p)."""
+        values = np.asarray(theta, dtype=float)
+        if values.shape[-1:] != (len(self.layout),):
+            remedy = f"Give {len(self.layout)} numbers, such as robot.parameter_vector, or rows of them."
+            raise ArgumentError(f"the standard parameters have the shape {values.shape}", remedy=remedy)
+        return np.asarray(values @ self.grouping.T)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        """The result in one line."""
+        return f"BaseParameters({self.headline})"
+
+    def _repr_html_(self) -> str:
+        """The result as HTML, for notebooks."""
+        return html_card(self.headline, self._hidden_lines(), self.table)
+
+    @property
+    def table(self) -> Table:
+        """One row per base parameter: its combination, its unit, and whose properties it lumps together."""
+        parts = zip(self.combinations, self.units, self._owner_texts(), strict=True)
+        rows = [(combination.name, combination.right_side(), unit, owners) for combination, unit, owners in parts]
+        return Table.of(("base parameter", "is", "unit", "of"), rows)
+
+    @property
+    def headline(self) -> str:
+        """The result in one line."""
+        how = f"{self.method}; {self.motion}"
+        return f"{self.robot}: {self.rank} base parameters from {len(self.layout)} standard ones ({how})"
+
+    def to_text(self) -> str:
+        """The result as plain text."""
+        lines = [self.headline, ""]
+        for text, owners in zip(self.expressions, self._owner_texts(), strict=True):
+            lines.append(f"  {text}" + (f"   [{owners}]" if " = " in text else ""))
+        lines += ["", *self._summary(), *self._hidden_lines("  ")]
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """The whole result as JSON, for other programs."""
+        names = self.layout.names
+        base = [
+            {
+                "name": combination.name,
+                "column": column,
+                "unit": self.layout[column].unit,
+                "expression": combination.right_side(),
+                "coefficients": {names[k]: row[k] for k in np.flatnonzero(row).tolist()},
+                "owners": list(self.owners(index)),
+            }
+            for index, (combination, column, row) in enumerate(
+                zip(self.combinations, self.columns, self.grouping.tolist(), strict=True)
+            )
+        ]
+        report = {
+            "robot": self.robot,
+            "method": self.method,
+            "motion": self.motion,
+            "standard_parameters": list(names),
+            "base_parameters": base,
+            "identifiable": self.identifiable,
+            "combined": self.combined,
+            "unidentifiable": dict.fromkeys(self.unidentifiable, "") | dict(self.reasons),
+            "symbols": dict(self.symbols),
+            "rank_gap": self.rank_gap if np.isfinite(self.rank_gap) else None,
+        }
+        return json.dumps(report, indent=2)
+
+    def _owner_texts(self) -> list[str]:
+        """(b,) the owners of each base parameter as text."""
+        return [", ".join(self.owners(index)) for index in range(self.rank)]
+
+    def _summary(self) -> list[str]:
+        """Lines with the values of symbols and the three groups of standard parameters."""
+        lines = []
+        used = {name for c in self.combinations for t in c.terms for name in t.coefficient.symbols}
+        values = [f"{name} = {value:.6g}" for name, value in self.symbols.items() if name in used]
+        if values:
+            lines.append(f"with {', '.join(values)}")
+        if np.isfinite(self.rank_gap):
+            lines.append(f"Gap between what counts and rounding: {self.rank_gap:.1e}")
+        groups = (("Identifiable one by one", self.identifiable), ("Only in combinations", self.combined))
+        lines += [f"{what} ({len(names)}): {' '.join(names) or 'none'}" for what, names in groups]
+        return [*lines, f"Without effect ({len(self.unidentifiable)}):"]
+
+    def _hidden_lines(self, indent: str = "") -> list[str]:
+        """One line per reason, with the parameters it hides."""
+        by_reason: dict[str, list[str]] = {}
+        for name in self.unidentifiable:
+            by_reason.setdefault(self.reasons.get(name, "no motion shows it"), []).append(name)
+        return [f"{indent}{' '.join(names)}: {reason}" for reason, names in by_reason.items()]
+
+
+def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
+    """Matrix T (b, b) from the values of one set of base parameters to those of another: ``T @ values``.
+
+    A covariance P becomes ``T @ P @ T.T``. Closed-form, Lin's and numerical sets of one robot determine one another.
+
+    Raises:
+        ArgumentError: The sets belong to different parameters or to different motions.
+
+    Example:
+        >>> minimal = dynid.base_parameters(robot, "minimal-combinations")
+        >>> dynid.identifiability.conversion_matrix(dynid.base_parameters(robot), minimal).shape
+        (21, 21)
+    """
+    if given.layout != wanted.layout:
+        raise ArgumentError("the two sets have different standard parameters", remedy="Give two sets of one robot.")
+    matrix = wanted.grouping[:, list(given.columns)]
+    if given.mixing is not None:
+        matrix = matrix @ given.mixing
+    missed = np.abs(matrix @ given.grouping - wanted.grouping).max(initial=0.0)
+    if given.rank != wanted.rank or missed > SAME_SPACE * np.abs(wanted.grouping).max(initial=0.0):
+        raise ArgumentError(
+            f"the two sets do not determine one another: {given.rank} parameters ({given.motion}) and {wanted.rank} "
+            f"({wanted.motion})",
+            remedy="Give two sets of one robot for the same motion.",
+        )
+    return np.asarray(matrix)
+
+
+def require_kept_columns(base: BaseParameters) -> BaseParameters:
+    """Return the set if its members are columns of the regressor.
+
+    Raises:
+        ArgumentError: They are not, as in Lin's set.
+    """
+    if base.mixing is None:
+        return base
+    raise ArgumentError(
+        f"the members of the set '{base.method}' are not columns of the regressor",
+        remedy="Use base_parameters(robot), and conversion_matrix to this set afterwards.",
+    )

@@ -1,0 +1,193 @@
+"""Base parameters in closed form, from the geometry alone ([GautierKhalil1990]).
+
+Some parameters of a link act on the torques exactly like parameters of the link before, because the joint in between
+does not change the difference. One sweep from the last link to the first moves them there: ``YY MZ M`` at a revolute
+joint (eq. 15), the whole tensor at a prismatic one (eq. 16), and between the joints r and s some first moments as well
+(eqs. 19, 20). The conditions are the complete ones, and r and s are explained, in `dynid.dynamics.chain`. Coefficients
+are polynomials in the robot's geometric symbols. Before the sweep, rotor inertias are added to the link parameters that
+they act like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dynid.dynamics.chain import Chain, is_along_z
+from dynid.dynamics.inertia_maps import transport
+from dynid.identifiability.expression import ONE, Combination, DHSymbols, Polynomial, Term, dh_symbols
+from dynid.identifiability.layout import INERTIAL_SYMBOLS, ParameterLayout
+from dynid.spatial import EXACT, SAME
+from dynid.terms.base import Dependence
+
+Linear = dict[str, Polynomial]
+"""A linear combination of standard parameters, by name."""
+
+XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(10)  # positions among the parameters of a link
+
+
+def closed_form(
+    chain: Chain, layout: ParameterLayout
+) -> tuple[tuple[int, ...], tuple[Combination, ...], dict[str, float]]:
+    """Regroup the parameters of a serial robot in modified DH frames.
+
+    Args:
+        chain: The robot's table and gravity.
+        layout: Its parameters; terms of all kinds of `Dependence` but OTHER are understood.
+
+    Returns:
+        The kept columns, the base parameters as combinations, and the values of the geometric symbols in them.
+    """
+    table, values = dh_symbols(chain.rows)
+    # what stands for each of the ten parameters of each link, and for each term: at first the parameter alone
+    links = [[{f"{symbol}{j}": ONE} for symbol in INERTIAL_SYMBOLS] for j in range(1, len(chain.rows) + 1)]
+    terms = {p.name: {p.name: ONE} for p in layout if p.kind == "term"}
+    for rotor, substitutes in rotor_substitutes(chain, table, layout).items():
+        del terms[rotor]
+        for name, coefficient in substitutes.items():
+            parameter = layout[layout.index(name)]
+            if name in terms:
+                target = terms[name]
+            else:
+                target = links[parameter.number - 1][INERTIAL_SYMBOLS.index(parameter.symbol)]
+            _add(target, {rotor: ONE}, coefficient)
+    for j in reversed(range(len(links))):  # [GautierKhalil1990] section V, steps 2 and 3
+        before = links[j - 1] if j > 0 else [{} for _ in range(10)]  # what goes to the base acts on nothing
+        _regroup(chain, table[j], j, links[j], before)
+    kept = {f"{INERTIAL_SYMBOLS[k]}{j + 1}": links[j][k] for j in range(len(links)) for k in _kept_positions(chain, j)}
+    kept |= terms
+    names = [name for name in layout.names if name in kept]
+    columns = tuple(layout.index(name) for name in names)
+    return columns, tuple(_combination(layout, name, kept[name]) for name in names), values
+
+
+def _add(target: Linear, source: Mapping[str, Polynomial], factor: Polynomial | float = 1.0) -> None:
+    """Add ``factor * source`` to a linear combination, in place; coefficients that cancel are removed."""
+    for name, coefficient in source.items():
+        total = target.get(name, Polynomial()) + coefficient * factor
+        if total:
+            target[name] = total
+        else:
+            target.pop(name, None)
+
+
+def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: list[Linear]) -> None:
+    """Move parameters of link j that act like parameters of link j - 1 to that link, in place.
+
+    Args:
+        chain: The robot.
+        row: DH row of joint j, in symbols.
+        j: Index of the joint.
+        link: What stands for each parameter of link j.
+        before: The same for link j - 1.
+    """
+    S = transport(row.T_previous_joint[:3, :3], row.T_previous_joint[:3, 3])
+
+    def move(source: int, *acts_like: int) -> None:
+        """Add a parameter to link j - 1, where it acts like the sum of some parameters (itself by default)."""
+        for k, factor in enumerate(S[:, list(acts_like or (source,))].sum(axis=1)):
+            _add(before[k], link[source], factor)
+
+    if not chain.rows[j].sigma:  # revolute: [GautierKhalil1990] eq. (15)
+        move(YY, XX, YY)  # XX and YY together are symmetric about the axis; what is left is XX - YY
+        move(MZ)
+        move(M)
+        _add(link[XX], link[YY], -1.0)
+        point = chain.meeting_points[j]
+        if j >= chain.s and point is not None:
+            # without gravity and about a fixed point, first moments act as products of inertia do
+            _add(link[XZ], link[MX], point)
+            _add(link[YZ], link[MY], point)
+        return
+    for k in range(MX):  # it does not turn, so both links share the tensor: [GautierKhalil1990] eqs. (16), (17)
+        move(k)
+    if chain.r < j < chain.s:
+        axis = chain.axis_of_r[j]
+        if is_along_z(axis):  # [GautierKhalil1990] eqs. (19), (20) at r_j = 0; here the twist may be any angle
+            move(MX)
+            move(MY)
+        else:
+            k = int(np.argmax(np.abs(axis)))  # mass may shift along the only axis of rotation unnoticed
+            for i in range(3):
+                if i != k:
+                    _add(link[MX + i], link[MX + k], -float(axis[i] / axis[k]))
+
+
+def _kept_positions(chain: Chain, j: int) -> Sequence[int]:
+    """Positions of the parameters that link j keeps."""
+    if chain.rows[j].sigma:
+        if j < chain.r:
+            return (M,)
+        if j > chain.s:
+            return (MX, MY, MZ, M)
+        axis = chain.axis_of_r[j]
+        if is_along_z(axis):
+            return (M,)
+        dropped = MX + int(np.argmax(np.abs(axis)))
+        return (*(k for k in (MX, MY, MZ) if k != dropped), M)
+    if j < chain.s:
+        return (ZZ, MX, MY) if chain.first_moments_act[j] else (ZZ,)
+    return (XX, XY, XZ, YZ, ZZ) if chain.meeting_points[j] is not None else (XX, XY, XZ, YZ, ZZ, MX, MY)
+
+
+def _combination(layout: ParameterLayout, name: str, linear: Linear) -> Combination:
+    """A base parameter, named after the standard parameter that is kept, which also comes first in it."""
+    parameter = layout[layout.index(name)]
+    order = sorted((other for other in linear if other != name), key=layout.index)
+    terms = (Term(linear[name], name), *(Term(linear[other], other) for other in order))
+    return Combination(parameter.regrouped_name if len(terms) > 1 else name, terms)
+
+
+def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: ParameterLayout) -> dict[str, Linear]:
+    """Rotor inertias that act like a combination of other parameters -> these, with their coefficients.
+
+    Revolute joints: at r, and at s if its axis is perpendicular to that of r, the rotor acts like ``ZZ``. Prismatic
+    joints: where all joints before are parallel revolute or perpendicular prismatic ones, the rotor acts like a mass
+    that only slides. Gravity would tell them apart, unless it does not pull along the joint, or the joint has an offset
+    that takes up the pull.
+    """
+    found: dict[str, Linear] = {}
+    terms = {(p.number, p.dependence): p.name for p in layout}
+    for j, row in enumerate(chain.rows):
+        number = j + 1
+        rotor = terms.get((number, Dependence.ACCELERATION))
+        offset = terms.get((number, Dependence.CONSTANT))
+        if rotor is None:
+            continue
+        if not row.sigma:
+            if j == chain.r or (j == chain.s and _is_s_perpendicular(chain)):
+                found[rotor] = {f"ZZ{number}": ONE}
+            continue
+        pull = _pull_along(chain, j)
+        if pull is None or (pull != 0.0 and offset is None):
+            continue
+        substitutes = {f"M{number}": ONE}
+        if j > 0:
+            d = table[j].d
+            # minus the parameters of a unit mass at distance d on the x axis of the link before
+            point_mass = {"M": ONE, "MX": d, "YY": d * d, "ZZ": d * d}
+            substitutes |= {f"{symbol}{j}": -factor for symbol, factor in point_mass.items() if factor}
+        if offset is not None and pull != 0.0:
+            substitutes[offset] = Polynomial.constant(pull)
+        found[rotor] = substitutes
+    return found
+
+
+def _is_s_perpendicular(chain: Chain) -> bool:
+    """Whether the axis of joint s is perpendicular to that of joint r."""
+    R_s_previous = chain.rows[chain.s].T_previous_joint[:3, :3].T
+    axis_of_r = R_s_previous @ chain.axis_of_r[chain.s - 1]
+    return abs(float(axis_of_r[2])) <= SAME
+
+
+def _pull_along(chain: Chain, j: int) -> float | None:
+    """Gravity along prismatic joint j [m/s^2]; None where an earlier joint tells its rotor from a mass."""
+    direction = np.array([0.0, 0.0, 1.0])
+    for k in range(j, 0, -1):
+        direction = chain.rows[k].T_previous_joint[:3, :3] @ direction  # axis j in frame k - 1
+        along = abs(float(direction[2]))  # 0 where perpendicular to axis k - 1, 1 where parallel
+        if along > SAME if chain.rows[k - 1].sigma else along < 1.0 - EXACT:
+            return None
+    pull = float(chain.gravity @ (chain.rows[0].T_previous_joint[:3, :3] @ direction))
+    return 0.0 if abs(pull) <= SAME * max(1.0, float(np.linalg.norm(chain.gravity))) else pull

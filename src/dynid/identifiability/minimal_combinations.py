@@ -1,0 +1,141 @@
+"""Lin's set of base parameters as named combinations of standard parameters ([Lin1995] theorem 2).
+
+The constants themselves come from `dynid.dynamics.minimal_constants`. Here they are mapped to the robot's body frames,
+the parameters of terms are added, and coefficients are written in the robot's geometric symbols. Lin's letters, each
+for a link i together with all links behind it:
+
+    U     moments and products of inertia
+    K     first moments; K1 and K2 (kappa in the paper): the two components across the axis of joint r
+    MC    mass
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.array_types import Floats
+from dynid.dynamics.chain import Chain
+from dynid.dynamics.minimal_constants import Member, minimal_set
+from dynid.identifiability.closed_form import rotor_substitutes
+from dynid.identifiability.expression import Combination, Polynomial, Term, dh_symbols
+from dynid.identifiability.layout import INERTIAL_SYMBOLS, ParameterLayout
+from dynid.robot.model import Robot
+from dynid.spatial import ROUNDING
+
+_SAME_LINK = {
+    "U11-U22": "XX",
+    "U33": "ZZ",
+    "U12": "XY",
+    "U13": "XZ",
+    "U23": "YZ",
+    "KX": "MX",
+    "KY": "MY",
+    "KZ": "MZ",
+    "MC": "M",
+}
+"""Symbol of a member -> the parameter of the same link that it contains with factor one."""
+
+
+class Members(NamedTuple):
+    """Lin's set of b constants, with the parameters of terms."""
+
+    combinations: tuple[Combination, ...]
+    """``U33_1  U11-U22_4  KX4  MC3`` (mass of all links from 3 on), and terms by their names. Coefficients are in
+    geometric symbols, or numbers where the robot's frames are no modified DH frames."""
+    units: tuple[str, ...]
+    """(b,) SI units."""
+    grouping: Floats
+    """(b, p) matrix G: ``G @ theta`` are the values of the combinations."""
+    columns: tuple[int, ...] | None
+    """(b,) columns in which `grouping` is invertible, so that these standard parameters can represent the set. None
+    where the robot's frames are no modified DH frames."""
+    symbols: Mapping[str, float]
+    """Values of the geometric symbols; empty where the coefficients are numbers."""
+
+
+def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to_dh: Floats | None) -> Members:
+    """Lin's minimal linear combinations of a serial robot (theorem 2), with its terms.
+
+    Args:
+        robot: The robot.
+        layout: Its parameters.
+        chain: Its chain in modified DH frames.
+        to_dh: (p, p) map from parameters in the robot's body frames to those in the DH frames; None where these are the
+            same frames.
+    """
+    members = minimal_set(chain)
+    table, symbols = dh_symbols(chain.rows)
+    substitutes = rotor_substitutes(chain, table, layout)
+    # columns of the terms that are constants by themselves: all but rotors that act like other parameters
+    terms = [c for c, p in enumerate(layout) if p.kind == "term" and p.name not in substitutes]
+    names = [*(member.name for member in members), *(layout[column].name for column in terms)]
+    units = [*(member.unit for member in members), *(layout[column].unit for column in terms)]
+    numbers = {rotor: {k: c.value(symbols) for k, c in linear.items()} for rotor, linear in substitutes.items()}
+    matrix = _rows(members, layout, terms, numbers).astype(float)
+    matrix = matrix if to_dh is None else matrix @ to_dh
+    # A coefficient is a sum of products of so many lengths. Rounding leaves of a zero what grows with that power.
+    longest = max(float(np.abs(body.p_parent_joint).max()) for body in robot.bodies)
+    powers = np.array([_degree(unit) for unit in units])[:, None] - [_degree(unit) for unit in layout.units]
+    matrix[np.abs(matrix) <= ROUNDING * longest ** np.maximum(powers, 0)] = 0.0
+    formulas = matrix
+    columns = None
+    if to_dh is None:
+        # the same recursion once more, with symbols instead of numbers
+        in_symbols = replace(chain, rows=tuple(table))  # type: ignore[arg-type]
+        formulas = _rows(minimal_set(in_symbols), layout, terms, substitutes)
+        columns = (*_same_link_columns(chain, list(members), layout), *terms)
+    combinations = tuple(
+        Combination(name, tuple(Term(Polynomial() + formula[c], layout.names[c]) for c in np.flatnonzero(row).tolist()))
+        for name, row, formula in zip(names, matrix, formulas, strict=True)
+    )
+    return Members(combinations, tuple(units), matrix, columns, {} if columns is None else symbols)
+
+
+def _rows(
+    members: Mapping[Member, Any],
+    layout: ParameterLayout,
+    terms: list[int],
+    substitutes: Mapping[str, Mapping[str, Any]],
+) -> NDArray[np.object_]:
+    """Rows (b, p): the members, then one row per term.
+
+    Args:
+        members: Member -> its row of link parameters.
+        layout: The parameters.
+        terms: Columns of the terms.
+        substitutes: Rotor inertia -> the parameters it acts like, with coefficients; its column is made of theirs.
+    """
+    rows = np.zeros((len(members) + len(terms), len(layout)), dtype=object)
+    for k, row in enumerate(members.values()):
+        rows[k, : len(row)] = row
+    rows[range(len(members), len(rows)), terms] = 1.0
+    for rotor, linear in substitutes.items():
+        for name, coefficient in linear.items():
+            rows[:, layout.index(rotor)] += rows[:, layout.index(name)] * coefficient
+    return rows
+
+
+def _same_link_columns(chain: Chain, members: list[Member], layout: ParameterLayout) -> list[int]:
+    """For every member the column of a parameter of the same link.
+
+    In these columns the matrix of the set is triangular, link by link, with ones on the diagonal.
+    """
+    columns = []
+    for member in members:
+        symbol = _SAME_LINK.get(member.symbol)
+        if symbol is None:  # K1, K2: two of MX, MY, MZ; not the one that the axis of r points along most
+            hidden = int(np.argmax(np.abs(chain.axis_of_r[member.joint])))
+            kept = [INERTIAL_SYMBOLS[6 + axis] for axis in range(3) if axis != hidden]
+            symbol = kept[int(member.symbol[1]) - 1]
+        columns.append(layout.index(f"{symbol}{member.joint + 1}"))
+    return columns
+
+
+def _degree(unit: str) -> int:
+    """Power of length in the unit of a member or of a link's parameter; 0 for terms."""
+    return {"kg m^2": 2, "kg m": 1}.get(unit, 0)

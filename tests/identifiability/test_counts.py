@@ -1,0 +1,73 @@
+"""Operation counts of inverse dynamics in base parameters, and the torques of that program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.identifiability.minimal_dynamics import count_inverse_dynamics
+from dynid.robot import zoo
+from papers.lin1995_dynamics import SYMMETRIC_STANFORD, count_steps, general_robot
+
+
+@pytest.mark.parametrize("joints", range(2, 9))
+def test_general_revolute_robots(joints):
+    cost = count_inverse_dynamics(general_robot(joints))
+    assert cost.multiplications <= 82 * joints - 100
+    assert cost.additions <= 70 * joints - 91
+
+
+@pytest.mark.parametrize(
+    ("robot", "multiplications", "additions"),
+    [
+        (zoo.puma560, 257, 240),
+        (zoo.stanford, 224, 209),
+        (zoo.puma260, 252, 235),
+        (zoo.gautier_khalil_3r, 91, 82),
+        (zoo.ddarm, 92, 84),
+        (zoo.scara, 41, 30),
+    ],
+)
+def test_named_robots(robot, multiplications, additions):
+    cost = count_inverse_dynamics(robot())
+    assert cost.multiplications <= multiplications
+    assert cost.additions <= additions
+
+
+def test_stanford_with_symmetric_links():
+    cost = count_inverse_dynamics(zoo.stanford(), SYMMETRIC_STANFORD)
+    assert cost.multiplications <= 136
+    assert cost.additions <= 99
+
+
+TABLE_3 = {  # [Lin1995] Table III, the row "present"
+    "Stanford": (zoo.stanford, None, (231, 219)),
+    "Stanford, symmetric links": (zoo.stanford, SYMMETRIC_STANFORD, (139, 101)),
+}
+
+
+@pytest.mark.parametrize("joints", range(2, 9))
+def test_minimal_form_is_at_or_below_table_3(joints):
+    cost = count_inverse_dynamics(general_robot(joints), form="minimal")
+    assert cost.multiplications <= 89 * joints - 82
+    assert cost.additions <= 77 * joints - 71
+    for build, kept, (multiplications, additions) in TABLE_3.values():
+        cost = count_inverse_dynamics(build(), kept, form="minimal")
+        assert cost.multiplications <= multiplications
+        assert cost.additions <= additions
+
+
+@pytest.mark.parametrize("build", [zoo.puma560, zoo.stanford, zoo.scara, zoo.cylindrical, zoo.panda])
+def test_steps_add_up_to_the_whole(build):
+    costs = count_steps(build())
+    cost = count_inverse_dynamics(build(), form="minimal")
+    assert np.sum(list(costs.values()), axis=0).tolist() == [cost.multiplications, cost.additions]
+
+
+def test_a_revolute_joint_costs_what_table_2_says_where_we_do_the_same():
+    """[Lin1995] Table II, rotational joints i >= s: all rows but (62) and (65), where ours needs less."""
+    costs = count_steps(general_robot(6))
+    printed = {57: (8, 5), 58: (10, 7), 59: (6, 9), 60: (0, 3), 64: (6, 3), 66: (8, 7), 67: (12, 11), 68: (0, 0)}
+    assert {equation: costs[3, equation] for equation in printed} == printed
+    for equation, theirs in {62: (17, 13), 65: (22, 19)}.items():
+        assert all(ours <= one for ours, one in zip(costs[3, equation], theirs, strict=True))
