@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from identifiability.random_robots import random_serial, random_tree
 
 from dynid import compiled
 from dynid.dynamics.chain import find_chain
@@ -21,6 +20,7 @@ from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_from_rpy, transform
+from identifiability.random_robots import random_serial, random_tree
 from papers.lin1995_dynamics import minimal_steps
 from support.pinocchio_oracle import pinocchio_model, relative_error
 from support.random_robots import random_inertia, random_robot, random_states
