@@ -1,13 +1,18 @@
 """The cutoff of the low-pass that gives the best accelerations, and the noise of torques behind a filter.
 
-`choose_common_cutoff` minimises the predicted error: lost signal plus passed noise. `shows_motion` and `noise_through`
-use the same split of a spectrum into signal and noise for other questions.
+`dynid.processing.process` calls `choose_common_cutoff` with raw positions (N, n) on a uniform clock, before they are
+filtered and differentiated. The power spectrum of the positions is split into signal S_signal(f) and noise S_noise(f).
+A low-pass with differentiation has a gain G(f), the ratio of the computed to the true acceleration, and leaves the mean
+square acceleration error
 
-The spectrum of the positions is split into signal and noise. Torque is finite, so the acceleration spectrum of a true
-motion falls with frequency; above the last valley of that spectrum there is only noise (encoder steps, jitter,
-vibration), and at lower frequencies there is noise of the same level. A differentiation strategy of gain G(f) then
-leaves the mean square acceleration error ``sum (2 pi f)^4 ((1 - G)^2 S_signal + G^2 S_noise)``; the cutoff minimises
-it, each joint weighted by its own acceleration power.
+    sum over f of (2 pi f)^4 ((1 - G)^2 S_signal + G^2 S_noise) = lost signal + passed noise.
+
+The cutoff minimises it, each joint divided by its own acceleration power.
+
+How signal and noise are told apart: torque is finite, so the acceleration spectrum of a true motion falls with
+frequency. Above the last valley of that spectrum there is only noise (encoder steps, jitter, vibration), and at lower
+frequencies there is noise of the same level. Powers are averaged over *bands* of Fourier bins that widen with
+frequency. `shows_motion` uses the same split for resting joints; `noise_through` measures the noise of torques.
 """
 
 from __future__ import annotations
@@ -27,12 +32,12 @@ SHORTEST, LONGEST = 64, 2**18
 """Smallest number of samples for a spectrum that separates motion from noise, and largest number that is used
 (convention)."""
 CLEAR_SIGMAS = 16.0
-"""A band contains signal if its mean power exceeds the noise floor by this many standard deviations of the mean of as
-many bins of noise (convention). The number is large because neighbouring Fourier bins are correlated, and because one
-random peak at a high frequency would outweigh all signal."""
+"""A band contains signal if its mean power exceeds the noise by this many standard deviations of the mean of as many
+bins of noise (convention). The number is large because neighbouring Fourier bins are correlated, and because one random
+peak at a high frequency would outweigh all signal."""
 COARSE_SIGMAS = 6.0
-"""The same for a third of an octave, and for the narrow band of the noise floor. It is smaller, because a spectrum has
-few of these (convention; the window correlates two bins)."""
+"""The same for bands of a third of an octave, and for the narrow band of the noise floor. It is smaller, because a
+spectrum has few of these (convention; the window correlates two bins)."""
 VALLEY_RATIO = 3.0
 """Ratio by which the acceleration spectrum must rise below its valley to show a motion, and below which the spectrum
 above the valley is white noise (convention)."""
@@ -73,9 +78,9 @@ class _Spectrum:
     bins: Floats
     """(b,) number of Fourier bins in each band."""
     signal: Floats
-    """(b, n) mean power of the motion per bin."""
+    """(b, n) mean power of the motion per bin [rad^2 or m^2]."""
     noise: Floats
-    """(b, n) mean power of the noise per bin."""
+    """(b, n) mean power of the noise per bin [rad^2 or m^2]: white noise of standard deviation s has s^2 in each."""
 
 
 def choose_common_cutoff(
@@ -84,15 +89,15 @@ def choose_common_cutoff(
     """Choose one cutoff for several logs: the one with the smallest mean of their squared acceleration errors.
 
     Args:
-        logs: Gap-free pieces (N_i, n) of each log and its sampling rate [Hz]: positions, or velocities for a strategy
-            that differentiates those.
-        differentiation: The strategy.
+        logs: For each log its stretches without a gap, (N_i, n) each, and its sampling rate [Hz]. The values are
+            positions, or velocities if the differentiation starts from those.
+        differentiation: The way of differentiation; it knows its own gain.
 
     Returns:
         The cutoff [Hz], the reason as text, and the predicted acceleration error (root mean square, relative to the
         acceleration); infinite if nothing moves.
     """
-    # of each log the middle of its longest stretch
+    # of each log at most `LONGEST` samples in the middle of its longest stretch
     longest = [max(stretches, key=len) for stretches, _ in logs]
     starts = [max(0, (len(x) - LONGEST) // 2) for x in longest]
     rates = [rate for _, rate in logs]
@@ -101,7 +106,7 @@ def choose_common_cutoff(
     noise_std = np.sqrt(np.mean([spectrum.noise[0] for spectrum in spectra], axis=0))
     lowest = min(FEWEST_PERIODS * rate / len(x) for x, rate in zip(longest, rates, strict=True))
     candidates = np.geomspace(min(lowest, STILL_CUTOFF * slowest), HIGHEST_CUTOFF * slowest, CANDIDATES)
-    tables = [
+    tables = [  # (c, 2) lost signal and passed noise at each of the c candidates, for each log that moves
         _errors(spectrum, rate, candidates, differentiation)
         for spectrum, rate in zip(spectra, rates, strict=True)
         if _moves(spectrum).any()
@@ -111,6 +116,7 @@ def choose_common_cutoff(
         return hz, f"cutoff {hz:.3g} Hz: no motion above the noise floor, a tenth of the sampling rate is used", np.inf
     squares = np.mean(tables, axis=0)
     total = squares.sum(axis=1)
+    # the lowest candidate that is hardly worse than the best one, and not far below it
     is_near = candidates >= candidates[np.argmin(total)] / LARGEST_STEP_DOWN
     best = int(np.flatnonzero(is_near & (total <= TOLERATED_ERROR_RATIO * total.min()))[0])
     bias, noise = np.sqrt(np.maximum(squares[best], 0.0))
@@ -125,7 +131,7 @@ def choose_common_cutoff(
 
 
 def _errors(spectrum: _Spectrum, rate_hz: float, cutoffs_hz: Floats, differentiation: CentralDifferences) -> Floats:
-    """Predict the squared relative acceleration error at c cutoffs, as the mean over the joints that move.
+    """Predict the squared relative acceleration error at c cutoffs (c,) [Hz], as the mean over the joints that move.
 
     Returns:
         (c, 2) error by lost signal, error by passed noise.
@@ -133,21 +139,21 @@ def _errors(spectrum: _Spectrum, rate_hz: float, cutoffs_hz: Floats, differentia
     moves = _moves(spectrum)
     # power of a derivative: (2 pi f)^4 for positions, (2 pi f)^2 for velocities, in all bins of a band
     weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * differentiation.times)
-    scale = weight / (weight * spectrum.signal).sum(axis=0)[moves]
+    scale = weight / (weight * spectrum.signal).sum(axis=0)[moves]  # over the acceleration power of each joint
     lost = scale * spectrum.signal[:, moves]
     passed = scale * spectrum.noise[:, moves]
-    gains = differentiation.gains(spectrum.frequency_hz, rate_hz, cutoffs_hz)
+    gains = differentiation.gains(spectrum.frequency_hz, rate_hz, cutoffs_hz)  # (c, b)
     errors = [(1.0 - gains) ** 2 @ lost.sum(axis=1), gains**2 @ passed.sum(axis=1)]
     return np.array(errors).T / np.count_nonzero(moves)
 
 
 def shows_motion(x: Floats, rate_hz: float) -> NDArray[np.bool_]:
-    """(n,) whether each column of a gap-free stretch (N, n) has a band that is well above the column's noise."""
+    """Test for each column of a gap-free x (N, n) whether a band of its spectrum is far above its noise, (n,)."""
     return _moves(_spectrum(x, rate_hz))
 
 
 def _moves(spectrum: _Spectrum) -> NDArray[np.bool_]:
-    """(n,) whether the signal of some band is far above the noise at low frequencies."""
+    """Test for each signal whether some band of it is far above the noise of the lowest band, (n,)."""
     return np.asarray(spectrum.signal.max(axis=0) > MOTION_TO_NOISE * spectrum.noise[0])
 
 
@@ -161,9 +167,10 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
     window = np.sin(np.pi * (np.arange(samples) + 0.5) / samples) ** 4
     window /= np.sqrt(np.mean(window**2))
     transform = np.fft.rfft(centred * window[:, None], axis=0)[1:]
-    power = np.abs(transform) ** 2 / samples  # white noise has its variance in every bin
+    power = np.abs(transform) ** 2 / samples  # (f, n); white noise has its variance in every bin
     frequency = np.arange(1, power.shape[0] + 1) * rate_hz / samples
     floor = _floor(power, frequency / rate_hz)
+    # bands from edge to edge, of one bin each at low frequencies
     edges = np.unique(np.geomspace(1, power.shape[0] + 1, BANDS).astype(int)) - 1
     bins = np.diff(edges).astype(float)
     mean = np.add.reduceat(power, edges[:-1], axis=0)[: bins.size] / bins[:, None]
@@ -175,24 +182,30 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
 
 
 def _floor(power: Floats, frequency: Floats) -> Floats:
-    """Estimate the noise level (n,) at the top of a spectrum (f, n); frequencies are shares of the sampling rate.
+    """Estimate the noise level (n,) at the top of a spectrum: the median power in a wide or in a narrow band.
 
-    A fast motion may reach into the wide band; then the narrow band is clearly lower and counts. Otherwise the wide
-    band counts: the smaller of two scattering levels would be too low.
+    A fast motion may reach into the wide band; then the level of the narrow band is clearly lower, and is taken.
+    Otherwise that of the wide band is taken: the smaller of two scattering levels would be too low.
+
+    Args:
+        power: (f, n) power of each bin.
+        frequency: (f,) frequencies of the bins, as shares of the sampling rate.
     """
     top = (power[(frequency > low) & (frequency < FLOOR_TOP)] for low in (FLOOR_WIDE, FLOOR_NARROW))
     wide, narrow = (part if len(part) else power[-1:] for part in top)  # a handful of samples has no such band
-    levels = [np.median(part, axis=0) / np.log(2.0) for part in (wide, narrow)]  # power is exponentially distributed
+    # the power of noise is exponentially distributed: its median is log(2) times its mean
+    levels = [np.median(part, axis=0) / np.log(2.0) for part in (wide, narrow)]
     wide_level, narrow_level = levels
     scatter = COARSE_SIGMAS / np.sqrt(max(len(narrow), COARSE_SIGMAS**2 + 1.0))  # below 1 for few bins, too
     return np.asarray(np.where(narrow_level < wide_level * (1.0 - scatter), narrow_level, wide_level))
 
 
 def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Floats:
-    """Compute the signal power per bin (b, n): the excess over the noise of a band, or of its third of an octave.
+    """Compute the signal power per bin (b, n), the excess of power over noise.
 
-    A motion that is not band-limited continues below the noise of single bands. Each band is too narrow to show it; all
-    bands of a third of an octave together that do not show signal by themselves may show it.
+    In bands that are clearly above the noise it is the excess of the band. A motion that is not band-limited continues
+    in bands that are not clearly above it: each is too narrow to show its signal. Those within a third of an octave are
+    taken together, and all get their common excess if that is significant, otherwise zero.
 
     Args:
         frequency: (b,) centres of the bands [Hz].
@@ -202,7 +215,8 @@ def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Flo
     """
     clear = mean > noise * (1.0 + CLEAR_SIGMAS / np.sqrt(bins[:, None]))
     starts = _thirds(frequency)
-    hidden = np.where(clear, 0.0, bins[:, None])
+    hidden = np.where(clear, 0.0, bins[:, None])  # bins of the bands that are not clear
+    # for each third of an octave: number of hidden bins, their mean excess, its scatter by chance, mean noise
     count = np.maximum(np.add.reduceat(hidden, starts, axis=0), 1.0)
     excess = np.add.reduceat(hidden * (mean - noise), starts, axis=0) / count
     scatter = np.sqrt(np.add.reduceat(hidden * noise**2, starts, axis=0)) / count
@@ -215,7 +229,7 @@ def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Flo
 
 
 def _thirds(frequency: Floats) -> NDArray[np.int64]:
-    """Indices of the bands at which thirds of an octave begin."""
+    """Find the indices of the bands at which thirds of an octave begin."""
     return np.flatnonzero(np.diff(np.floor(3.0 * np.log2(frequency / frequency[0])), prepend=-1))
 
 
@@ -230,6 +244,7 @@ def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floa
         power: (b,) mean power per bin.
         floor: Noise level at the top of the spectrum.
     """
+    # mean power in thirds of an octave, and power of the acceleration in each
     starts = _thirds(frequency)
     total = np.add.reduceat(power * bins, starts) / np.add.reduceat(bins, starts)
     acceleration = total * frequency[starts] ** 5  # f^4 for two derivatives, f for the width of a third of an octave
@@ -238,8 +253,8 @@ def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floa
         if acceleration[k] > VALLEY_RATIO * acceleration[valley]:
             break  # here the motion begins
         valley = k if acceleration[k] < acceleration[valley] else valley
-    beyond = total[valley + 3 :]
-    if beyond.max(initial=0.0) < VALLEY_RATIO * floor:  # flat from an octave above the valley: white noise
+    beyond = total[valley + 3 :]  # from an octave above the valley
+    if beyond.max(initial=0.0) < VALLEY_RATIO * floor:  # flat: white noise
         return np.full_like(power, floor)
     above = np.arange(power.size) >= starts[valley]
     # at the valley signal and noise are equal
@@ -249,18 +264,21 @@ def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floa
 def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callable[[Floats], Floats]) -> Floats:
     """Estimate the standard deviation (n,) of the torque noise after a filter [N m or N].
 
+    The density of the noise is measured just above the band of the motion, and taken to be the same within it. Dry
+    friction contributes there too, with less than a tenth of its size, which does not matter where noise prevails.
+
     Args:
         experiment: An experiment with unfiltered torques.
         cutoff_hz: Upper end of the band of the motion [Hz]; None if it is unknown.
-        gain: Gain of the filter at each frequency [Hz].
+        gain: Gains (f,) of the filter at frequencies (f,) [Hz].
 
-    We assume the same density of the noise within the band of the motion as just above it. Dry friction contributes
-    there too, with less than a tenth of its size, which does not matter where noise prevails.
+    Returns:
+        Standard deviations; zeros if no stretch is long enough.
     """
-    # the longest stretch with known torques, and of it the middle
+    # the longest stretch with known torques of all joints, and at most `LONGEST` samples in its middle
     known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
     borders = (np.diff(experiment.segment) != 0) | (known[1:] != known[:-1])
-    stretch = np.cumsum(np.concatenate([[0], borders])[: known.size])
+    stretch = np.cumsum(np.concatenate([[0], borders])[: known.size])  # (N,) number of the stretch of each sample
     part = replace(experiment, segment=stretch).rows(np.flatnonzero(known))
     part = part.rows(np.flatnonzero(part.segment == np.argmax(np.bincount(part.segment, minlength=1))))
     if part.samples < SHORTEST:
@@ -273,5 +291,6 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
     low = min(NOISE_BAND[0] * cutoff, HIGHEST_NOISE_BAND_START * rate)
     high = min(NOISE_BAND[1] * cutoff, 0.5 * rate)
     band = (frequency > low) & (frequency < high)
-    level = np.median(density[band], axis=0) / np.log(2.0)  # a periodogram's values are exponentially distributed
+    level = np.median(density[band], axis=0) / np.log(2.0)  # mean density from the median, as in `_floor`
+    # variance: sum of the filtered density over the frequencies, which are frequency[1] apart
     return np.asarray(np.sqrt(level * float(np.sum(gain(frequency) ** 2)) * frequency[1]))

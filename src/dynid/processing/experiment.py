@@ -1,4 +1,9 @@
-"""`Experiment`: a processed log, uniformly sampled, filtered, differentiated, masked; what identification accepts."""
+"""`Experiment`: a processed log, from which the equations ``regressor(q, dq, ddq) parameters = torque`` are built.
+
+`dynid.processing.process` makes experiments of raw logs; identification, validation and diagnosis take them. A sample
+is one instant; its mask `valid` says joint by joint whether the equation of the joint is used. A *segment* is a part of
+the log without a gap, in which samples are uniform in time.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ if TYPE_CHECKING:  # not loaded otherwise: few experiments have a control loop
 
 
 class Dropped(StrEnum):
-    """Reasons for which a sample of a joint is left out."""
+    """Reasons for which a joint's sample is left out, with the texts that reports show."""
 
     SHORT_STRETCH = "stretch too short"
     TRANSIENT = "filter transient"
@@ -42,26 +47,26 @@ class Dropped(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class Experiment:
-    """A processed log: uniformly sampled, filtered, differentiated, masked; ready for the regressor."""
+    """A processed log of N samples of n joints: uniformly sampled, filtered, differentiated, masked."""
 
     time: Floats
-    """(N,) [s], uniform within a segment."""
+    """(N,) time stamps [s], uniform within a segment."""
     q: Floats
-    """(N, n) [rad or m]"""
+    """(N, n) joint positions [rad or m]."""
     dq: Floats
-    """(N, n) [rad/s or m/s]"""
+    """(N, n) joint velocities [rad/s or m/s]."""
     ddq: Floats
-    """(N, n) [rad/s^2 or m/s^2]"""
+    """(N, n) joint accelerations [rad/s^2 or m/s^2]."""
     effort: Floats
     """(N, n) joint torques [N m or N]; NaN only where `valid` is False."""
     valid: NDArray[np.bool_]
     """(N, n) whether joint j's equation at this sample may be used."""
     segment: NDArray[np.int64]
-    """(N,) number of the gap-free stretch each sample belongs to."""
+    """(N,) number of the gap-free part of the log that each sample belongs to."""
     rate_hz: float
     """Sampling rate [Hz]."""
     wrench: Floats | None = None
-    """(N, 6) force [N] and moment [N m], sensor frame."""
+    """(N, 6) force [N] and moment [N m] of a sensor, in the sensor's frame; None where the log has none."""
     joint_names: tuple[str, ...] = ()
     """Names of the joints, in the order of the columns; empty where the log has none."""
     processing_steps: tuple[str, ...] = ()
@@ -73,17 +78,19 @@ class Experiment:
     sha256: str = ""
     """Digest of the log's file; empty without a file."""
     smoothing: Butterworth | None = None
-    """The low-pass that the torques went through, for columns that must go through the same."""
+    """The low-pass that the torques went through, so that the regressor's columns can go through the same; None for
+    torques that were not filtered."""
     gain_std: Floats | None = None
-    """(n,) relative standard deviation of the gains that the torques were computed with; see `Recording`."""
+    """(n,) relative standard deviation of the gains by which torques were computed from currents; None without."""
     temperature: Floats | None = None
     """(n,) mean temperature of each joint [degC], NaN where it is not known; None where the log has none."""
     stretch_keys: tuple[float, ...] = ()
-    """Numbers computed from some stretches of the log; another log that holds one of them shares a stretch with it."""
+    """Digests of some short parts of the log; a log with one of them holds a copy of that part, so that it cannot
+    validate what was fitted to this one (`Recording.stretch_keys`)."""
     derivation: Derivation | None = None
-    """How the motion was computed from measured positions; None where it is exact, or this is not known."""
+    """Filter and differences by which the motion was computed; None where it is exact, or they are not known."""
     loop: Loop | None = None
-    """The control loop that made the motion, where it is known; its clock is that of `time`."""
+    """The control loop that made the motion, with controller and commands, where it is known; its clock is `time`."""
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
@@ -108,7 +115,7 @@ class Experiment:
         return int(self.q.shape[0])
 
     def rows(self, rows: slice | NDArray[np.int64]) -> Experiment:
-        """The experiment with some samples only, in order; adjacent samples are not copied."""
+        """Take some samples, given by ascending indices; adjacent ones are not copied."""
         if isinstance(rows, np.ndarray) and rows.size and np.all(rows[1:] - rows[:-1] == 1):
             rows = slice(int(rows[0]), int(rows[-1]) + 1)
         names = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
@@ -116,7 +123,7 @@ class Experiment:
         return replace(self, wrench=wrench, **{name: getattr(self, name)[rows] for name in names})
 
     def parts(self, most: int, count: int) -> Experiment:
-        """Keep evenly spread parts of a long experiment; a short one stays as it is.
+        """Take evenly spread parts of a long experiment; each becomes a segment. A short one is returned as it is.
 
         Args:
             most: Largest number of samples of all parts.
@@ -127,7 +134,7 @@ class Experiment:
         length = most // count
         starts = np.linspace(0, self.samples - length, count).astype(int)
         kept = self.rows((starts[:, None] + np.arange(length)).reshape(-1))
-        # a number for every pair of old segment and part, then segments counted from 0
+        # a border of old segments within a part remains one: number the pairs of old segment and part, from 0
         pair = count * kept.segment + np.repeat(np.arange(count), length)
         return replace(kept, segment=np.cumsum(np.diff(pair, prepend=pair[0]) != 0))
 
@@ -156,21 +163,21 @@ class Experiment:
         return replace(self, **ordered, joint_names=robot.joint_names)
 
     def as_recorded(self, columns: Floats, robot: Robot) -> Floats:
-        """Put columns (N, n) from the order of the robot's joints into that of this experiment."""
+        """Put columns (N, n) from the order of the robot's joints into the order of this experiment's joints."""
         order = self._order(robot)
         return columns if order is None else columns[:, np.argsort(order)]
 
     def _order(self, robot: Robot) -> NDArray[np.int64] | None:
-        """For every joint of the robot its column here; None where no column has to move."""
+        """Find for every joint of the robot its column in this experiment, (n,); None where no column has to move."""
         return column_order(self.joint_names, robot, whose=f"the experiment '{self.source}'")
 
     def by_segment(self, change: Callable[[Floats], Floats], columns: Floats) -> Floats:
-        """Apply a function to every gap-free stretch of columns (N, k)."""
+        """Apply a function, such as a filter, to every segment of columns (N, k); the results are joined again."""
         borders = np.flatnonzero(np.diff(self.segment)) + 1
         return np.concatenate([change(part) for part in np.split(columns, borders)])
 
 
 def matched_runs(robot: Robot, experiments: Experiment | Sequence[Experiment]) -> tuple[Experiment, ...]:
-    """One or several experiments with their columns in the robot's order; functions of a robot and runs begin so."""
+    """Put the columns of one or several experiments into the robot's order, as functions of a robot need them."""
     given = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     return tuple(run.matched(robot) for run in given)

@@ -1,8 +1,10 @@
-"""From positions to velocities and accelerations: a low-pass without delay, and central differences.
+"""From positions to velocities and accelerations: a low-pass without phase, and central differences.
 
-`CentralDifferences` and `MeasuredVelocity` are the two ways of differentiation. Each states the gain of its
-acceleration relative to the true one, so that a cutoff can be chosen before anything is differentiated
-(`dynid.processing.cutoff`). All signals are arrays (N, k), one column per channel, gap-free and uniformly sampled.
+`dynid.processing.process` calls `CentralDifferences.motion` or `MeasuredVelocity.motion`, the two ways of
+differentiation, with the samples of each gap-free stretch and a `Butterworth` low-pass. Each way also states its gain,
+the ratio of the computed to the true acceleration at every frequency, by which dynid.processing.cutoff chooses the
+cutoff before anything is differentiated. Signals are arrays (N, k), one column per channel, uniformly sampled. Filter
+and differences are those of [Izaguirre1992] section 7.
 """
 
 from __future__ import annotations
@@ -34,16 +36,20 @@ def check_band(name: str, hz: float, rate_hz: float) -> None:
 
 
 def continuation(x: Floats, count: int, window: int) -> tuple[Floats, Floats]:
-    """Continue a signal x (N, k) by `count` rows before its start and after its end.
+    """Continue a signal x (N, k) by `count` rows before its start and after its end, for a filter that needs them.
 
-    Plain reflection about an end would change the sign of the acceleration there, and the filter would answer with a
-    transient. So a cubic is fitted to the outer `window` rows and continued; only the residuals are reflected.
+    Reflection of the signal about its end would change the sign of the acceleration there, and the filter would answer
+    with a transient. So a cubic is fitted to the outer `window` rows and continued; only the residuals are reflected.
+
+    Returns:
+        The rows before the start, and those after the end, (count, k) each; at most window - 1 rows.
     """
-    return np.flip(_beyond(np.flip(x[:window], axis=0), count), axis=0), _beyond(x[-window:], count)
+    # the start is the end of the signal that runs backwards
+    return np.flip(_continue(np.flip(x[:window], axis=0), count), axis=0), _continue(x[-window:], count)
 
 
-def _beyond(x: Floats, count: int) -> Floats:
-    """The next `count` rows after x (N, k), at most N - 1."""
+def _continue(x: Floats, count: int) -> Floats:
+    """Continue x (N, k), all rows of which are fitted, by `count` rows, at most N - 1."""
     window = x.shape[0]
     count = min(count, window - 1)
     inside, fit, outside = _cubics(window, count)
@@ -55,10 +61,11 @@ def _beyond(x: Floats, count: int) -> Floats:
 
 @lru_cache(maxsize=32)
 def _cubics(window: int, count: int) -> tuple[Floats, Floats, Floats]:
-    """Three matrices of a cubic, cached because many columns and stretches have the same window.
+    """Compute three matrices of a cubic, cached because many columns and stretches have the same window.
 
-    Values in the window from coefficients (window, 4); coefficients fitted to values in the window (4, window); values
-    beyond the window from coefficients (count, 4).
+    Returns:
+        Values in the window from coefficients (window, 4); coefficients from values in the window, by least squares
+        (4, window); values at `count` samples beyond the window from coefficients (count, 4).
     """
     inside = np.vander(np.linspace(-1.0, 0.0, window), 4)
     outside = np.vander(np.arange(1, count + 1) / (window - 1), 4)
@@ -81,7 +88,7 @@ def filter_there_and_back(x: Floats, share: float) -> Floats:
 
 
 def low_pass_gains(frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
-    """Gains (c, f) of `Butterworth` for cutoffs (c,) and frequencies (f,) [Hz]; real, because the phase is zero."""
+    """Compute the gains (c, f) of `Butterworth` for cutoffs (c,) and frequencies (f,) [Hz]; its phase is zero."""
     # bilinear transform: the analogue filter at the warped frequency; both passes give the squared magnitude
     warped = np.tan(np.pi * np.minimum(frequency_hz, 0.4999 * rate_hz) / rate_hz)
     ratio = warped / np.tan(np.pi * cutoffs_hz / rate_hz)[:, None]
@@ -100,10 +107,11 @@ class Butterworth:
     """Relative error that transients at the ends may cause outside `settling_s`."""
 
     def apply(self, x: Floats) -> Floats:
-        """The filtered signal (N, k)."""
+        """Filter a signal (N, k)."""
         if self.cutoff_hz is None:
             return x
         check_band("cutoff_hz", self.cutoff_hz, self.rate_hz)
+        # the signal is continued by a period of the cutoff; a cubic needs four samples even if that is shorter
         window = min(x.shape[0], int(np.ceil(self.rate_hz / self.cutoff_hz)) + 4)
         before, after = continuation(x, window - 1, window)
         # beyond the cubics SciPy reflects them about their ends (padlen), so that the recursion can settle
@@ -113,7 +121,7 @@ class Butterworth:
         return np.ascontiguousarray(smooth[len(before) : len(before) + len(x)])
 
     def gain(self, frequency_hz: Floats) -> Floats:
-        """Gain at each frequency (f,) [Hz]."""
+        """Compute the gain (f,) at each frequency (f,) [Hz]."""
         if self.cutoff_hz is None:
             return np.ones_like(frequency_hz)
         return np.asarray(low_pass_gains(frequency_hz, self.rate_hz, np.array([self.cutoff_hz]))[0])
@@ -123,32 +131,39 @@ class Butterworth:
         """Time at each end [s] within which the unknown signal outside changes the result by more than `accuracy`."""
         if self.cutoff_hz is None:
             return 0.0
-        decay = 2.0 * np.pi * np.sin(0.5 * np.pi / ORDER)  # rate of the slowest pole, per period of the cutoff
+        # real part of the slowest Butterworth pole: transients decay by exp(-decay) per period of the cutoff
+        decay = 2.0 * np.pi * np.sin(0.5 * np.pi / ORDER)
         # the continuation is taken to miss the signal by a tenth; 1.5 to 5 periods in any case (convention)
         return float(np.clip(np.log(0.1 / self.accuracy) / decay, 1.5, 5.0)) / self.cutoff_hz
 
 
 def stencil(accuracy: int) -> list[float]:
-    """Weights of ``x[i + k] - x[i - k]``, k = 1, 2, ..., for a first derivative of an even order of accuracy."""
+    """Compute the weights of ``x[i + k] - x[i - k]``, k = 1, 2, ..., in a first derivative by central differences.
+
+    They are exact for polynomials up to the degree of `accuracy`, an even number; the sampling period is 1.
+    """
     m = accuracy // 2
     return [-((-1) ** k) * comb(2 * m, m + k) / (k * comb(2 * m, m)) for k in range(1, m + 1)]
 
 
 class Motion(NamedTuple):
-    """Positions, velocities and accelerations (N, n) of one gap-free stretch."""
+    """Positions, velocities and accelerations of one gap-free stretch."""
 
     q: Floats
+    """(N, n) [rad or m]"""
     dq: Floats
+    """(N, n) [rad/s or m/s]"""
     ddq: Floats
+    """(N, n) [rad/s^2 or m/s^2]"""
 
 
 @dataclass(frozen=True, slots=True)
 class CentralDifferences:
     """Filter positions by a low-pass, then take central differences twice.
 
-    ``accuracy=2`` is ``v_i = (q_{i+1} - q_{i-1}) / (2 tau)``, ``a_i = (v_{i+1} - v_{i-1}) / (2 tau)``,
-    [Izaguirre1992] section 7. The wider stencils lose less at high frequencies: at a tenth of the sampling rate 0.02 %
-    instead of 6.5 % of a velocity.
+    With the sampling period tau ``accuracy=2`` is ``v_i = (q_{i+1} - q_{i-1}) / (2 tau)`` and
+    ``a_i = (v_{i+1} - v_{i-1}) / (2 tau)``, [Izaguirre1992] section 7. The wider stencils lose less at high
+    frequencies: at a tenth of the sampling rate 0.02 % instead of 6.5 % of a velocity.
     """
 
     accuracy: int = 8
@@ -168,7 +183,7 @@ class CentralDifferences:
 
         Args:
             q: (N, n) positions [rad or m], uniformly sampled.
-            dq: (N, n) measured velocities, where there are any.
+            dq: (N, n) measured velocities; only `MeasuredVelocity` needs them.
             smoothing: The low-pass.
         """
         smooth_q = smoothing.apply(q)
@@ -176,25 +191,27 @@ class CentralDifferences:
         return Motion(smooth_q, velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
 
     def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
-        """Ratios (c, f) of the computed to the true acceleration, for cutoffs (c,) at frequencies (f,) [Hz]."""
+        """Compute ratios (c, f) of the computed to the true acceleration, for cutoffs (c,) at frequencies (f,) [Hz]."""
         w = 2.0 * np.pi * np.asarray(frequency_hz) / rate_hz  # [rad per sample]
+        # the differences of sin(w i) have the amplitude `response`, its derivative has w
         response = sum(2.0 * weight * np.sin(k * w) for k, weight in enumerate(stencil(self.accuracy), start=1))
         once = np.where(w > 1e-9, response / np.maximum(w, 1e-9), 1.0)
         return np.asarray(low_pass_gains(frequency_hz, rate_hz, cutoffs_hz) * once**self.times)
 
     def margin(self) -> int:
-        """Number of samples at each end for which a full stencil would reach beyond the signal."""
+        """Compute the number of samples at each end for which the differences reach beyond the signal."""
         return self.times * self.accuracy // 2
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredVelocity(CentralDifferences):
-    """Take measured velocities (tachometer, controller) and differentiate them once ([Atkeson1986] section 3.2)."""
+    """Filter measured velocities (tachometer, controller) and differentiate them once ([Atkeson1986] section 3.2)."""
 
     source: ClassVar[str] = "dq"
     times: ClassVar[int] = 1
 
     def motion(self, q: Floats, dq: Floats | None, smoothing: Butterworth) -> Motion:
+        """See `CentralDifferences.motion`."""
         if dq is None:
             raise DataError("the recording has no measured velocities", remedy="Differentiate positions instead.")
         velocity = smoothing.apply(dq)
@@ -203,20 +220,23 @@ class MeasuredVelocity(CentralDifferences):
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How a motion was computed from measured signals, so that a simulated motion can be treated in the same way."""
+    """Filter and differences by which a motion was computed from measured signals.
+
+    An `Experiment` keeps it, so that a simulated motion can be filtered and differentiated in the same way.
+    """
 
     smoothing: Butterworth
-    """The low-pass at the rate of the log, before its rate was reduced."""
+    """The low-pass, at the rate of the log before it was reduced."""
     differentiation: CentralDifferences
     """The way of differentiation."""
 
     def motion(self, q: Floats, dq: Floats) -> Motion:
-        """Compute the motion of a gap-free log of positions and velocities (N, n)."""
+        """Compute the motion from positions [rad or m] and velocities [rad/s or m/s] of a stretch, (N, n) each."""
         return self.differentiation.motion(np.ascontiguousarray(q), np.ascontiguousarray(dq), self.smoothing)
 
 
 def difference(x: Floats, rate_hz: float, accuracy: int) -> Floats:
-    """First derivative (N, k) of x, per second, by central differences of the given order of accuracy."""
+    """Differentiate x (N, k) once, per second, by central differences of an order of accuracy (2, 4, 6 or 8)."""
     weights = stencil(accuracy)
     width = accuracy // 2
     if x.shape[0] <= width:

@@ -1,7 +1,14 @@
 """Samples that cannot be true (absurd values, spikes, clipped torques, wrapped angles), and standstill.
 
-`rest_thresholds` tells from which speed on a joint moves. The other public functions mark samples or repair angles; who
-calls them (uniform.py, process.py) leaves the marked samples out.
+Before a log is filtered, `make_uniform` (uniform.py) marks its faults by these functions and leaves the marked samples
+out. Input are raw positions or torques (N, n), output are masks of the same shape, True for samples with the fault:
+
+- `absurd_samples`: far away from all others, or a spike of one to three samples;
+- `saturated_samples`: on a plateau at the largest or smallest value, as a torque limit of the drive makes it;
+- `unwrap_angles` repairs angles that jump by whole turns.
+
+`rest_thresholds` gives the speeds below which joints count as resting, for process.py: the sign of dry friction is not
+known at rest.
 """
 
 from __future__ import annotations
@@ -17,21 +24,21 @@ from dynid.processing.cutoff import LONGEST, MOTION_TO_NOISE, SHORTEST, shows_mo
 Mask = NDArray[np.bool_]
 
 LONGEST_SPIKE = 3
-"""Longest spike in samples ..."""
+"""Longest spike, as a number of samples (convention)."""
 LONGEST_SPIKE_S = 0.012
-"""... and in time [s]: at a low rate three samples may be a true motion. Both are conventions."""
+"""Longest spike in time [s] (convention): at a low rate three samples may be a true motion."""
 SPIKE_SIGMAS = 12.0
-"""Smallest height of a spike in standard deviations of the scatter from sample to sample ..."""
+"""Smallest height of a spike in standard deviations of the scatter from sample to sample (convention)."""
 SPIKE_RANGE_SHARE = 0.05
-"""... and as a share of the signal's range; smaller spikes do no harm after filtering. Both are conventions."""
+"""Smallest height of a spike as a share of the signal's range (convention): smaller ones do no harm after filtering."""
 SURVEY_SAMPLES = 2_000
-"""Number of samples that give the range and the scatter of a channel (convention: more would hardly change them)."""
+"""Number of samples from which range and scatter of a channel are taken (convention: more would hardly change them)."""
 SHORTEST_PLATEAU = 4
 """Number of equal extreme samples in a row that count as clipping (convention)."""
 
 
 def longest_spike(time: Floats) -> int:
-    """Largest number of samples of a spike at the rate of time stamps (N,) [s]."""
+    """Find the largest number of samples of a spike, for the rate that time stamps (N,) [s] show."""
     first = time[:SURVEY_SAMPLES]
     steps = np.abs(np.diff(first[np.isfinite(first)]))
     period = float(np.median(steps)) if steps.size else 0.0
@@ -52,10 +59,10 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE) -> Mask:
         if y.size < fewest:
             continue
         with np.errstate(over="ignore"):
-            middle, far, threshold = _scales(y)
-            found = (np.abs(y - middle) > far) | _spikes(y, threshold, longest)
+            middle, far, smallest_spike = _scales(y)
+            found = (np.abs(y - middle) > far) | _spikes(y, smallest_spike, longest)
             if found.any() and np.count_nonzero(~found) >= fewest:
-                # many spikes widen the scales of the signal: again without those that were found
+                # many spikes widen the range: again without those that were found
                 middle, far, _ = _scales(y[~found])
                 found |= np.abs(y - middle) > far
         bad[present, k] = found
@@ -63,14 +70,18 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE) -> Mask:
 
 
 def _scales(y: Floats) -> tuple[float, float, float]:
-    """Middle of a signal (N,), the distance from it that is absurd, and the smallest step that may be a spike."""
+    """Take the scales of a signal y (N,) without NaN, from about `SURVEY_SAMPLES` of its samples.
+
+    Returns:
+        Its median, the distance from it that is absurd, and the smallest height of a spike, all in the signal's unit.
+    """
     every = max(1, len(y) // SURVEY_SAMPLES)
     low, middle, high = np.quantile(y[::every], (0.02, 0.5, 0.98)).tolist()
     span = high - low
     size = abs(middle)
-    # absurd: 20 ranges away (convention)
-    far = max(20.0 * max(span, 1e-9 * max(size, 1.0)), 1e-6)  # a signal at rest may change in its last digit
-    curvature = y[1:-1:every] - 0.5 * (y[:-2:every] + y[2::every])
+    # absurd: 20 ranges away (convention); the small numbers are for a signal at rest, whose last digit may change
+    far = max(20.0 * max(span, 1e-9 * max(size, 1.0)), 1e-6)
+    curvature = y[1:-1:every] - 0.5 * (y[:-2:every] + y[2::every])  # each sample less the mean of its neighbours
     # 1.4826 turns the median absolute deviation of normal noise into its standard deviation
     scatter = 1.4826 * float(np.median(np.abs(curvature - np.median(curvature))))
     return middle, far, max(SPIKE_SIGMAS * scatter, SPIKE_RANGE_SHARE * span, 1e-9 * max(size, 1e-6))
@@ -81,14 +92,14 @@ def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
 
     Args:
         y: (N,) a signal without NaN.
-        threshold: Smallest height.
-        longest: Largest number of samples.
+        threshold: Smallest height of a spike.
+        longest: Largest number of samples of a spike.
     """
     found = np.zeros(y.shape, dtype=bool)
     steps = np.abs(np.diff(y, prepend=y[0]))
     if not (steps > threshold).any():
         return found
-    for width in range(1, longest + 1):
+    for width in range(1, longest + 1):  # spikes of this number of samples, at every place where one may begin
         before = y[: -width - 1]
         after = y[width + 1 :]
         rise = y[1:-width] - before
@@ -96,11 +107,11 @@ def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
         height = np.minimum(np.abs(rise), np.abs(fall))
         # it comes back to within 0.4 of its height (convention)
         hit = (rise * fall > 0.0) & (height > threshold) & (np.abs(after - before) < 0.4 * height)
-        first = np.flatnonzero(hit) + 1
+        first = np.flatnonzero(hit) + 1  # index of the first sample of each spike
         # a spike is far higher than the three steps before and after it, by which the signal moves there by itself
         nearby = np.concatenate([first[:, None] - [1, 2, 3], first[:, None] + width + [1, 2, 3]], axis=1)
         local = np.median(steps[np.clip(nearby, 0, y.size - 1)], axis=1) if first.size else np.zeros(0)
-        first = first[height[first - 1] > 8.0 * local]
+        first = first[height[first - 1] > 8.0 * local]  # far higher: eight times (convention)
         for offset in range(width):
             found[first + offset] = True
     return found
@@ -109,7 +120,8 @@ def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
 def saturated_samples(x: Floats) -> Mask:
     """Mark samples (N, k) on plateaus (four or more equal samples) at the channel's largest or smallest value.
 
-    A signal that rarely changes from sample to sample anyway, or rests in between as well, is not called clipped.
+    A signal that rarely changes from sample to sample anyway (coarse steps), or rests as often between its extremes (a
+    robot that stands still), is not called clipped.
     """
     return np.column_stack([_saturated_column(column) for column in np.ascontiguousarray(x.T)])
 
@@ -130,32 +142,36 @@ def _saturated_column(x: Floats) -> Mask:
     if between.size == 0 or np.mean(between == 0.0) > 0.5:
         return found
     is_repeated = np.append(False, np.diff(y) == 0.0)
-    rests = run_lengths(is_repeated | np.append(is_repeated[1:], False))  # of equal samples, with the first of them
+    # for each sample the number of equal samples around it, itself included; 0 at the extremes
+    rests = run_lengths(is_repeated | np.append(is_repeated[1:], False))
     rests[at_ends] = 0
     for at in at_end:
         runs = run_lengths(at)
         plateau = at & (runs >= SHORTEST_PLATEAU)
-        # a few samples may be a turning point of the motion in a coarse signal; and a signal without noise stands still
-        # wherever the robot does, not at its ends alone
-        if np.count_nonzero(plateau) >= 2 * SHORTEST_PLATEAU and not _has_such_rests(rests, runs):
+        # a few samples may be a turning point of the motion in a coarse signal, so eight are asked for; a signal
+        # without noise also rests where the robot stands still, which is not at its extremes alone
+        if np.count_nonzero(plateau) >= 2 * SHORTEST_PLATEAU and not _rests_between_extremes(rests, runs):
             found[present] |= plateau
     return found
 
 
-def _has_such_rests(rests: NDArray[np.int64], runs: NDArray[np.int64]) -> bool:
-    """Whether a signal rests between its extremes as often as at one of them, counting rests at least half as long.
+def _rests_between_extremes(rests: NDArray[np.int64], runs: NDArray[np.int64]) -> bool:
+    """Test whether a signal rests between its extremes as often as at one of them.
+
+    Only runs of at least half the length of the longest run at the extreme are counted.
 
     Args:
         rests: (N,) for each sample the length of the run of equal samples around it; zero at both extremes.
         runs: (N,) for each sample the length of the run at one extreme around it; zero elsewhere.
     """
-    # each run of length L contributes L times 1 / L: the sums are numbers of runs
+    # each sample of a run of length L contributes 1 / L: the sums are numbers of runs
     long = 0.5 * float(runs.max())
     return float(np.sum(1.0 / rests[rests >= long])) >= float(np.sum(1.0 / runs[runs >= long]))
 
 
 def run_lengths(mask: Mask) -> NDArray[np.int64]:
-    """(N,) for every True of a mask (N,) the number of consecutive Trues around it; 0 elsewhere."""
+    """Count for every True of a mask (N,) the consecutive Trues around it, itself included, (N,); 0 elsewhere."""
+    # where a run begins, and where it has ended, in turns
     edges = np.flatnonzero(np.diff(np.r_[False, mask, False].astype(np.int8)))
     lengths = np.zeros(mask.size, dtype=np.int64)
     runs = edges[1::2] - edges[::2]
@@ -164,15 +180,18 @@ def run_lengths(mask: Mask) -> NDArray[np.int64]:
 
 
 def long_runs(mask: Mask, samples: float) -> Mask:
-    """Keep of a mask (N, n) only the runs of at least so many samples."""
+    """Keep in every column of a mask (N, n) only the runs of at least so many samples."""
     return mask & np.column_stack([run_lengths(column) >= samples for column in mask.T])
 
 
 def unwrap_angles(q: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Undo jumps by whole turns; return continuous angles (N, n) and the number of jumps undone per joint (n,).
+    """Undo jumps of angles q (N, n) [rad] by whole turns.
 
-    Only jumps within 0.5 rad of a whole turn are undone; all others are left for the spike test. Without any jump the
-    result is q itself.
+    Only jumps within 0.5 rad of a whole turn, and by less than 100 turns, are undone (convention); all others are left
+    for `absurd_samples`. Positions of sliding joints in m hardly ever jump by 6.28.
+
+    Returns:
+        Continuous angles (N, n), q itself without any jump; number of jumps undone per joint (n,).
     """
     turn = 2.0 * np.pi
     steps = np.diff(q, axis=0)
@@ -187,26 +206,31 @@ def unwrap_angles(q: Floats) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def rest_thresholds(dq: Floats, measured: Sequence[Floats], rate_hz: float) -> Floats:
-    """(n,) speed below which each joint counts as resting [rad/s or m/s]; dry friction is not known at rest.
+    """Find the speed (n,) below which each joint counts as resting [rad/s or m/s].
 
-    It is 1 % of the 99th percentile of the joint's speed, at least 0.001, and infinite for a joint that does not move
-    above its noise.
+    It is 1 % of the 99th percentile of the joint's speed, at least 0.001 (conventions), and infinite for a joint that
+    does not move above its noise.
 
     Args:
-        dq: (N, n) velocities.
-        measured: Gap-free stretches (N_i, n) of positions before any filter.
+        dq: (N, n) velocities [rad/s or m/s].
+        measured: Gap-free stretches (N_i, n) of positions before any filter [rad or m].
         rate_hz: Sampling rate of both [Hz].
     """
+    # 20 000 samples suffice for a percentile
     usual = np.maximum(0.01 * np.percentile(np.abs(dq[:: max(1, len(dq) // 20_000)]), 99.0, axis=0), 1e-3)
     return np.where(_moves_above_noise(measured, rate_hz), usual, np.inf)
 
 
 def _moves_above_noise(stretches: Sequence[Floats], rate_hz: float) -> Mask:
-    """(n,) whether each joint moves: it travels far more than its noise, or its spectrum shows motion.
+    """Test for each joint whether it moves, (n,): it travels far more than its noise, or its spectrum shows motion.
 
-    The second differences of white noise have six times its variance.
+    The noise is taken from second differences: those of white noise have six times its variance.
+
+    Args:
+        stretches: Gap-free positions (N_i, n) [rad or m].
+        rate_hz: Sampling rate [Hz].
     """
-    if min(map(len, stretches)) < SHORTEST:
+    if min(map(len, stretches)) < SHORTEST:  # too short to tell: no joint is left out
         return np.ones(stretches[0].shape[1], dtype=bool)
     span = np.max([x.max(axis=0) for x in stretches], axis=0) - np.min([x.min(axis=0) for x in stretches], axis=0)
     bends = [np.mean(np.diff(x[:LONGEST], 2, axis=0) ** 2, axis=0) for x in stretches]

@@ -1,16 +1,20 @@
-"""From a recording to an experiment: clean, bring to one clock, smooth, differentiate, mask, trim.
+"""From a raw log to data for the regressor: q, dq, ddq and torques, filtered and sampled at one rate.
 
-The stages, each of which stands once in this file or the file named:
+Input is a `Recording` (a log in SI units, with noise, gaps and other faults); output is an `Experiment`, from which the
+equations ``regressor(q, dq, ddq) parameters = torque`` are built. The stages:
 
-1. the delay of the torques (`Processing.effort_delay_s`; "auto" is resolved before, by diagnosis/),
-2. faults are removed and all channels are put on one uniform clock (uniform.py),
-3. the cutoff of the low-pass (`Processing.cutoff_hz`; "auto" chooses it from the spectrum, cutoff.py),
-4. positions are smoothed and differentiated (filters.py),
-5. torques are smoothed if wanted, rest and slow rows are masked, both ends are trimmed, samples are thinned out.
+1. Torques are moved back by their delay (`Processing.effort_delay_s`).
+2. Faults are removed, and all channels are interpolated to one uniform clock (`make_uniform` in uniform.py). Gaps cut
+   the log into *stretches*; nothing is filtered or differentiated across the border of two stretches.
+3. The cutoff of the low-pass is chosen from the spectrum of the positions, unless it is given (cutoff.py).
+4. Positions are smoothed and differentiated twice (filters.py).
+5. Torques are smoothed if wanted, samples of joints at rest are marked as not valid, both ends of every stretch are
+   trimmed, and the rate is reduced if wanted.
 
-`Chain` holds a log after stage 4, so that stage 5 can be run more than once at little cost. `process` runs all stages.
-Positions and torques go through the same zero-phase low-pass; [Atkeson1986] section 3.1 and [Izaguirre1992] section 7
-describe the chain. Every stage adds a line to the experiment's `processing_steps` and counts what it leaves out.
+`process` runs all stages. `Chain` holds a log after stage 4, so that callers can choose one cutoff for several logs
+(`share_cutoff`), or run stage 5 more than once. The low-pass has no phase, and torques that are filtered go through
+the same one as positions: [Atkeson1986] section 3.1, [Izaguirre1992] section 7. Every stage adds a line to the
+experiment's `processing_steps`, and counts the joint samples (one joint at one instant) that it leaves out.
 """
 
 from __future__ import annotations
@@ -38,14 +42,15 @@ Mask = NDArray[np.bool_]
 Progress = Callable[[float, str], None]
 
 LOWEST_CUTOFF_PER_BAND, HIGHEST_CUTOFF_PER_BAND = 1.5, 3.0
-"""Limits of an automatic cutoff as multiples of `Processing.band_hz`. Convention: from 1.5 times the band on, a
-Butterworth low-pass of order 4 run forwards and backwards is flat in it; beyond 3 times, only noise is added."""
+"""Limits of an automatic cutoff as multiples of `Processing.band_hz`. Convention: a Butterworth low-pass of order 4 run
+forwards and backwards with a cutoff of 1.5 times the band is flat in the band; beyond 3 times, only noise is added."""
 TRANSIENT_ERROR_SHARE = 0.5
-"""Share of the predicted acceleration error that filter transients may reach at the ends of a stretch; convention."""
+"""Largest error by transients of the filter at the ends of a stretch, as a share of the predicted error of the
+accelerations (convention)."""
 ACCURACY_RANGE = (1e-6, 1e-2)
-"""Smallest and largest `Processing.accuracy` that an automatic cutoff sets; convention."""
+"""Smallest and largest `Processing.accuracy` that an automatic cutoff sets (convention)."""
 LONGEST_DELAY_S = 1.0
-"""Largest delay of the torques that is accepted [s]; convention, against numbers in milliseconds."""
+"""Largest delay of the torques that is accepted [s] (convention: a larger number is probably one in milliseconds)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,20 +66,20 @@ class Processing:
     rate_hz: float | None = None
     """Rate of the experiment [Hz]: that of the recording is divided by the nearest whole number; None keeps it."""
     differentiation: CentralDifferences = field(default_factory=CentralDifferences)
-    """`CentralDifferences` or `MeasuredVelocity`."""
+    """`CentralDifferences` of positions, or `MeasuredVelocity`, which differentiates measured velocities once."""
     trim_s: float | Literal["auto"] = "auto"
     """Time cut off at both ends of every stretch [s]; "auto" is the settling time of the filter."""
     rest: float | None = 0.5
     """Shortest standstill of a joint that is left out [s]; shorter ones, as at a change of direction, are kept. None
     keeps all."""
     dead_band: float = 0.0
-    """Rows of a joint slower than this are left out [rad/s or m/s]."""
+    """Samples of a joint slower than this are left out [rad/s or m/s]."""
     filter_effort: bool = False
     """Whether torques are low-passed like positions. Least squares averages their noise anyway, while a filter would
-    smear what dry friction does at reversals; thinning out filters them in any case."""
+    smear the step of dry friction at reversals. If the rate is reduced they are filtered in any case."""
     effort_delay_s: float | Literal["auto"] = 0.0
-    """Delay of the torques [s]; they are moved back by it. "auto" is to be replaced by an estimate before:
-    `dynid.diagnosis.refinement.resolve_delay` makes it with the robot's equations."""
+    """Delay of the torques behind the positions [s]; torques are moved back by it. `process` needs a number: callers
+    replace "auto" by the estimate of `dynid.diagnosis.refinement.resolve_delay`, which uses the robot's equations."""
     accuracy: float = 1e-3
     """Relative error of the accelerations that transients of the filter may cause at the ends of a stretch; an
     automatic cutoff sets it."""
@@ -93,7 +98,7 @@ class Processing:
 
     @property
     def delay_s(self) -> float:
-        """Delay of the torques [s], once it is a number."""
+        """Delay of the torques [s]; refused while it is "auto"."""
         if isinstance(self.effort_delay_s, str):
             raise ArgumentError(
                 f"effort_delay_s is {self.effort_delay_s!r}, and only a robot's equations tell a delay",
@@ -125,22 +130,25 @@ def process(recording: Recording, options: Processing | None = None, **changes: 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Chain:
-    """A log after stage 4, on one uniform clock with its positions differentiated; `experiment` does stage 5."""
+    """A log after stage 4, on one uniform clock with its positions differentiated.
+
+    `start` makes it, and `experiment` does stage 5.
+    """
 
     recording: Recording
     """The raw log."""
     requested: Processing
     """The options as they were given."""
     options: Processing
-    """The options with a number for an automatic cutoff."""
+    """The options with a number for the cutoff."""
     uniform: UniformRecording
     """The log after stage 2."""
     notes: tuple[str, ...]
     """Lines for `Experiment.processing_steps`; the last one is the reason for the cutoff."""
-    pieces: tuple[tuple[Stretch, Motion], ...]
-    """The gap-free stretches with their motion, before anything is trimmed."""
+    stretches: tuple[tuple[Stretch, Motion], ...]
+    """Each gap-free stretch with its q, dq and ddq after stage 4, before anything is trimmed."""
     trim: int
-    """Samples cut off at both ends of every piece."""
+    """Number of samples that stage 5 cuts off at both ends of every stretch."""
     dropped: dict[Dropped, int]
     """Reason -> joint samples left out so far."""
 
@@ -154,13 +162,13 @@ class Chain:
         origin_s: float | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Run the stages from the delay to the accelerations.
+        """Run stages 1 to 4.
 
         Args:
             recording: A log that is not `Recording.isolated`.
             options: How it is processed.
-            period_s: Sampling period [s] where known, as in a stream of chunks.
-            origin_s: A time stamp of the uniform clock [s] where known, as in a stream of chunks.
+            period_s: Sampling period [s] where known, as for later pieces of a log; None to take it from the stamps.
+            origin_s: A time stamp of the uniform clock [s] where known, as for later pieces of a log; None for any.
             progress: Called with the finished share (0 to 1) and a short description of the current step.
         """
         report = progress or (lambda share, note: None)
@@ -189,7 +197,7 @@ class Chain:
         uniform: UniformRecording,
         notes: tuple[str, ...],
     ) -> Self:
-        """Run stage 4: smooth and differentiate the positions of a log on one clock.
+        """Run stage 4: smooth and differentiate the positions.
 
         Args:
             recording: The raw log.
@@ -203,6 +211,7 @@ class Chain:
         """
         smoothing = _low_pass(options, uniform.rate_hz)
         trim = _trim_samples(options, smoothing)
+        # at least two samples are left between what is trimmed and what differences reach beyond, at both ends
         shortest = 2 * (trim + options.differentiation.margin() + 1)
         long = [stretch for stretch in uniform.stretches if stretch.time.size >= shortest]
         dropped = Counter(uniform.dropped)
@@ -216,14 +225,14 @@ class Chain:
                 remedy="Record a longer motion without gaps, bridge longer gaps (max_gap_s), raise the cutoff "
                 "(cutoff_hz) or trim less (trim_s).",
             )
-        pieces = tuple((s, options.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
+        differentiated = tuple((s, options.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
         return cls(
             recording=recording,
             requested=requested,
             options=options,
             uniform=uniform,
             notes=notes,
-            pieces=pieces,
+            stretches=differentiated,
             trim=trim,
             dropped=dict(dropped),
         )
@@ -240,45 +249,45 @@ class Chain:
         return self._differentiated(self.recording, self.requested, options, self.uniform, notes)
 
     def rest_thresholds(self) -> Floats | None:
-        """(n,) speed below which each joint counts as resting [rad/s or m/s]; None if the options keep rest."""
+        """Find the speeds (n,) below which a joint counts as resting [rad/s or m/s]; None if the options keep rest."""
         if self.options.rest is None:
             return None
-        dq = np.concatenate([motion.dq[self._inner(motion)] for _, motion in self.pieces])
+        dq = np.concatenate([motion.dq[self._inner(motion)] for _, motion in self.stretches])
         return rest_thresholds(dq, [s.q for s in self.uniform.stretches], self.uniform.rate_hz)
 
     def experiment(self, *, filter_effort: bool | None = None, thresholds: Floats | None = None) -> Experiment:
-        """Run stage 5: smooth torques if wanted, mask rest and slow rows, trim, thin out.
+        """Run stage 5: smooth torques if wanted, mark samples of joints at rest, trim, reduce the rate.
 
         Args:
-            filter_effort: Whether torques are low-passed; None for what the options say.
-            thresholds: Speeds as from `rest_thresholds`, where those of a longer log hold; None for those of this log.
+            filter_effort: Whether torques are low-passed; None for `Processing.filter_effort`.
+            thresholds: (n,) speeds as from `rest_thresholds`, of a longer log of which this one is a part; None to find
+                those of this log.
         """
         rate = self.uniform.rate_hz
         step = _thinning_step(self.options, rate)
         wanted = self.options.filter_effort if filter_effort is None else filter_effort
-        options = replace(
-            self.options, filter_effort=wanted or step > 1
-        )  # thinning needs the low-pass against aliasing
+        # a reduced rate needs the low-pass against aliasing
+        options = replace(self.options, filter_effort=wanted or step > 1)
         smoothing = _low_pass(options, rate)
         limits = self.rest_thresholds() if thresholds is None else thresholds
         dropped: Counter[Dropped] = Counter(self.dropped)
-        parts = [self._part(*piece, options, smoothing, limits, step, dropped) for piece in self.pieces]
+        rows = [self._finish(*one, options, smoothing, limits, step, dropped) for one in self.stretches]
         final = replace(smoothing, rate_hz=rate / step)
-        return _join_parts(
+        return _join_stretches(
             self.recording,
-            parts,
+            rows,
             rate_hz=final.rate_hz,
-            processing_steps=(*self.notes, *_steps(options, smoothing, self.trim, step, rate)),
+            processing_steps=(*self.notes, *_describe_steps(options, smoothing, self.trim, step, rate)),
             dropped={str(reason): count for reason, count in dropped.items() if count},
             derivation=Derivation(smoothing, options.differentiation),
             smoothing=final if options.filter_effort else None,
         )
 
     def _inner(self, motion: Motion) -> slice:
-        """The rows of a piece that are not trimmed."""
+        """Select the rows of a stretch that are not trimmed."""
         return slice(self.trim, motion.dq.shape[0] - self.trim)
 
-    def _part(
+    def _finish(
         self,
         stretch: Stretch,
         motion: Motion,
@@ -288,19 +297,19 @@ class Chain:
         step: int,
         dropped: Counter[Dropped],
     ) -> dict[str, NDArray[Any]]:
-        """Run stage 5 for one piece.
+        """Run stage 5 for one stretch of N samples.
 
         Args:
-            stretch: The piece on the uniform clock.
+            stretch: The stretch on the uniform clock.
             motion: Its positions, velocities and accelerations.
-            options: Numbers for all choices.
+            options: The options, with a number for the cutoff.
             smoothing: The low-pass.
             thresholds: (n,) speed below which each joint rests; None to keep rest.
             step: Every step-th sample is kept.
-            dropped: Reason -> joint samples left out; those of this piece are added.
+            dropped: Reason -> joint samples left out; those of this stretch are added.
 
         Returns:
-            Field of `Experiment` -> rows of this piece.
+            Field of `Experiment` (time, q, dq, ddq, effort, valid, wrench) -> its rows in this stretch.
         """
         effort, known = _torques(stretch, smoothing, options.filter_effort, dropped)
         channels: dict[str, NDArray[Any]] = {
@@ -334,13 +343,17 @@ def check_delay(name: str, delay_s: object) -> None:
 
 
 def _low_pass(options: Processing, rate_hz: float) -> Butterworth:
-    """The low-pass at a sampling rate [Hz], once the cutoff is a number."""
+    """Make the low-pass at a sampling rate [Hz], from options with a number for the cutoff."""
     assert not isinstance(options.cutoff_hz, str)
     return Butterworth(rate_hz, options.cutoff_hz, options.accuracy)
 
 
 def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Processing, str]:
-    """The options with a number for the cutoff (and the accuracy that belongs to it), and the reason for the cutoff."""
+    """Put a number for an automatic cutoff into the options, with the accuracy that belongs to it.
+
+    Returns:
+        The options, and the reason for the cutoff as text.
+    """
     if isinstance(options.cutoff_hz, str):
         hz, reason, accuracy = _choose_cutoff([uniform], options)
         return replace(options, cutoff_hz=hz, accuracy=accuracy), reason
@@ -349,7 +362,11 @@ def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Pro
 
 
 def share_cutoff(chains: Sequence[Chain]) -> tuple[float, str]:
-    """Choose one cutoff [Hz] for several logs of a robot from the spectra of their positions; with the reason."""
+    """Choose one cutoff for several logs of a robot from the spectra of their positions.
+
+    Returns:
+        The cutoff [Hz], and the reason for it as text.
+    """
     hz, reason, _ = _choose_cutoff([chain.uniform for chain in chains], chains[0].requested)
     return hz, reason if len(chains) == 1 else f"{reason}, of all {len(chains)} logs"
 
@@ -360,15 +377,11 @@ def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tup
     Returns:
         The cutoff [Hz], the reason for it, and `Processing.accuracy`.
     """
-    # what is differentiated: positions, or measured velocities where the log has them
-    signals = [[s.q if options.differentiation.source == "q" else s.dq for s in log.stretches] for log in logs]
-    hz, reason, error = choose_common_cutoff(
-        [
-            ([s for s in parts if s is not None] or [s.q for s in log.stretches], log.rate_hz)
-            for parts, log in zip(signals, logs, strict=True)
-        ],
-        differentiation=options.differentiation,
-    )
+    signals = []  # of each log the stretches of what is differentiated, (N_i, n) each, and the rate
+    for log in logs:
+        velocities = [s.dq for s in log.stretches if s.dq is not None and options.differentiation.source == "dq"]
+        signals.append((velocities or [s.q for s in log.stretches], log.rate_hz))
+    hz, reason, error = choose_common_cutoff(signals, differentiation=options.differentiation)
     accuracy = float(np.clip(TRANSIENT_ERROR_SHARE * error, *ACCURACY_RANGE))
     if (band := options.band_hz) is not None:
         unlimited = hz
@@ -390,8 +403,9 @@ def _torques(
     reach = int(0.5 * smoothing.settling_s * smoothing.rate_hz)  # samples around a missing one that the filter spoils
     known = stretch.effort_known
     if reach and not known.all():
+        # a sample stays known if all samples within the reach are known
         known = ndimage.minimum_filter1d(known.astype(np.uint8), 2 * reach + 1, axis=0, mode="nearest") > 0
-    has_effort = all_finite(stretch.effort)
+    has_effort = all_finite(stretch.effort)  # single missing torques are interpolated: it is all NaN without torques
     effort = smoothing.apply(stretch.effort) if has_effort and filtered else stretch.effort
     if not known.all():
         if has_effort:
@@ -403,10 +417,18 @@ def _torques(
 def _mask_slow(
     dq: Floats, valid: Mask, options: Processing, rate_hz: float, thresholds: Floats | None, dropped: Counter[Dropped]
 ) -> Mask:
-    """Mask the samples of joints that rest or are slower than the dead band, and count them.
+    """Mark the samples of joints that rest or are slower than the dead band as not valid, and count them.
+
+    Args:
+        dq: (N, n) velocities [rad/s or m/s].
+        valid: (N, n) whether each torque can be used so far.
+        options: The times and speeds from which on samples are left out.
+        rate_hz: Sampling rate [Hz].
+        thresholds: (n,) speed below which each joint rests; None to keep rest.
+        dropped: Reason -> joint samples left out; those found here are added.
 
     Returns:
-        (N, n) whether the torque of a joint is used.
+        (N, n) whether each torque can be used.
     """
     left_out = {Dropped.DEAD_BAND: np.abs(dq) < options.dead_band}
     if options.rest is not None and thresholds is not None:
@@ -418,15 +440,17 @@ def _mask_slow(
 
 
 def _trim_samples(options: Processing, smoothing: Butterworth) -> int:
-    """Number of samples to cut off at both ends of every stretch; at least those that differentiation spoils."""
-    trim_s = smoothing.settling_s if isinstance(options.trim_s, str) else options.trim_s
-    unfiltered = smoothing.cutoff_hz is None and options.trim_s == "auto"
-    shortest = 0 if unfiltered else int(np.ceil(trim_s * smoothing.rate_hz))
-    return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
+    """Compute the number of samples to cut off at both ends of every stretch.
+
+    "auto" stands for those that the filter or the differences spoil; the settling time is zero without a filter.
+    """
+    if isinstance(options.trim_s, str):
+        return max(int(np.ceil(smoothing.settling_s * smoothing.rate_hz)), options.differentiation.margin())
+    return int(np.ceil(options.trim_s * smoothing.rate_hz))
 
 
 def _thinning_step(options: Processing, rate_hz: float) -> int:
-    """The step k for which every k-th sample is kept.
+    """Find the step k for which keeping every k-th sample gives the wanted rate most nearly.
 
     Raises:
         ArgumentError: The cutoff is above half of the new rate, so that the samples would alias.
@@ -441,8 +465,8 @@ def _thinning_step(options: Processing, rate_hz: float) -> int:
     return step
 
 
-def _steps(options: Processing, smoothing: Butterworth, trim: int, step: int, rate_hz: float) -> list[str]:
-    """Lines for `Experiment.processing_steps` about stages 1, 4 and 5."""
+def _describe_steps(options: Processing, smoothing: Butterworth, trim: int, step: int, rate_hz: float) -> list[str]:
+    """Write the lines of `Experiment.processing_steps` about stages 1, 4 and 5."""
     what = "positions, torques and wrenches" if options.filter_effort else "positions"
     lines = [f"low-pass (Butterworth, order {ORDER}) on {what}"] if smoothing.cutoff_hz else []
     lines.append(f"differentiation {options.differentiation}")
@@ -458,17 +482,18 @@ def _steps(options: Processing, smoothing: Butterworth, trim: int, step: int, ra
     return lines
 
 
-def _join_parts(recording: Recording, parts: list[dict[str, NDArray[Any]]], **facts: Any) -> Experiment:
-    """Join the parts of an experiment.
+def _join_stretches(recording: Recording, stretches: list[dict[str, NDArray[Any]]], **facts: Any) -> Experiment:
+    """Make one experiment of all stretches.
 
     Args:
         recording: The raw log, for names, source and temperature.
-        parts: For each gap-free part: field of `Experiment` -> its rows.
-        **facts: Further fields of `Experiment`; `segment` may replace the number of the part.
+        stretches: For each stretch: field of `Experiment` -> its rows in this stretch.
+        **facts: Further fields of `Experiment`; `segment` is the number of the stretch of each sample by default.
     """
-    channels = {name: [part[name] for part in parts] for name in parts[0]}
+    channels = {name: [rows[name] for rows in stretches] for name in stretches[0]}
+    # `seal` makes the arrays read-only, so that the experiment need not copy them
     joined: dict[str, Any] = {name: seal(np.concatenate(x) if len(x) > 1 else x[0]) for name, x in channels.items()}
-    segment = np.repeat(np.arange(len(parts), dtype=np.int64), [part["time"].size for part in parts])
+    segment = np.repeat(np.arange(len(stretches), dtype=np.int64), [rows["time"].size for rows in stretches])
     return Experiment(
         **joined,
         joint_names=recording.joint_names,
@@ -481,10 +506,10 @@ def _join_parts(recording: Recording, parts: list[dict[str, NDArray[Any]]], **fa
 
 
 def isolated_rows(recording: Recording, options: Processing) -> Experiment:
-    """Make an experiment of rows that were picked from a log with unknown gaps (`Recording.isolated`).
+    """Make an experiment of single samples with unknown gaps between them (`Recording.isolated`).
 
     Nothing is filtered or differentiated: velocities are the measured ones, or zero without any; accelerations are
-    taken as zero. Every row is a segment of its own.
+    taken as zero, as for samples at standstill. Every sample is a segment of its own.
     """
     velocity = np.zeros_like(recording.q) if recording.dq is None else recording.dq
     effort = np.full_like(recording.q, np.nan) if recording.effort is None else recording.effort
@@ -503,7 +528,7 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
     }  # fmt: skip
     if recording.wrench is not None:
         channels["wrench"] = recording.wrench
-    return _join_parts(
+    return _join_stretches(
         recording,
         [{name: values[usable] for name, values in channels.items()} | {"valid": valid & ~slow}],
         segment=np.arange(usable.size),

@@ -1,7 +1,8 @@
-"""Simulate recordings of robots whose parameters are known: for tests, rehearsals and demonstrations.
+"""Simulate logs of robots whose parameters are known: for tests, rehearsals and demonstrations.
 
-The torques are computed by inverse dynamics from the robot's parameters and terms, along a given motion. Noise and a
-delay are added.
+No motion is integrated: the motion q(t) is given, and the torques are its inverse dynamics, with the robot's inertial
+parameters and terms (friction, springs and the like). Noise, encoder steps and a delay of the torques are added. The
+result is a `Recording`, as if it were read from a file.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def simulate_experiment(
         _check_spread(name, spread, robot.dof)
     motion, duration = _motion(trajectory, duration_s)
     rng = np.random.default_rng(seed)
-    # the factor keeps the last sample where rounding makes the product just less than an integer
+    # the factor keeps the last sample where rounding makes the product just smaller than an integer
     time = np.arange(int(np.floor(duration * rate_hz * (1 + 1e-12))) + 1) / rate_hz
     q, dq, _ = motion(time)
     if q.shape != (time.size, robot.dof):
@@ -93,9 +94,10 @@ def simulate_experiment(
             f"the trajectory gives positions of shape {q.shape}, expected {(time.size, robot.dof)}",
             remedy=f"Give a motion of the {robot.dof} joints of '{robot.name}'.",
         )
+    # (N, n) torques; a delayed torque belongs to the motion before
     effort = inverse_dynamics(robot, *(np.ascontiguousarray(x) for x in motion(time - delay_s)))
     measured = q + rng.normal(size=q.shape) * np.asarray(noise.position)
-    step = np.broadcast_to(np.asarray(quantisation, dtype=float), (robot.dof,))
+    step = np.broadcast_to(np.asarray(quantisation, dtype=float), (robot.dof,))  # zero for no quantisation
     measured = np.where(step > 0.0, np.round(measured / np.where(step > 0.0, step, 1.0)) * step, measured)
     velocity = dq + rng.normal(size=q.shape) * np.asarray(noise.velocity)
     return Recording(
@@ -118,7 +120,7 @@ def _check_spread(name: str, values: ArrayLike, joints: int) -> None:
 
 
 def _motion(trajectory: Motion, duration_s: float | None) -> tuple[TimeFunction, float]:
-    """The motion as a function of time, and its length [s]."""
+    """Return the motion as a function of time, and its length [s]; `simulate_experiment` describes the arguments."""
     if isinstance(trajectory, Trajectory):
         end = trajectory.duration
         if duration_s is not None and duration_s > end * (1.0 + 1e-9):
@@ -146,9 +148,13 @@ def sum_of_sines(
         harmonics: Number of harmonics of the period.
         amplitude: Approximate largest excursion [rad or m]; one number, or one per joint.
         seed: Seed of the random coefficients.
+
+    Returns:
+        Time (N,) [s] -> positions, velocities and accelerations, (N, n) each.
     """
     rng = np.random.default_rng(seed)
-    w = 2.0 * np.pi / period_s * np.arange(1, harmonics + 1)
+    w = 2.0 * np.pi / period_s * np.arange(1, harmonics + 1)  # angular frequencies [rad/s]
+    # (harmonics, n) coefficients; the sum has the root mean square of one sine of the given amplitude
     sine, cosine = rng.normal(size=(2, harmonics, joints)) / np.sqrt(2.0 * harmonics) * np.asarray(amplitude)
 
     def trajectory(t: Floats) -> States:

@@ -1,4 +1,9 @@
-"""Process logs larger than memory chunk by chunk, with so much overlap that the borders do not change the result."""
+"""Process logs larger than memory, chunk by chunk: `process_stream` is `process` for consecutive parts of one log.
+
+A filter needs samples on both sides of an instant. So consecutive chunks are joined, and the joined recording is
+processed; the samples near its end are held back until the next chunk has come. The recording that is still needed is
+called *pending*: its last part has not been given to the caller, and an *overlap* before that is filtered again.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +19,19 @@ from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing
 
 FILTER_PERIODS = 8.0
-"""Periods of the cutoff after which a sample no longer matters: its influence is below 1e-8 (derivation: impulse
-response of a Butterworth filter of order 4)."""
+"""Number of periods of the cutoff after which a sample no longer matters: its influence is below 1e-8 (derivation:
+impulse response of a Butterworth filter of order 4)."""
 
 OVERLAPS_PER_CHUNK = 4.0
-"""Length of the pending recording from which it is processed, in overlaps (convention: at most half of the work is done
-twice)."""
+"""Number of overlaps that the pending recording must be longer than to be processed (convention: two of them are kept,
+so that at most half of the work is done twice)."""
 
 
 class StreamObserver(Protocol):
-    """Is shown every piece of a stream; `dynid.diagnosis.log_check.StreamCheck` is one."""
+    """An object to which every raw and every processed piece is passed, such as the checks of a log for faults.
+
+    `dynid.diagnosis.log_check.StreamCheck` is one.
+    """
 
     def observe_raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
         """Take the next raw piece, its sampling period [s], and whether cleaning found spikes or clipped torques."""
@@ -41,18 +49,21 @@ def process_stream(
 ) -> Iterator[Experiment]:
     """Turn consecutive chunks of one log into consecutive experiments.
 
-    Cutoff, sampling period and rest thresholds come from the first chunk and hold for all. Away from its two ends, the
-    log gives the same samples as `process` on the whole of it.
+    Cutoff, sampling period and rest thresholds (speeds below which a joint rests) come from the first chunk and hold
+    for all. Except near both ends of the log, the samples are those of `process` with these numbers on the whole log.
 
     Args:
         chunks: Consecutive parts of a log, all channels on the clock of the positions; see `read_stream`.
         options: As for `process`, with the same defaults.
         overlap_s: Time on both sides of a border that is filtered twice [s]; eight periods of the cutoff by default.
-        check: Is shown every raw and every processed piece.
+        check: Gets every raw and every processed piece.
+
+    Yields:
+        Consecutive parts of the processed log.
     """
     options = options or Processing()
     state: _Stream | None = None
-    pending: Recording | None = None  # what is still needed: not processed, or next to what is not
+    pending: Recording | None = None
     for chunk in chunks:
         if chunk.effort_time is not None or chunk.wrench_time is not None:
             raise ArgumentError(
@@ -64,16 +75,16 @@ def process_stream(
             state = _Stream(Chain.start(pending, options), overlap_s, check)
         is_ready = pending.duration > OVERLAPS_PER_CHUNK * state.overlap_s
         if is_ready:
-            yield from state.emit(pending, last=False)
+            yield from state.process(pending, last=False)
             pending = state.tail(pending)
         if check is not None:
             check.observe_raw(chunk, state.period_s, suspect=state.is_suspect or not is_ready)
     if pending is not None and state is not None:
-        yield from state.emit(pending, last=True)
+        yield from state.process(pending, last=True)
 
 
 class _Stream:
-    """What the first chunk has fixed for the whole stream, and the time up to which samples were given."""
+    """The numbers that the first chunk fixes for the whole stream, and the time up to which samples were given."""
 
     def __init__(self, first: Chain, overlap_s: float | None, check: StreamObserver | None) -> None:
         """Take sampling period, thresholds and overlap from the first chunk.
@@ -81,7 +92,7 @@ class _Stream:
         Args:
             first: Processing of the first chunk.
             overlap_s: The overlap the user asked for [s].
-            check: Is shown every processed piece.
+            check: Gets every processed piece.
         """
         self.options = first.options
         self.check = check
@@ -90,25 +101,25 @@ class _Stream:
         self.notes = tuple(f"{note} (from the first chunk)" for note in first.notes)
         self.thresholds = first.rest_thresholds()  # below them a joint rests; infinite where it has not moved yet
         self.is_suspect = False  # whether cleaning found spikes or clipped torques in the last piece
-        self.done_s = -np.inf
+        self.done_s = -np.inf  # time stamp of the last sample given to the caller
         cutoff = self.options.cutoff_hz
         filter_s = FILTER_PERIODS / cutoff if isinstance(cutoff, (int, float)) else 0.0
         stencils_s = 2 * (self.options.differentiation.margin() + 1) * self.period_s
         longest = max(filter_s, self.options.rest or 0.0, stencils_s)
         self.overlap_s = longest if overlap_s is None else overlap_s
 
-    def emit(self, pending: Recording, *, last: bool) -> Iterator[Experiment]:
-        """Process a recording, and give the samples that were not given before and that its end does not touch.
+    def process(self, pending: Recording, *, last: bool) -> Iterator[Experiment]:
+        """Process the pending recording; yield its samples after those given before, up to an overlap before its end.
 
         Args:
-            pending: What is pending.
+            pending: The recording.
             last: Whether the log ends with it, so that samples up to its end are given.
         """
         chain = Chain.start(pending, self.options, period_s=self.period_s, origin_s=self.origin_s)
         chain = replace(chain, notes=self.notes)
         self.is_suspect = any(chain.uniform.dropped.get(kind) for kind in _SUSPECT)
         if self.thresholds is not None and np.isinf(self.thresholds).any():
-            now = chain.rest_thresholds()  # some joint may move here for the first time
+            now = chain.rest_thresholds()  # some joint may move for the first time
             self.thresholds = np.where(np.isinf(self.thresholds), np.inf if now is None else now, self.thresholds)
         experiment = chain.experiment(thresholds=self.thresholds)
         end = np.inf if last else float(pending.time[-1]) - self.overlap_s
@@ -124,7 +135,7 @@ class _Stream:
             yield part
 
     def tail(self, pending: Recording) -> Recording:
-        """The last two overlaps of a recording: one is not given yet, the other is next to it."""
+        """Keep the last two overlaps of a recording: the samples not given yet, and those that their filter needs."""
         late = np.flatnonzero(pending.time > float(pending.time[-1]) - 2.0 * self.overlap_s)
         return pending.rows(slice(int(late[0]), None))
 
@@ -136,7 +147,7 @@ _CHANNELS = ("time", "q", "dq", "effort", "current", "wrench")
 
 
 def _join(first: Recording, second: Recording) -> Recording:
-    """Two consecutive recordings as one; a channel that one of them lacks is left out."""
+    """Join two consecutive recordings; a channel that one of them lacks is left out."""
     joined: dict[str, Any] = {}
     for name in _CHANNELS:
         before = getattr(first, name)

@@ -1,14 +1,14 @@
 """The clocks of a log: faults of its time stamps, resampling to a uniform clock, and the robot's clock behind a relay.
 
-`read_clock` orders the stamps and cuts the log into *stretches*, gap-free pieces. Nothing is ever interpolated,
-filtered or differentiated across the border of two stretches. `uniform_grid` and `resample` bring a stretch to a
-uniform clock.
+`make_uniform` (uniform.py) calls these functions with the time stamps and channels of a `Recording`. `read_clock` sorts
+the stamps and cuts the log at gaps into *stretches*. Nothing is ever interpolated, filtered or differentiated across
+the border of two stretches. `uniform_grid` and `resample` bring a stretch to a uniform clock by cubic splines.
 
-`source_clock` (second half of the file) estimates the clock of the robot, the *source*, from the motion where a relay
-passed its samples on. A relay publishes the newest sample at times of its own clock: it repeats a row when no new
-sample came, and skips one when two came. By the relay's stamps the motion then seems to halt and leap, and differences
-of positions show accelerations that never were. But from row to row the motion advances by whole numbers (0, 1, 2, ...)
-of the source's periods; counting them gives the times of the source.
+The second half of the file is for logs that a relay has recorded, such as a node that publishes the newest sample of
+the robot at times of its own clock. The relay repeats a row when no new sample came, and skips one when two came. By
+the relay's stamps the motion then seems to halt and leap, and differences of positions show accelerations that never
+were. `source_clock` estimates the clock of the robot, the *source*, from the motion: from row to row the positions
+advance by the path of 0, 1, 2, ... periods of the source, and counting the periods gives the time of each row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GAP_PERIODS = 3.0
 SMALLEST_STEP_PERIODS = 0.05
 """Number of sampling periods below which two stamps count as one (convention)."""
 LARGEST_BACKWARD_SHARE = 0.01
-"""Share of backward steps above which a clock is refused (convention)."""
+"""Share of time steps that run backwards, above which a clock is refused (convention)."""
 
 CLOCK_FAULTS = {
     "not-finite": "time stamps that are no finite numbers",
@@ -52,7 +52,7 @@ class Clock:
     rows: NDArray[np.int64]
     """(M,) row of the log each stamp belongs to."""
     stretches: tuple[slice, ...]
-    """Gap-free pieces, as slices into `time`."""
+    """Stretches without a gap, as slices into `time`."""
     period_s: float
     """Sampling period [s]."""
     gap_s: float
@@ -74,7 +74,10 @@ class Clock:
 
 
 def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float | None = None) -> Clock:
-    """Order the stamps, drop repeated ones and cut at gaps and jumps.
+    """Sort the stamps, drop repeated ones and cut at gaps and at jumps backwards.
+
+    First the stamps are cut where a step is longer than a gap, forwards or backwards. Within each stretch they are then
+    sorted (single rows may have been written in the wrong order), and equal ones are dropped.
 
     Args:
         time: (N,) time stamps [s] as logged.
@@ -95,38 +98,40 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
     if backward > LARGEST_BACKWARD_SHARE * steps.size:
         reason = f"{backward} of {steps.size} time steps run backwards"
         raise DataError(reason, remedy="Check which column is time, or sort the rows by it.")
-    rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s
+    rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s  # rough period [s]
+    # a step of exactly three periods is no gap, whatever its rounding
     gap = GAP_PERIODS * rough * (1 + 1e-9) if max_gap_s is None else max_gap_s
     jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1
-    pieces = []
+    stretches = []  # of each the indices of its stamps, in the order of time
     repeated = 0
     unordered = 0
-    for piece in np.split(np.arange(stamps.size), jumps):
-        order = piece[np.argsort(stamps[piece], kind="stable")]
-        unordered += int(np.count_nonzero(order != piece))
+    for stretch in np.split(np.arange(stamps.size), jumps):
+        order = stretch[np.argsort(stamps[stretch], kind="stable")]
+        unordered += int(np.count_nonzero(order != stretch))
         distinct = np.r_[True, np.diff(stamps[order]) > SMALLEST_STEP_PERIODS * rough]
         repeated += int(np.count_nonzero(~distinct))
-        pieces.append(order[distinct])
-    count = len(pieces)
-    # sorting may have opened gaps within pieces
-    pieces = [part for piece in pieces for part in np.split(piece, np.flatnonzero(np.diff(stamps[piece]) > gap) + 1)]
+        stretches.append(order[distinct])
+    count = len(stretches)
+    # sorting may have opened gaps within a stretch: cut there, too
+    stretches = [x for found in stretches for x in np.split(found, np.flatnonzero(np.diff(stamps[found]) > gap) + 1)]
     faults = {
         "not-finite": int(len(time) - rows.size),
         "repeated-samples": repeated,
         "stamp-order": unordered,
         "backward-time": int(np.count_nonzero(steps < -gap)),
-        "gap": int(np.count_nonzero(steps > gap)) + len(pieces) - count,
+        "gap": int(np.count_nonzero(steps > gap)) + len(stretches) - count,
     }
-    chosen = np.concatenate(pieces)
-    ordinary = np.concatenate([np.diff(stamps[p]) for p in pieces])
-    ordinary = ordinary[np.abs(ordinary - rough) < 0.5 * rough]  # lost samples do not lengthen the period
+    chosen = np.concatenate(stretches)
+    # the period is the mean of the ordinary steps: those over lost samples, of two periods or more, do not lengthen it
+    ordinary = np.concatenate([np.diff(stamps[x]) for x in stretches])
+    ordinary = ordinary[np.abs(ordinary - rough) < 0.5 * rough]
     ordinary = ordinary if ordinary.size else np.array([rough])
     period = float(ordinary.mean()) if period_s is None else period_s
-    ends = np.cumsum([p.size for p in pieces])
+    ends = np.cumsum([x.size for x in stretches])
     return Clock(
         time=stamps[chosen],
         rows=rows[chosen],
-        stretches=tuple(slice(int(e - p.size), int(e)) for e, p in zip(ends, pieces, strict=True)),
+        stretches=tuple(slice(int(end - x.size), int(end)) for end, x in zip(ends, stretches, strict=True)),
         period_s=period,
         gap_s=GAP_PERIODS * period if max_gap_s is None else max_gap_s,
         jitter_s=float(ordinary.std()),
@@ -135,7 +140,7 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
 
 
 def uniform_grid(stamps: Floats, period_s: float, origin_s: float | None = None) -> Floats:
-    """Time stamps of a uniform clock within a stretch.
+    """Compute the time stamps of a uniform clock within a stretch.
 
     Args:
         stamps: (M,) stamps of the stretch [s].
@@ -146,6 +151,7 @@ def uniform_grid(stamps: Floats, period_s: float, origin_s: float | None = None)
         (N,) stamps [s].
     """
     start = stamps[0] if origin_s is None else origin_s
+    # a stamp of the clock may be outside the stretch by a thousandth of a period, which rounding explains
     first = int(np.ceil((stamps[0] - start) / period_s - 1e-3))
     last = int(np.floor((stamps[-1] - start) / period_s + 1e-3))
     return np.asarray(start + period_s * np.arange(first, last + 1))
@@ -161,9 +167,9 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
         max_gap_s: Longest step that is interpolated across [s].
 
     Returns:
-        (N, k) values, and (N, k) whether each lies between samples no further apart than the longest step. Elsewhere
-        values are interpolated linearly, or constant beyond the ends, so that a filter can pass over. Values that are
-        on the grid already are returned unchanged.
+        (N, k) values, and (N, k) whether each lies between samples that are no further apart than the longest step.
+        Elsewhere values are interpolated linearly, or constant beyond the ends, so that a filter has numbers there.
+        Values that are on the grid already are returned unchanged.
     """
     # within 1 % of a period the samples are on the grid already: interpolation could only blur them
     is_on_grid = time.size == grid.size > 1 and bool(np.abs(time - grid).max() <= 0.01 * (grid[1] - grid[0]))
@@ -172,6 +178,7 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
     finite = np.isfinite(values)
     if finite.all():
         return _interpolate(time, values, grid, max_gap_s)
+    # each column from its own finite samples: (values, known), (N, 1) each
     columns = [_interpolate(time[ok], values[ok, k : k + 1], grid, max_gap_s) for k, ok in enumerate(finite.T)]
     return np.hstack([c[0] for c in columns]), np.hstack([c[1] for c in columns])
 
@@ -181,12 +188,14 @@ def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -
     shape = (grid.size, values.shape[1])
     if time.size < 2:
         return np.zeros(shape), np.zeros(shape, dtype=bool)
-    tolerance = 1e-3 * max_gap_s
+    tolerance = 1e-3 * max_gap_s  # of comparisons with the first and last sample, against rounding
+    # an instant of the grid is known if it is between the first and last sample, and the samples before and after it
+    # are near each other
     after = np.clip(np.searchsorted(time, grid, side="left"), 1, time.size - 1)
-    supported = (time[after] - time[after - 1] <= max_gap_s * (1 + 1e-9)) & (grid >= time[0] - tolerance)
-    supported &= grid <= time[-1] + tolerance
+    known = (time[after] - time[after - 1] <= max_gap_s * (1 + 1e-9)) & (grid >= time[0] - tolerance)
+    known &= grid <= time[-1] + tolerance
     result = np.empty(shape)
-    is_open = np.ones(grid.size, dtype=bool)  # stamps of the grid that no spline has filled
+    is_open = np.ones(grid.size, dtype=bool)  # instants of the grid without a spline
     edges = [0, *(np.flatnonzero(np.diff(time) > max_gap_s) + 1).tolist(), time.size]
     for start, stop in pairwise(edges):
         piece = slice(start, stop)
@@ -199,7 +208,7 @@ def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -
             is_open[low:high] = False
     if is_open.any():
         result[is_open] = np.column_stack([np.interp(grid[is_open], time, column) for column in values.T])
-    return result, np.repeat(supported[:, None], values.shape[1], axis=1)
+    return result, np.repeat(known[:, None], values.shape[1], axis=1)
 
 
 # --- the robot's clock behind a relay
@@ -209,12 +218,12 @@ MEDIAN_STEPS = 9
 """Number of steps whose median is the ordinary step of the motion. If more rows than these repeat one another, the
 robot counts as standing still, and not as waiting for the relay (convention)."""
 SMALLEST_MOVING_STEP = 0.05
-"""Length of an ordinary step, as a share of the 90th percentile of all, below which the step tells nothing about the
-clock (convention)."""
+"""Length of an ordinary step, as a share of the 90th percentile of all, below which the motion is too slow to count
+periods by it (convention)."""
 WHOLE_TOLERANCE = 0.15
-"""Largest distance of an advance from a whole number of periods (convention)."""
+"""Largest distance of an advance, which is counted in periods, from a whole number (convention)."""
 LEAST_WHOLE_SHARE = 0.95
-"""Smallest share of the advances that must be whole numbers (convention)."""
+"""Share of the advances that must be whole numbers, so that a log counts as relayed (convention)."""
 FEWEST_REPEATED_ROWS = 3
 """Number of rows repeated during motion below which a log counts as not relayed (convention)."""
 DELAY_SPREAD_PERIODS = 2.0
@@ -237,6 +246,10 @@ class SourceClock:
 def source_clock(time: Floats, q: Floats) -> SourceClock | None:
     """Estimate the clock of the source from the motion; None if the log shows no sign of a relay.
 
+    Signs are rows that repeat the row before while the robot moves, and advances of the motion by whole numbers of
+    periods. With the number of periods from the first row to each row, a straight line through the relay's stamps gives
+    start and period of the source.
+
     Args:
         time: (N,) time stamps of the log [s].
         q: (N, n) positions, as logged [rad or m].
@@ -248,34 +261,35 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
     rows = np.flatnonzero(new)
     if rows.size < 2 * MEDIAN_STEPS:
         return None
-    # steps go from one new row to the next; rows in between repeat the first
-    waits = np.diff(rows)
+    # each of the k steps goes from one new row to the next; rows in between repeat the first
+    waits = np.diff(rows)  # (k,) number of rows from one new row to the next
     standing = waits > MEDIAN_STEPS
     advance, period = _counted_advances(np.diff(q[rows], axis=0), np.diff(time[rows]), standing)
-    is_known = np.isfinite(advance)
+    is_known = np.isfinite(advance)  # where the robot moves fast enough
     is_whole = np.abs(advance[is_known] - np.round(advance[is_known])) < WHOLE_TOLERANCE
     # rows that repeat others while the robot moves; at rest equal rows are no repetitions
     repeated = ~new
     repeated[1:] &= np.append(np.repeat(is_known, waits), np.zeros(len(q) - 1 - rows[-1], dtype=bool))
     if np.count_nonzero(repeated) < FEWEST_REPEATED_ROWS or is_whole.mean() < LEAST_WHOLE_SHARE:
         return None
-    # number of periods from the first row; the line through the stamps gives period and start
-    index = np.concatenate([[0.0], np.cumsum(_counts(advance, intervals / period, rows, repeated))])
+    # (N,) number of periods from the first row; the line through the stamps has the period as its slope
+    index = np.concatenate([[0.0], np.cumsum(_count_periods(advance, intervals / period, rows, repeated))])
     slope, start = np.polyfit(index, time, 1)
     found = start + slope * index
-    outage = int(waits[is_known].max()) - 1
+    outage = int(waits[is_known].max()) - 1  # most rows in succession without a new sample
+    # the relay's delay is the distance of its stamps from the line
     if slope <= 0.0 or np.ptp(time - found) > (DELAY_SPREAD_PERIODS + outage) * slope:
         return None
     return SourceClock(found, ~repeated, float(slope))
 
 
-def _counts(advance: Floats, periods: Floats, rows: NDArray[np.int64], repeated: NDArray[np.bool_]) -> Floats:
-    """Number of source periods from row to row (N - 1,): by the motion, or by the stamps where it tells nothing.
+def _count_periods(advance: Floats, periods: Floats, rows: NDArray[np.int64], repeated: NDArray[np.bool_]) -> Floats:
+    """Count the source periods from row to row (N - 1,): by the motion, or by the stamps where the robot hardly moves.
 
     Args:
         advance: (k,) periods from one new row to the next by the motion; NaN where the robot hardly moves.
         periods: (N - 1,) periods from row to row by the stamps.
-        rows: (k + 1,) the new rows.
+        rows: (k + 1,) indices of the new rows.
         repeated: (N,) whether a row repeats the one before.
     """
     count = np.where(repeated[1:], 0.0, periods)
@@ -287,33 +301,35 @@ def _counts(advance: Floats, periods: Floats, rows: NDArray[np.int64], repeated:
 def _counted_advances(steps: Floats, intervals: Floats, standing: NDArray[np.bool_]) -> tuple[Floats, float]:
     """Count the source periods from one new row to the next by the motion, and estimate the period.
 
-    The advance is the length of a step over that of the ordinary step nearby (a median). Where the relay was slow for a
-    while the ordinary step itself is several periods long: path and time of the steps nearby tell how many.
+    The advance is the length of a step over that of the ordinary step, the median of the steps nearby. Where the relay
+    was slow for a while the ordinary step itself is several periods long: how many is its length over the path that
+    the joints travel per period, taken from path and time of the steps nearby.
 
     Args:
-        steps: (k, n) steps of the positions from one new row to the next.
+        steps: (k, n) steps of the positions from one new row to the next [rad or m].
         intervals: (k,) their durations by the stamps [s].
-        standing: (k,) whether the robot stood still before a step, so that its duration tells nothing.
+        standing: (k,) whether the robot stood still before a step, so that its duration is not that of the step.
 
     Returns:
         (k,) advances in periods, NaN where the robot hardly moves; period [s].
     """
     ordinary = ndimage.median_filter(steps, size=(MEDIAN_STEPS, 1), mode="reflect")
     square = (ordinary**2).sum(axis=1)
-    length = np.sqrt(square)
+    length = np.sqrt(square)  # (k,) of the ordinary steps
     moving = (length > SMALLEST_MOVING_STEP * np.percentile(length, 90.0)) & ~standing
+    # projection of each step on the ordinary one, in lengths of the ordinary one
     advance = np.full(len(steps), np.nan)
     advance[moving] = (steps * ordinary).sum(axis=1)[moving] / square[moving]
     usual = float(np.median(intervals))
     if not moving.any():
         return advance, usual
     period = float(intervals[moving].sum() / np.maximum(np.round(advance[moving]), 1.0).sum())
-    # path and number of periods of the steps nearby: their ratio is the path per period
+    # (k,) path, and number of periods, of the steps nearby: their ratio is the path per period
     window = np.ones(MEDIAN_STEPS)
     path = np.convolve(np.sqrt((steps**2).sum(axis=1)), window, mode="same")
     passed = np.convolve(np.where(standing, usual, intervals), window, mode="same") / period
     with np.errstate(divide="ignore", invalid="ignore"):
-        several = np.round(passed * length / path)
+        several = np.round(passed * length / path)  # periods per ordinary step
     advance[moving] *= np.clip(several[moving], 1.0, None)
     counted = np.maximum(np.round(advance[moving]), 1.0)
     return advance, float(intervals[moving].sum() / counted.sum())
@@ -321,6 +337,8 @@ def _counted_advances(steps: Floats, intervals: Floats, standing: NDArray[np.boo
 
 def on_source_clock(recording: Recording) -> tuple[Recording, str]:
     """Remove the rows that a relay repeated, and replace its stamps by the robot's clock.
+
+    A log with several clocks, or with single samples that no motion connects, is not judged.
 
     Returns:
         The recording and a note; the same recording and an empty note if it was not relayed.

@@ -1,4 +1,17 @@
-"""`make_uniform`: a recording on one uniform clock, with faults removed and counted; nothing is filtered yet."""
+"""Bring a raw log to one uniform clock, with its faults removed and counted; nothing is filtered yet.
+
+`dynid.processing.process` calls `make_uniform` with a `Recording`, a raw log in SI units. The result are *stretches*,
+parts of the log without a gap, in which all channels are interpolated to the same instants. In this order:
+
+1. rows that a relay repeated are removed (`on_source_clock` in timing.py),
+2. angles are unwrapped, and rows with missing or absurd positions are left out,
+3. the time stamps of the other rows are sorted, and cut at gaps (`read_clock` in timing.py),
+4. absurd and clipped torques are replaced by NaN,
+5. every channel is interpolated to a uniform grid of instants in each stretch.
+
+Torques and wrenches may have a clock of their own, or a delay: then they are interpolated from their own stamps.
+Every sample left out is counted with its reason (`Dropped`), as joint samples: one joint at one instant.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +45,8 @@ class Cleaning:
     max_gap_s: float | None = None
     """Longest step within a stretch [s]; three sampling periods by default."""
     relayed: bool = True
-    """Drop rows that a relay repeated, and estimate the robot's own clock from the motion (`source_clock`)."""
+    """Whether rows that a relay repeated are dropped, and the robot's own clock is estimated from the motion
+    (`dynid.processing.timing.source_clock`)."""
     most_missing: float = 0.05
     """Largest share of a joint's samples that may be not finite (convention)."""
     most_saturated: float = 0.20
@@ -56,7 +70,7 @@ class Stretch:
     effort: Floats
     """(N, n) torques or forces [N m or N]."""
     effort_known: Mask
-    """(N, n) whether the torque lies between usable samples; other values are no measurements."""
+    """(N, n) whether the torque lies between usable samples; other torques are numbers without meaning, or NaN."""
     wrench: Floats | None
     """(N, 6) forces [N] and moments [N m]; None if the log has none."""
     wrench_known: Mask | None
@@ -68,6 +82,7 @@ class UniformRecording:
     """The stretches of a log at one rate, with the faults that were removed."""
 
     stretches: tuple[Stretch, ...]
+    """The stretches, in the order of the log."""
     rate_hz: float
     """Sampling rate of all stretches [Hz]."""
     dropped: dict[Dropped, int]
@@ -91,9 +106,10 @@ def make_uniform(
         recording: The raw log.
         cleaning: Which faults to remove.
         effort_delay_s: Delay of the torques [s]; they are moved back by it.
-        with_velocity: Whether measured velocities are needed, so that rows without them are useless.
-        period_s: Sampling period [s] where known, as in a stream of chunks.
-        origin_s: A time stamp of the uniform clock [s] where known, as in a stream of chunks.
+        with_velocity: Whether measured velocities are needed, so that rows without them are left out.
+        period_s: Sampling period [s] where known, as for later pieces of a log; None to take it from the stamps.
+        origin_s: A time stamp of the uniform clock [s] where known, as for later pieces of a log; None for the first
+            stamp of each stretch.
 
     Raises:
         DataError: The log is too faulty, its rate is not that of a robot's log, or no stretch is long enough.
@@ -106,8 +122,8 @@ def make_uniform(
         recording, note = on_source_clock(recording)
         dropped[Dropped.REPEATED_ROW] += joints * (rows_logged - recording.time.size)
         notes += [note] if note else []
-    q, keep = _usable_positions(recording, cleaning, with_velocity, dropped, notes)
-    rows = np.flatnonzero(keep)
+    q, is_usable = _usable_positions(recording, cleaning, with_velocity, dropped, notes)
+    rows = np.flatnonzero(is_usable)
     clock = read_clock(recording.time[rows], max_gap_s=cleaning.max_gap_s, period_s=period_s)
     if not 5.0 <= clock.rate_hz <= 1e5:  # no logger of robots: the unit of time is wrong
         unit = "milliseconds or nanoseconds" if clock.rate_hz < 5.0 else "hours or minutes"
@@ -135,7 +151,7 @@ def make_uniform(
     stretches = []
     for piece in clock.stretches:
         stamps = clock.time[piece]
-        chosen = rows[clock.rows[piece]]
+        chosen = rows[clock.rows[piece]]  # rows of the log; those of the clock are counted among the usable ones
         if stamps.size < 4:  # too few for a cubic spline
             dropped[Dropped.SHORT_STRETCH] += joints * stamps.size
             continue
@@ -163,9 +179,9 @@ def _usable_positions(
     Args:
         recording: The log.
         cleaning: Which faults to remove.
-        with_velocity: Whether rows without measured velocities are useless.
+        with_velocity: Whether rows without measured velocities are left out.
         dropped: Reason -> joint samples left out; the faults found here are added.
-        notes: Steps of the processing; unwrapped angles are added.
+        notes: Lines for `Experiment.processing_steps`; one about unwrapped angles is added.
 
     Returns:
         (N, n) positions, continuous where they were wrapped, and (N,) whether a row can be used.
@@ -181,7 +197,7 @@ def _usable_positions(
         finite &= known
     rows = slice(None) if finite.all() else np.flatnonzero(finite)  # a slice copies nothing
     used = q[rows]
-    clean, jumps = unwrap_angles(used)
+    clean, jumps = unwrap_angles(used)  # continuous angles, and the number of jumps of each joint
     if jumps.any():
         named = ", ".join(f"{recording.joint_names[j]} {jumps[j]} times" for j in np.flatnonzero(jumps))
         notes.append(f"unwrapped angles: {named}")
@@ -200,12 +216,12 @@ def _usable_positions(
 
 
 def _finite_rows(x: Floats) -> Mask:
-    """(N,) whether all numbers of a row (N, k) are finite."""
+    """Test for each row of x (N, k) whether all its numbers are finite, (N,)."""
     return np.ones(x.shape[0], dtype=bool) if all_finite(x) else np.asarray(np.isfinite(x).all(axis=1))
 
 
 def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[Dropped]) -> Floats | None:
-    """Torques (M, n) with NaN for samples that cannot be used, which are counted; None if the log has no torques."""
+    """Replace torques (M, n) that cannot be used by NaN, and count them; None if the log has no torques."""
     if recording.effort is None:
         return None
     effort = recording.effort
@@ -233,7 +249,14 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[Dr
 
 
 def _refuse_if_missing(recording: Recording, what: str, values: Floats, most: float) -> None:
-    """Refuse a log if more than a share ``most`` of some joint's values (N, n) is not finite; ``what`` names them."""
+    """Refuse a log without values, or with too many that are not finite.
+
+    Args:
+        recording: The log, for the names of its joints.
+        what: Name of the quantity, for the error.
+        values: (N, n) its values.
+        most: Largest share of a joint's values that may be not finite.
+    """
     if not values.size:
         raise DataError("the recording is empty", remedy="Check the log and its channel map.")
     if all_finite(values):
@@ -256,7 +279,7 @@ class _Channel:
     time: Floats
     """(M,) their time stamps [s]."""
     foreign: bool
-    """Whether the clock is another one than that of the positions; also after a shift by a delay."""
+    """Whether the clock is another one than that of the positions, as it also is after a shift by a delay."""
     gap_s: float
     """Longest step of a foreign clock [s]."""
 
@@ -276,15 +299,19 @@ class _Channel:
         if values is None:
             return None
         if time is None and delay_s == 0.0:
-            return cls(values, recording.time, False, 0.0)
+            return cls(values, recording.time, foreign=False, gap_s=0.0)
         clock = read_clock(recording.time if time is None else time, max_gap_s=cleaning.max_gap_s)
         if not clock.monotone:
             raise DataError("the clock of the torques or wrenches jumps backwards", remedy="Cut the log at the jump.")
-        return cls(values[clock.rows], clock.time - delay_s, True, clock.gap_s)
+        return cls(values[clock.rows], clock.time - delay_s, foreign=True, gap_s=clock.gap_s)
 
-    def on(self, grid: Floats) -> tuple[Floats, Mask]:
-        """Resample a channel of a foreign clock to a grid (N,) [s]: values and whether they are known, (N, k) each."""
-        # the spline of a stretch needs a few samples beyond its ends
+    def interpolate(self, grid: Floats) -> tuple[Floats, Mask]:
+        """Interpolate a channel of a foreign clock at instants (N,) [s].
+
+        Returns:
+            (N, k) values, and (N, k) whether each is known.
+        """
+        # a spline at the ends of the grid needs a few samples beyond them
         near = (self.time >= grid[0] - 4 * self.gap_s) & (self.time <= grid[-1] + 4 * self.gap_s)
         return resample(self.time[near], self.values[near], grid, max_gap_s=self.gap_s)
 
@@ -298,21 +325,23 @@ def _stretch(
     channels: dict[str, _Channel | None],
     gap_s: float,
 ) -> Stretch:
-    """Bring all channels of one stretch to its grid.
+    """Interpolate all channels of one stretch to its grid of instants.
 
     Args:
         recording: The log.
-        grid: (N,) time stamps of the uniform clock [s].
+        grid: (N,) instants of the uniform clock [s].
         stamps: (M,) stamps of the samples [s].
         rows: (M,) their rows in the log.
         q: (M, n) their positions, cleaned.
-        channels: Torques and wrenches.
+        channels: "effort" and "wrench" -> the channel; None where the log has none.
         gap_s: Longest step that is interpolated across [s].
     """
+    # channels on the clock of the positions, (M, k) each
     own = {"q": q} | ({} if recording.dq is None else {"dq": recording.dq[rows]})
     own |= {name: c.values[rows] for name, c in channels.items() if c is not None and not c.foreign}
+    # name -> (N, k) values, and (N, k) whether each is known
     found = {name: resample(stamps, values, grid, max_gap_s=gap_s) for name, values in own.items()}
-    found |= {name: c.on(grid) for name, c in channels.items() if c is not None and c.foreign}
+    found |= {name: c.interpolate(grid) for name, c in channels.items() if c is not None and c.foreign}
     positions = found["q"][0]
     velocity = found["dq"][0] if "dq" in found else None
     effort = found.get("effort") or (np.full(positions.shape, np.nan), np.zeros(positions.shape, dtype=bool))
