@@ -66,6 +66,7 @@ _HOME = {
     "dynid.terms.friction": ["Coulomb", "Viscous"],
     "dynid.terms.motors": ["Offset", "RotorInertia"],
 }
+"""Module -> its names in this package."""
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 PACKAGES = (
     "compiled",
@@ -108,7 +109,7 @@ def __getattr__(name: str) -> object:
 
 
 def _new_place(name: str) -> str:
-    """Where a name of an earlier version stands now, or which name is similar, as the end of a message."""
+    """End of an error message about an unknown name: the package that has it, or a similar name of this one."""
     if name.startswith("_"):
         return ""
     from difflib import get_close_matches

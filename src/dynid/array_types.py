@@ -1,6 +1,6 @@
 """Names of array types, and a base of dataclasses whose arrays are read-only.
 
-Shapes, units and frames of arrays stand in the docstring of each field and argument.
+These types say nothing of an array's shape, unit and frame: the docstring of each field and argument does.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class ReadOnly:
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[type, dict[str, Any]]]:
-        """Tell ``copy`` and ``pickle`` to make a copy from the fields."""
+        """Tell ``copy`` and ``pickle`` to make a copy by `_restore` from the fields."""
         return _restore, (type(self), {one.name: getattr(self, one.name) for one in fields(self)})  # type: ignore[arg-type]
 
 
 def _restore(kind: type, values: dict[str, Any]) -> object:
-    """Make an instance from the values of its fields, without its checks, and with read-only arrays."""
+    """Make an instance from its fields (name -> value), without running ``__init__``, and with read-only arrays."""
     made: object = object.__new__(kind)
     for name, value in values.items():
         if isinstance(value, np.ndarray):

@@ -1,6 +1,7 @@
 """Checks of arguments and of installed libraries: errors name the argument, the reason and the remedy.
 
-Functions ``check_...`` return nothing; functions ``as_...`` return the value in its proper type.
+Public functions and settings call them on what a user gives. Functions ``check_...`` return nothing; functions
+``as_...`` return the value in its proper type. What is refused is refused by an ArgumentError.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 
 LARGEST = 1e30
-"""Largest number of a setting; its inverse is the smallest positive one (convention: squares and inverses of both are
-finite)."""
+"""Largest number that a setting may have, and the inverse of the smallest positive one (convention: the squares and
+inverses of both are finite doubles)."""
 LARGEST_SIGNAL = 1e12
 """Largest position, velocity, torque or current in SI units (convention: no robot reaches it)."""
 
@@ -33,20 +34,20 @@ def check_number(
     signed: bool = False,
     auto: bool = False,
 ) -> None:
-    """Refuse a value that is no number between ``1 / LARGEST`` and ``most``.
+    """Refuse a value that is no number from ``1 / LARGEST`` (so above zero) to ``most``.
 
     Args:
         name: The argument's name.
         value: The value; None passes.
         wanted: What it should be, for the remedy.
         most: Largest number.
-        zero: Whether zero, and smaller positive numbers, are allowed.
-        signed: Whether negative numbers are allowed; then their sizes are compared.
+        zero: Whether numbers from zero up are allowed.
+        signed: Whether negative numbers are allowed; then the absolute value must be within the bounds.
         auto: Whether the word "auto" is allowed.
     """
     if value is None or (auto and value == "auto"):
         return
-    number = float(value) if isinstance(value, int | float | np.floating | np.integer) else np.nan
+    number = float(value) if isinstance(value, int | float | np.floating | np.integer) else np.nan  # NaN is refused
     number = abs(number) if signed else number
     least = 0.0 if zero else 1.0 / LARGEST
     if not least <= number <= most:
@@ -90,7 +91,8 @@ def as_whole(name: str, value: object, *, least: int) -> int:
 def as_sample(name: str, values: ArrayLike, size: int) -> Floats:
     """Convert one sample to an array (size,), one number per joint, or refuse it.
 
-    NaN passes: it stands for an absent number. The function is quick, because it is called in control loops.
+    NaN passes: it stands for an absent number. A finite number above `LARGEST_SIGNAL` is refused. The function is
+    quick, because it is called in control loops.
     """
     try:
         row = np.ascontiguousarray(values, dtype=float)
@@ -98,7 +100,8 @@ def as_sample(name: str, values: ArrayLike, size: int) -> Floats:
         raise ArgumentError(f"{name} is {values!r}", remedy=f"Give {size} numbers, one per joint.") from error
     if row.shape != (size,):
         raise ArgumentError(f"{name} has the shape {row.shape}", remedy=f"Give {size} numbers, one per joint.")
-    # hypot is infinite where a number is, NaN or not; only then the finite numbers are looked at alone
+    # hypot is the norm of the row: one quick test in the usual case. A NaN passes it, and an infinite number does not;
+    # then the finite numbers are tested alone
     finite = np.where(np.isfinite(row), row, 0.0) if hypot(*row.tolist()) > LARGEST_SIGNAL else row
     if hypot(*finite.tolist()) > LARGEST_SIGNAL:
         remedy = "Check its unit and where it comes from."
@@ -122,7 +125,7 @@ def as_row(
         name: The argument's name.
         values: The numbers.
         size: How many there must be.
-        same: Whether one number may stand for all.
+        same: Whether a single number may be given for all.
         least: Smallest number allowed.
         above: Number that all must exceed.
         each: What the numbers stand for, for the remedy.
@@ -170,7 +173,7 @@ def as_columns(columns: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def require_library(module: str, package: str) -> Any:
-    """Import a library that dynid works without, or say how to install it.
+    """Import and return an optional library, or raise an error that says how to install it.
 
     Args:
         module: Name of the module.

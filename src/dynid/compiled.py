@@ -1,11 +1,14 @@
-"""Compiled functions of a robot: its equations of motion, recorded once as a tape and compiled.
+"""Fast dynamics of a robot: inverse dynamics, regressor, inertia matrix and so on, compiled to machine code.
 
-This is the only place where dynamics and tape meet. `kernel` compiles a quantity; the functions named like quantities,
-such as `inverse_dynamics` and `regressor`, evaluate it; `link_pose` and others evaluate quantities of one link.
+`dynid.dynamics` has the equations in plain NumPy. Here they run once on symbolic numbers; every operation is recorded
+in a list without branches, the *tape*, which `dynid.tape` compiles. The compiled tape is called a *kernel*.
 
-Each function here takes one state, arrays (n,), or many, arrays (N, n), and returns one result or N of them. The first
-call on a robot records its equations and compiles them in some milliseconds; later calls on the same robot, or on an
-equal one, reuse the kernel.
+Users call the functions named like a quantity, such as `inverse_dynamics` and `regressor`; `link_pose` and others give
+quantities of one link. Other modules of dynid call `kernel` and `record_quantity` by the quantity's name.
+
+Each function here takes one state, arrays (n,) for n joints, or N states, arrays (N, n), and returns one result or N of
+them. The first call on a robot records its equations and compiles them in some milliseconds; later calls on the same
+robot, or on an equal one, reuse the kernel.
 
 NaN and infinity in a state are not refused: as in NumPy and Pinocchio, they give NaN in every number that depends on
 them, and the other states of a batch keep their results. A check would cost as much as the call for one state.
@@ -44,12 +47,13 @@ __all__ = ["christoffel_coefficients", "function", "kernel", "link_jacobian", "l
 
 @dataclass(frozen=True, slots=True)
 class _Quantity:
-    """How a quantity is recorded."""
+    """The equations of a quantity, and their arguments."""
 
     function: Callable[..., Any]
-    """Function of (robot, parameter values, states), or of (robot, states) without parameters."""
+    """Function of `dynid.dynamics` with the arguments (robot, parameter values (p,), states...), or (robot, states...)
+    where the quantity has no parameters."""
     states: tuple[str, ...]
-    """Names of the states (n,) that it depends on."""
+    """Names of its states, each an array (n,), in the order of the function's arguments."""
     has_parameters: bool = True
     """Whether it depends on the parameter values; a regressor does not."""
 
@@ -70,11 +74,13 @@ _QUANTITIES: dict[str, _Quantity] = {
     "minimal_inverse_dynamics": _Quantity(minimal_recursion.minimal_newton_euler, ("q", "dq", "ddq")),
     "minimal_inertia_and_bias": _Quantity(minimal_inertia.minimal_inertia_and_bias, ("q", "dq")),
 }
+"""Name of a quantity -> its equations."""
 
 Form = Literal["standard", "minimal"]
-"""Form of the equations: in the parameters of the links, or in minimal linear combinations of them."""
+"""Form of the equations: in the parameters of the links, or in the fewest linear combinations of them that give the
+same torques."""
 _PREFIX: dict[str, str] = {"standard": "", "minimal": "minimal_"}
-"""Form of the equations -> how the names of its kernels begin."""
+"""Form of the equations -> prefix of the names of its quantities."""
 
 
 def kernel(
@@ -100,27 +106,35 @@ def kernel(
         raise ArgumentError(f"there is no kernel '{quantity}'", remedy=f"Choose one of {', '.join(_QUANTITIES)}.")
     if robot.dof == 0:
         raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
-    # constants of the code, so that they are part of the key of the cache
-    folded = _QUANTITIES[quantity].has_parameters and not symbolic_parameters
-    values = robot.parameter_vector.tobytes() if folded else b""
-    kept = None if columns is None else as_columns(columns, _column_count(robot, quantity))
-    return _cached_kernel(RobotKey(robot, (quantity, values, kept, symbolic_parameters)))
+    # parameter values that become constants of the machine code are part of the key of the cache
+    is_constant = _QUANTITIES[quantity].has_parameters and not symbolic_parameters
+    values = robot.parameter_vector.tobytes() if is_constant else b""
+    indices = None if columns is None else as_columns(columns, _column_count(robot, quantity))
+    return _cached_kernel(RobotKey(robot, (quantity, values, indices, symbolic_parameters)))
 
 
 def _column_count(robot: Robot, quantity: str) -> int:
-    """Count the columns of a regressor; those of momentum and energy have ten per body, without terms."""
+    """Count the columns of a regressor.
+
+    The torque regressor has ten per body and one per friction or motor term; those of momentum and energy have no
+    columns for terms.
+    """
     if _QUANTITIES[quantity].has_parameters:
         raise ArgumentError(f"'{quantity}' has no columns to choose", remedy="Leave 'columns' out.")
     return robot.parameter_vector.size if quantity == "regressor" else 10 * robot.dof
 
 
 _Choice = tuple[str, bytes, tuple[int, ...] | None, bool]
-"""Which kernel of a robot: its quantity, the folded parameter values, the columns, whether parameters are an input."""
+"""Which kernel of a robot: its quantity, the bytes of the parameter values that are constants of the code (empty where
+none are), the indices of the columns (None for all), and whether the parameters are an input."""
 
 
 @lru_cache(maxsize=256)
 def _cached_kernel(key: RobotKey[_Choice]) -> Kernel:
-    """Compile the kernel of a robot and a choice; equal robots with equal choices share it."""
+    """Compile the kernel of a robot and a choice.
+
+    Robots with the same equations have equal keys, so that they share the kernel.
+    """
     quantity, _, columns, is_symbolic = key.fields
     tape = record_quantity(key.robot, quantity, symbolic_parameters=is_symbolic)
     if columns is not None:
@@ -129,12 +143,13 @@ def _cached_kernel(key: RobotKey[_Choice]) -> Kernel:
 
 
 def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = False) -> Tape:
-    """Record a quantity's equations for a robot; see `kernel` for the names."""
+    """Record a quantity's equations for a robot as a tape, without compiling it; arguments as `kernel`."""
     entry = _QUANTITIES[quantity]
     shapes: dict[str, tuple[int, ...]] = {state: (robot.dof,) for state in entry.states}
     if symbolic_parameters and entry.has_parameters:
         shapes["theta"] = robot.parameter_vector.shape
 
+    # `record` gives symbolic arrays by name, in the order of `shapes`; without a symbolic theta the numbers are used
     def compute(theta: Any = robot.parameter_vector, **given: Any) -> Any:
         parameters = (theta,) if entry.has_parameters else ()
         return entry.function(robot, *parameters, *given.values())
@@ -151,16 +166,16 @@ def inverse_dynamics(
     form: Form = "standard",
     out: Floats | None = None,
 ) -> Floats:
-    """Joint torques (N, n) or (n,) [N m or N] of a motion, terms included.
+    """Joint torques (N, n) or (n,) [N m or N] of a motion, with friction, motors and the robot's other terms.
 
     Args:
         robot: The robot with its parameter values.
-        q: (N, n) or (n,) joint positions [rad or m]; NaN and infinity give NaN, here and in its siblings.
+        q: (N, n) or (n,) joint positions [rad or m]; NaN and infinity give NaN.
         dq: (N, n) or (n,) joint velocities.
         ddq: (N, n) or (n,) joint accelerations.
         form: ``"standard"`` computes with the parameters of the links, ``"minimal"`` with the minimal linear
             combinations of a serial robot ([Lin1995] section III); the torques are the same.
-        out: Where to write the result.
+        out: Array of the result's shape that the result is written to.
 
     Raises:
         ArgumentError: The minimal form does not describe this robot.
@@ -174,7 +189,7 @@ def inverse_dynamics(
 
 
 def _prefix(form: str) -> str:
-    """Look up how the names of a form's kernels begin; refuse an unknown form."""
+    """Look up the prefix of a form's quantities; refuse an unknown form."""
     if form not in _PREFIX:
         raise ArgumentError(f"there is no form '{form}'", remedy=f"Choose one of {', '.join(_PREFIX)}.")
     return _PREFIX[form]
@@ -197,7 +212,8 @@ def regressor(
         dq: (N, n) or (n,) joint velocities.
         ddq: (N, n) or (n,) joint accelerations.
         columns: Which columns to compute; all by default.
-        out: Where to write the result; for many states, an array used again saves half of the time (no new memory).
+        out: Array of the result's shape that the result is written to; for many states, an array that is used again
+            saves half of the time, because no new memory is taken.
 
     Example:
         >>> torque = dynid.regressor(robot, q, dq, ddq) @ robot.parameter_vector
@@ -209,7 +225,7 @@ def regressor(
 
 
 def energy_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Floats:
-    """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential.
+    """Row (N, 10 n) or (10 n,); ``row @ robot.inertial_vector`` is the links' kinetic plus potential energy [J].
 
     Example:
         >>> energy = dynid.compiled.energy_regressor(robot, q, dq) @ robot.inertial_vector
@@ -218,7 +234,7 @@ def energy_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Floats:
 
 
 def momentum_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Floats:
-    """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum.
+    """Matrix (N, n, 10 n) or (n, 10 n); ``matrix @ robot.inertial_vector`` is the links' momentum M dq (n,).
 
     Example:
         >>> dynid.compiled.momentum_regressor(robot, q, dq).shape
@@ -238,7 +254,7 @@ def inertia_matrix(robot: Robot, q: ArrayLike) -> Floats:
 
 
 def gravity_torque(robot: Robot, q: ArrayLike) -> Floats:
-    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out.
+    """Torque (N, n) or (n,) that holds the links against gravity [N m or N], without springs and offsets.
 
     Example:
         >>> dynid.gravity_torque(robot, [q, q, q, q]).shape
@@ -285,7 +301,7 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
         >>> np.allclose(dynid.forward_dynamics(robot, q, dq, torque), ddq)
         True
     """
-    # fast way for control loops: a function that was compiled before, with arrays that need no check
+    # shortcut for control loops: a function that was compiled before, and arrays that need no check
     known: Callable[..., Floats] | None = getattr(robot, "compiled", {}).get("forward_dynamics")
     if known and form == "standard" and type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape:
         return known(q, dq, tau)
@@ -296,10 +312,10 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
         raise ArgumentError(f"torques have shape {tau.shape}", remedy=f"Give {q.shape}, the shape of q.")
     if form == "standard" and has_definite_bodies(robot):
         return _single(robot, "forward_dynamics")(q, dq, tau)
-    # other inertia matrices may be singular or indefinite, and are judged first; bias: torque at zero acceleration
+    # the inertia matrix of other robots may be singular or indefinite, so its eigenvalues are checked first
     evaluate = kernel(robot, f"{_prefix(form)}inertia_and_bias")
-    terms = evaluate(q, dq)
-    smallest = eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
+    known_terms = evaluate(q, dq)  # inertia M (..., n, n), and bias (..., n), the torque at zero acceleration
+    smallest = eigvalsh(known_terms["inertia"])[..., 0].min(initial=np.inf)
     if smallest <= ROUNDING * float(np.abs(robot.parameter_vector).max()):
         negative = [link.name for link in robot.links if link.inertia.mass < 0.0]
         if negative:
@@ -312,13 +328,15 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
             f"the inertia matrix of robot '{robot.name}' is singular",
             remedy="Give every moving body mass, or its joint a rotor inertia.",
         )
-    return np.asarray(np.linalg.solve(terms["inertia"], (tau - terms["bias"])[..., None])[..., 0])
+    return np.asarray(np.linalg.solve(known_terms["inertia"], (tau - known_terms["bias"])[..., None])[..., 0])
 
 
 def has_definite_bodies(robot: Robot) -> bool:
-    """Whether every body has a positive definite pseudo-inertia, so that the inertia matrix is never singular.
+    """Whether every body has a positive definite pseudo-inertia, so that the inertia matrix M is never singular.
 
-    False also for robots with couplings, without bodies, or with a negative rotor inertia, which are not judged.
+    The pseudo-inertia (4, 4) of a body is positive definite where the body has mass and extent in all directions. False
+    leaves the question open: so for robots without bodies, and where rotors may make M indefinite, which are robots
+    with a negative rotor inertia or with couplings (motors that turn with several joints).
     """
     require_robot(robot)
     if any(placed.term.value < 0.0 for placed in robot.terms if placed.term.dependence is Dependence.ACCELERATION):
@@ -330,9 +348,10 @@ def has_definite_bodies(robot: Robot) -> bool:
 
 
 def wrench_regressor(robot: Robot, link: str, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
-    """Matrix (N, 6, 10) or (6, 10): wrench on a body held by a link, per unit of its ten parameters.
+    """Matrix (N, 6, 10) or (6, 10); times a load's ten inertial parameters it is the wrench that moves the load.
 
-    Force [N], then moment about the link's origin [N m], both in the link's axes.
+    The load is fixed to the link, and its parameters are those in the link's frame. The wrench is the force [N], then
+    the moment about the link's origin [N m], both in the link's axes.
 
     Example:
         >>> dynid.compiled.wrench_regressor(robot, "link3", q, dq, ddq).shape
@@ -383,22 +402,30 @@ _LINK_QUANTITIES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 
 
 def _of_link(robot: Robot, link: str, what: str) -> Callable[..., Floats]:
-    """Get a quantity of a link as a function of one state or many, compiled at the first call."""
+    """Get a quantity of a link as a function of one state or many; it is compiled once and kept in ``robot.compiled``.
+
+    Args:
+        robot: The robot.
+        link: Name of the link.
+        what: Key of `_LINK_QUANTITIES`.
+    """
     try:
         return robot.compiled[link, what]
     except (AttributeError, KeyError):  # not a robot, or not compiled yet
         require_robot(robot)
+    # the moving body that the link is part of, and the link's pose (4, 4) in it: links fixed to a body do not change
+    # the equations of motion, so the robot's key alone would not tell them apart
     index, T_body_link = robot.link_body(link)
-    key = RobotKey(robot, (what, link, index, T_body_link.tobytes()))  # fixed links are not in the fingerprint
+    key = RobotKey(robot, (what, link, index, T_body_link.tobytes()))
     found = robot.compiled[link, what] = _link_kernel(key).single
     return found
 
 
 @lru_cache(maxsize=64)
 def _link_kernel(key: RobotKey[tuple[str, str, int, bytes]]) -> Kernel:
-    """Compile a quantity of a link; equal robots share it."""
+    """Compile a quantity of a link; robots with the same equations and the same link share it."""
     robot = key.robot
-    what, link, *_ = key.fields
+    what, link, *_ = key.fields  # the others only tell links apart
     function, states = _LINK_QUANTITIES[what]
     shapes = {state: (robot.dof,) for state in states}
     return Kernel(what, record(lambda **given: function(robot, link, *given.values()), **shapes))
@@ -429,9 +456,10 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
 
 
 def _single(robot: Robot, quantity: str) -> Callable[..., Floats]:
-    """Get a quantity as a function of one state or many, which is kept in ``robot.compiled``.
+    """Get a quantity as a function of one state or many.
 
-    Hashing the robot's content at every call, as `kernel` does, would take longer than most functions.
+    It is kept in ``robot.compiled``: `kernel` hashes the robot's content at every call, which takes longer than most of
+    these functions.
     """
     try:
         return robot.compiled[quantity]

@@ -1,6 +1,8 @@
-"""Singular values, eigenvalues, least squares and triangles of matrices; errors say what is wrong.
+"""NumPy's and LAPACK's matrix decompositions, with errors that say what is wrong with the matrix.
 
-A matrix with numbers that are not finite is refused first, because LAPACK would only report no convergence.
+All modules of dynid call these functions instead of `numpy.linalg`: singular values, eigenvalues, least squares, rank,
+condition number and pseudoinverse, and solutions with the upper triangle R of a QR decomposition. A matrix with numbers
+that are not finite is refused first, because LAPACK would only report that it does not converge.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from dynid.array_types import Floats
 from dynid.errors import DynidError
 
 ROUNDING_MARGIN = 2.0
-"""Factor on a bound of the condition number for the rounding of a triangle's inverse (convention: rounding is far below
-it)."""
+"""Safety factor of the bound in `is_regular_triangle`, because the triangle's inverse is rounded (convention: rounding
+is far below it)."""
 
 
 class DecompositionError(DynidError, np.linalg.LinAlgError):
@@ -31,7 +33,7 @@ def svd(matrix: ArrayLike, *, full_matrices: bool = True) -> tuple[Floats, Float
 
     Args:
         matrix: The matrix.
-        full_matrices: Whether U is (m, m) and Vt (n, n); otherwise both are as narrow as s is long.
+        full_matrices: Whether U is (m, m) and Vt (n, n); otherwise, with k = min(m, n), U is (m, k) and Vt (k, n).
 
     Raises:
         DecompositionError: The matrix is not finite, or the routine does not converge.
@@ -73,8 +75,11 @@ def lstsq(matrix: ArrayLike, side: ArrayLike, rcond: float | None = None) -> Flo
     Args:
         matrix: (m, n)
         side: (m,) or (m, k)
-        rcond: Singular values below this part of the largest count as zero; None for machine precision times the
+        rcond: Singular values below ``rcond`` times the largest count as zero; None for machine precision times the
             larger dimension.
+
+    Returns:
+        x (n,) or (n, k).
 
     Raises:
         DecompositionError: A number is not finite, or the routine does not converge.
@@ -83,27 +88,33 @@ def lstsq(matrix: ArrayLike, side: ArrayLike, rcond: float | None = None) -> Flo
 
 
 def solve_upper(R: Floats, right: Floats) -> Floats:
-    """Solve ``R @ x = right`` for an upper triangle (n, n) with no zero on its diagonal, and (n,) or (n, k)."""
+    """Solve ``R @ x = right`` for an upper triangular R (n, n) with no zero on its diagonal; x has the shape of right.
+
+    Args:
+        R: (n, n)
+        right: (n,) or (n, k)
+    """
     # R.T is stored by columns, as LAPACK wants it, so that nothing is copied
     return np.asarray(lapack().dtrtrs(R.T, right, lower=1, trans=1)[0])
 
 
 def is_regular_triangle(R: Floats, resolution: float) -> bool:
-    """Whether an upper triangle R (n, n) certainly has no singular value below ``resolution`` times its largest one.
+    """Whether an upper triangular R (n, n) certainly has no singular value below ``resolution`` times its largest one.
 
-    The inverse of a triangle takes a fraction of the time of its singular values, and bounds their ratio: the largest
-    is at most ``|R|``, the smallest at least ``1 / |inv(R)|`` (Frobenius norms). False leaves the question open.
+    A quick test: the inverse of a triangle takes a fraction of the time of its singular values. In Frobenius norms the
+    largest singular value is at most ``|R|``, and the smallest at least ``1 / |inv(R)|``, so that the condition number
+    is at most ``|R| |inv(R)|``. False leaves the question open.
     """
     if not R.size or not np.all(np.isfinite(R)) or not np.all(np.diagonal(R)):
         return False
     inverse, failure = lapack().dtrtri(R.T, lower=1)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for a number is not regular
+    with np.errstate(over="ignore", invalid="ignore"):  # a ratio that overflows is infinite or NaN, and fails the test
         ratio = float(np.linalg.norm(R)) * float(np.linalg.norm(np.tril(inverse)))
     return failure == 0 and ROUNDING_MARGIN * resolution * ratio < 1.0
 
 
 def lapack() -> Any:
-    """Return LAPACK's routines as SciPy wraps them; a function, because SciPy has no types for them."""
+    """Return SciPy's wrappers of LAPACK; it is a function typed Any, because SciPy has no types for them."""
     return linalg.lapack
 
 
@@ -143,7 +154,7 @@ def pinv(matrix: ArrayLike, rcond: float = 1e-15) -> Floats:
 
     Args:
         matrix: The matrix.
-        rcond: Singular values below this part of the largest count as zero.
+        rcond: Singular values below ``rcond`` times the largest count as zero.
     """
     U, s, Vt = svd(matrix, full_matrices=False)
     kept = s > rcond * s.max(initial=0.0)
@@ -151,7 +162,12 @@ def pinv(matrix: ArrayLike, rcond: float = 1e-15) -> Floats:
 
 
 def standard_deviations(covariance: Floats, is_open: NDArray[np.bool_]) -> Floats:
-    """Take standard deviations (k,) from a covariance (k, k); infinite where the data leave an unknown open (k,)."""
+    """Take standard deviations (k,) from the diagonal of a covariance (k, k).
+
+    Args:
+        covariance: (k, k)
+        is_open: (k,) whether the data leave the unknown undetermined; its standard deviation is infinite.
+    """
     return np.where(is_open, np.inf, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)))
 
 
@@ -169,7 +185,7 @@ def _finite(matrix: ArrayLike) -> Any:
 
 
 def _decompose(routine: Callable[[Any], Any], matrix: ArrayLike) -> Any:
-    """Apply a routine to a finite matrix; errors say what is wrong."""
+    """Check that a matrix is finite, and apply a routine of `numpy.linalg` to it; its errors become our own."""
     A = _finite(matrix)
     try:
         return routine(A)

@@ -1,12 +1,13 @@
-"""Every error that leaves dynid, with its evidence and its remedy.
+"""Every error that dynid raises: each says what is wrong, in which file or argument, and what the user can do.
 
-The tree::
+The classes::
 
     DynidError
     ├── ArgumentError              a function was called with an array or option it cannot use
     ├── DescriptionError           a robot description (URDF, MJCF, DH, text) is wrong or unsupported
     ├── DataError                  a log or its channel map is wrong
     │   └── LogReadError             the file itself cannot be read
+    │       └── UnreachableLogError    not for its content, but for rights, memory, a package or the network
     ├── IdentifiabilityError       the data or the motion cannot reveal what was asked for
     ├── ExcitationError            no trajectory satisfies the limits
     ├── EstimationError            an estimator found no trustworthy answer
@@ -53,7 +54,7 @@ class DynidError(Exception):
     def __init__(
         self, reason: str, *, path: object = None, place: str | None = None, remedy: str | None = None
     ) -> None:
-        """Store the evidence and compose the message."""
+        """Store the attributes and compose the message: ``path: place: reason. remedy``, of those that are given."""
         self.reason = reason
         self.path = None if path is None else str(path)
         self.place = place

@@ -1,8 +1,9 @@
-"""Findings of checks and estimators: each is a code that programs decide on, and a sentence that people read.
+"""Findings of checks and estimators: each has a code that programs decide on, and a sentence that people read.
 
-Every part of dynid that has something to say about a robot, a log, a control law, an estimate or a load says it as a
-`Finding`. Decisions read `code`, `severity`, `where`, `joint` and `evidence`; nobody reads `message` but a person.
-`CODES` lists every code with its meaning; docs/findings.md is written from it.
+Every check and every estimator of dynid reports what it found about a robot, a log, a control law, an estimate or a
+load as a `Finding`; reports and screens show them. Programs decide on `code`, `severity`, `where`, `joint` and
+`evidence`, never on `message`, which is for people. `CODES` lists every code with its meaning, and docs/findings.md is
+generated from it. `QualityReport` holds all findings about one log or robot.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ __all__ = ["CODES", "Finding"]
 
 Severity = Literal["error", "warning", "note"]
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
+"""Severity -> its rank in a report, the gravest first."""
 
 CODES: Mapping[str, str] = MappingProxyType(
     {
@@ -123,21 +125,23 @@ class Finding:
     code: str
     """A key of `CODES`."""
     severity: Severity
-    """error: do not use it so; warning: look before you trust; note: dealt with, or harmless."""
+    """error: the data or result must not be used like this; warning: look at it before you trust it; note: dynid dealt
+    with it, or it is harmless."""
     where: str
-    """The part concerned: file, time, q, dq, effort, wrench, model, law, a link, a parameter; a log before a colon."""
+    """What it is about: file, time, q, dq, effort, wrench, model, law, or the name of a link or parameter. Where one of
+    several logs is concerned, the log's name and a colon come first: ``monday.csv: effort``."""
     message: str
     """The fault or fact, as a clause with subject and verb."""
     remedy: str = ""
     """What the user can do, as a sentence; empty for nothing."""
     joint: str | None = None
-    """Name of the joint concerned; None where it is not about one joint."""
+    """Name of the joint concerned; None where the finding is not about a single joint."""
     evidence: Mapping[str, float] = field(default_factory=dict)
     """Name with unit -> number that supports the finding."""
     strength: float = 0.0
     """How strongly the data show it: of several findings of one severity the strongest comes first."""
     brief: str = ""
-    """The message for a screen, with counts in place of its lists; empty where the message is short."""
+    """The message in short for a screen, with a count in place of each list; empty where the message is short."""
 
     def __post_init__(self) -> None:
         """Freeze the evidence; an unknown code is a mistake of the programmer."""
@@ -173,12 +177,15 @@ class Finding:
 
 
 def join_joints(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings that differ in the joint alone as one, with the names of all joints and the numbers of the first."""
-    groups: dict[tuple[str, ...], list[Finding]] = {}
+    """Merge findings that differ only in the joint: the first of them stands for all, with the names of all joints."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}  # everything but the joint and the numbers -> the findings
     for one in findings:
         groups.setdefault((one.severity, one.code, one.where, one.message, one.remedy), []).append(one)
-    return [replace(one, joint=", ".join(str(f.joint) for f in (one, *more))) if more else one
-            for one, *more in groups.values()]  # fmt: skip
+    merged = []
+    for first, *others in groups.values():
+        names = ", ".join(str(f.joint) for f in (first, *others))
+        merged.append(replace(first, joint=names) if others else first)
+    return merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +193,13 @@ class QualityReport:
     """All findings about one recording or one robot model, the gravest first."""
 
     source: str
+    """Name of the log or robot."""
     findings: tuple[Finding, ...]
+    """The findings, in the order of `of`."""
 
     @classmethod
     def of(cls, source: str, findings: Iterable[Finding]) -> QualityReport:
-        """Make a report of findings, sorted by severity and strength."""
+        """Make a report of findings, sorted by severity, and within a severity the strongest first."""
         return cls(source, tuple(sorted(findings, key=lambda f: (_ORDER[f.severity], -f.strength))))
 
     @property

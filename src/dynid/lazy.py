@@ -1,6 +1,7 @@
-"""Things that are made at their first use: public names of a package, and properties that are kept.
+"""What is made at its first use only: the public names of a package (`lazy_names`), and `cached_property`.
 
-So importing a package stays quick, whatever its modules import.
+The ``__init__.py`` of a package calls `lazy_names`; importing the package then loads none of its modules and stays
+quick, whatever they import.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801
-        """The one of Python 3.12: without a lock, which a forked process would wait for without end."""
+        """Python 3.12's version for Python 3.11, whose own takes a lock.
+
+        A process that is forked while another thread holds that lock would wait for it without end.
+        """
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             """The value, computed at the first use."""
@@ -35,6 +39,10 @@ def lazy_names(
     Args:
         package: The package's ``__name__``.
         names: Module of the package -> its public names.
+
+    Returns:
+        The three, to be assigned to these names in the package's ``__init__.py``. Python calls ``__getattr__(name)``
+        for a name that the package does not have yet; ours imports the module of that name.
     """
     module_of = {name: f"{package}.{module}" for module, offered in names.items() for name in offered}
 

@@ -1,8 +1,10 @@
-"""Nested dataclasses as JSON data and back, for result files; and values as any program reads them.
+"""Convert nested dataclasses to data that JSON can hold, and back: the content of dynid's result files.
 
-`to_plain` writes a dataclass with the name of its type and its fields, `from_plain` builds it again. The caller lists
-the types that a file may hold; other names are refused, and so is a field that the type does not have or a value of
-another type. Numbers keep every bit. Nothing in a file is ever executed. `json_values` writes for other programs.
+`to_plain` converts a dataclass to a dict of its fields and the name of its type, ``{"type": "Inertia", "mass": 2.0,
+...}``; `from_plain` builds the dataclass again. Numbers keep every bit. The caller lists the types that a file may
+hold. Any other name of a type is refused, and so is a field that the type does not have or a value of another type.
+Nothing in a file is ever executed. `json_values` and `pick` write data for other programs, which dynid does not read
+back.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from dynid.errors import DataError, ExportError
 from dynid.safe_files.records import SHOWN
 
 _ARRAY_TYPES: Mapping[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "f": np.float64}
-"""Kind of a NumPy array -> type of its entries."""
+"""``dtype.kind`` of a NumPy array -> type of its entries."""
 LARGEST_WHOLE = 2.0**53
-"""Bound on the whole numbers of arrays: they pass through doubles, which hold all smaller ones exactly."""
+"""Integers in an array must be smaller in size: `_array` reads them as doubles, which hold all smaller ones exactly."""
 
 
 def to_plain(value: Any, types: Iterable[type[Any]]) -> Any:
@@ -62,7 +64,7 @@ def from_plain(value: Any, types: Iterable[type[Any]], place: str = "") -> Any:
     Args:
         value: The data read from JSON.
         types: The dataclasses that may occur.
-        place: Where the data stand in their file, for errors.
+        place: Where the data are in their file, such as ``robot.links[2]``; errors name it.
 
     Raises:
         DataError: The data name a type or a field that is not known, a field is missing, or a value does not fit its
@@ -88,7 +90,7 @@ def json_values(value: Any) -> Any:
 
 
 def _restore(value: Any, types: Mapping[str, type[Any]], place: str) -> Any:
-    """Do the work of `from_plain`, with the types by name."""
+    """Convert data back, as `from_plain`, but with the types in a table: name -> type."""
     if isinstance(value, list):
         return tuple([_restore(item, types, f"{place}[{k}]") for k, item in enumerate(value)])
     if not isinstance(value, dict):
@@ -110,8 +112,9 @@ def _restore(value: Any, types: Mapping[str, type[Any]], place: str) -> Any:
 
 
 def _array(value: Mapping[str, Any], types: Mapping[str, type[Any]], place: str) -> np.ndarray[Any, Any]:
+    """Build an array from the dict that `to_plain` makes of it; ValueError where the dict is not consistent."""
     numbers = np.array([float(item) for item in value["values"]])
-    if value["kind"] != "f" and not (np.abs(numbers) < LARGEST_WHOLE).all():  # NaN is not smaller, either
+    if value["kind"] != "f" and not (np.abs(numbers) < LARGEST_WHOLE).all():  # also refuses NaN
         raise ValueError("an array of whole numbers holds another one")
     if not all(type(length) is int and length >= 0 for length in value["shape"]):
         raise ValueError(f"an array has no shape {value['shape']}")
@@ -119,6 +122,7 @@ def _array(value: Mapping[str, Any], types: Mapping[str, type[Any]], place: str)
 
 
 def _mapping(value: Mapping[str, Any], types: Mapping[str, type[Any]], place: str) -> dict[Any, Any]:
+    """Build a dict from its list of pairs (key, value)."""
     return {key: _restore(item, types, f"{place}.{key}") for key, item in value["items"]}
 
 
@@ -127,7 +131,7 @@ _FORMS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, type[Any]], str],
     "mapping": _mapping,
     "float": lambda value, types, place: float(value["value"]),
 }
-"""Value of ``type`` in a file, for values that are no dataclasses -> function that reads the value."""
+"""Value of ``type`` in a file, for values that are no dataclasses -> function that builds the value."""
 
 
 def _build(kind: type[Any], values: Mapping[str, Any], place: str) -> Any:
@@ -148,7 +152,10 @@ def _build(kind: type[Any], values: Mapping[str, Any], place: str) -> Any:
 
 @cache
 def _hints(kind: Any) -> Mapping[str, Any]:
-    """Field -> its type; empty where a type is imported for type checkers alone, so that nothing is checked."""
+    """Field of a dataclass -> its type hint.
+
+    Empty where a hint names a type that only type checkers import (``if TYPE_CHECKING``); such fields are not checked.
+    """
     try:
         return get_type_hints(kind)
     except NameError:
@@ -156,23 +163,23 @@ def _hints(kind: Any) -> Mapping[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value read from a file is of the type of its field; types that are not known here always fit."""
+    """Whether a value read from a file fits the type hint of its field; hints of a form not listed here always fit."""
     origin, inside = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in inside)
     if origin is Literal:
-        return any(type(value) is type(each) and value == each for each in inside)
+        return any(type(value) is type(each) and value == each for each in inside)  # 1 is not True
     if hint is float or hint is int:
         return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
     if hint is NoneType:
         return value is None
-    if origin is np.ndarray:
+    if origin is np.ndarray:  # the hint is ndarray[shape, dtype[entries]]
         entries = get_args(inside[1])[0] if len(inside) > 1 and get_args(inside[1]) else Any
         is_stated = isinstance(entries, type) and entries is not np.generic
         return isinstance(value, np.ndarray) and (not is_stated or value.dtype.kind == np.dtype(entries).kind)
-    if origin is tuple and inside and inside[-1] is not Ellipsis:
+    if origin is tuple and inside and inside[-1] is not Ellipsis:  # one type per element, as tuple[int, float]
         return isinstance(value, tuple) and len(value) == len(inside) and all(map(_fits, value, inside))
     if origin in (tuple, Sequence):
         return isinstance(value, tuple | list) and all(_fits(item, inside[0]) for item in value)

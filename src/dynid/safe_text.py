@@ -1,6 +1,7 @@
-"""The one place that makes foreign text safe: for a terminal, Markdown, HTML, C code and names of files.
+"""Make text from files safe to show or use: on a terminal, in Markdown, HTML and C code, and as the name of a file.
 
-Names of robots, joints and files come from strangers and may hold anything.
+Names of robots, joints and files are written by strangers and may hold any characters. Whatever writes them, an error,
+a report or generated C code, passes them through one of these functions.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ LONGEST_IDENTIFIER = 40
 """Most characters of a C identifier (convention: C99 guarantees 63 significant ones, and the name of a function is
 appended)."""
 
+# names that `c_identifier` avoids, in three groups; `_RESERVED` says why
 _WORDS = """
     alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break
     case catch char char16_t char32_t char8_t class co_await co_return co_yield compl complex concept const
@@ -43,15 +45,15 @@ _TARGETS = """
     nightlymemorycheck package package_source preinstall rebuild_cache run_tests test uninstall zero_check
 """
 _RESERVED = frozenset(f"{_WORDS} {_HEADERS} {_TARGETS}".split())
-"""Keywords of C and C++, macros of common compilers, names no file may have on Windows, headers that a file of ours
-would hide from those who search its folder, and targets that CMake and its generators keep to themselves."""
+"""Keywords of C and C++, macros of common compilers, and names that no file may have on Windows (_WORDS); headers
+of the system, which a generated file of that name would hide (_HEADERS); and targets that CMake reserves (_TARGETS)."""
 
 
 def visible_text(text: str) -> str:
-    r"""Escape, as JSON does, every character that would steer a terminal, except the end of a line.
+    r"""Escape, as JSON does, every character that would control a terminal, except the end of a line.
 
-    Names in files may hold any characters. Those that steer are control characters, those that change the direction of
-    writing, other ends of lines, and halves of pairs.
+    These are control characters, characters that change the direction of writing, other ends of lines than ``\n``, and
+    halves of surrogate pairs.
 
     Example:
         >>> dynid.safe_text.visible_text("joint\x1b[2J")
@@ -59,17 +61,18 @@ def visible_text(text: str) -> str:
     """
     if text.replace("\n", "").isprintable():
         return text
-    strange = {c for c in set(text) if c != "\n" and not c.isprintable() and _steers(c)}
-    return text.translate({ord(c): _escape(c) for c in strange}) if strange else text
+    controls = {c for c in set(text) if c != "\n" and not c.isprintable() and _is_control(c)}
+    return text.translate({ord(c): _escape(c) for c in controls}) if controls else text
 
 
-def _steers(character: str) -> bool:
+def _is_control(character: str) -> bool:
     """Whether a character is of the Unicode categories C (control, format, surrogate), Zl or Zp (ends of lines)."""
     category = unicodedata.category(character)
     return category.startswith("C") or category in ("Zl", "Zp")
 
 
 def _escape(character: str) -> str:
+    """Write a character by its number, as JSON and Python do."""
     number = ord(character)
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
@@ -120,13 +123,14 @@ def c_identifier(text: str, fallback: str = "robot") -> str:
 
 
 def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
-    """Make one identifier per text, all different; a number is added where two would be equal.
+    """Make one identifier per text, in the order of the texts and all different; a number is added to equal ones.
 
-    A text that is an identifier keeps its name.
+    A text that is an identifier already keeps its name, because such texts get their names first.
     """
     pairs = [(c_identifier(text, fallback), text) for text in texts]
     place_of: dict[str, int] = {}  # identifier -> place of its text
-    for place in sorted(range(len(pairs)), key=lambda place: pairs[place][0] != pairs[place][1]):  # identifiers first
+    # False sorts before True: texts that their identifier equals come first
+    for place in sorted(range(len(pairs)), key=lambda place: pairs[place][0] != pairs[place][1]):
         name = pairs[place][0]
         number = 2
         while name in place_of:
@@ -137,6 +141,6 @@ def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
 
 
 def c_comment(text: str, longest: int = 60) -> str:
-    """Make text safe for a comment: printable ASCII that can neither end the comment nor join lines."""
+    """Make text safe for a comment in C: ASCII without ``*``, ``/`` and backslash, which end comments or join lines."""
     safe = re.sub(r"[^A-Za-z0-9 _.,:;+()\[\]=<>^-]", "_", text)
     return safe if len(safe) <= longest else f"{safe[: longest - 3]}..."

@@ -1,8 +1,11 @@
-"""Settings in a file: frozen dataclasses that TOML files hold and words such as ``cutoff_hz=10`` change.
+"""`TomlSettings`: base of the dataclasses of settings, such as the recipe of an identification.
 
-Every field is one key; msgspec converts and checks its value against the type of the field, also in a call from Python.
-TOML has no null: ``"none"`` stands for None. A field whose value is a dataclass or None is a table; ``true`` stands for
-the table with its defaults, ``false`` for None.
+Settings come from a TOML file (`TomlSettings.read`), from words of the command line such as ``cutoff_hz=10``
+(`TomlSettings.with_words`), or from a call in Python. Every field of the dataclass is one key. In all three cases
+msgspec converts the value and checks it against the type of the field.
+
+TOML has no null: the text ``"none"`` stands for None. A field whose value is a dataclass or None is a table in TOML;
+``true`` stands for that dataclass with its defaults, ``false`` for None.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from dynid.safe_files import write_atomically
 from dynid.safe_files.records import SHOWN, split_failure
 from dynid.safe_files.small_files import read_toml
 
+# types of fields: numbers within bounds, with the words that an error describes them by
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST, description="a finite number")]
 Positive = Annotated[float, Meta(ge=1.0 / LARGEST, le=LARGEST, description="a number above zero")]
 NotNegative = Annotated[float, Meta(ge=0.0, le=LARGEST, description="a number from zero up")]
@@ -42,7 +46,7 @@ class TomlSettings:
     """Fields that name files or folders. A path in a settings file may also be relative to the folder of that file."""
 
     def settle_kinds(self) -> None:
-        """Convert every value to the type of its field, for ``__post_init__``.
+        """Convert every value to the type of its field, in place; ``__post_init__`` of the subclass calls this.
 
         Raises:
             ArgumentError: A value does not fit its field, such as the text "no" where True or False is meant.
@@ -69,6 +73,7 @@ class TomlSettings:
         if {"time", "position", "effort"} <= content.keys():  # tables of a channel map
             raise ArgumentError("this is a channel map, not a recipe", path=path, remedy="Give it with --map.")
         folder = Path(path).parent
+        # a path that does not exist from here, but from the folder of the settings file, is meant from there
         for key in (key for key in cls.file_keys if isinstance(content.get(key), str)):
             if not os.path.exists(content[key]) and os.path.exists(folder / content[key]):
                 content[key] = str(folder / content[key])
@@ -86,7 +91,7 @@ class TomlSettings:
         """
         try:
             _check_keys(values, _hints(type(self)))
-            return replace(self, **values)  # type: ignore[type-var]
+            return replace(self, **values)  # type: ignore[type-var]  # its __post_init__ converts the values
         except ArgumentError as error:
             raise ArgumentError(
                 error.reason, path=path or error.path, place=error.place, remedy=error.remedy
@@ -103,10 +108,12 @@ class TomlSettings:
             ArgumentError: A word has no ``=``, a key is unknown, or a value does not fit.
         """
         hints = _hints(type(self))
-        given = {**dict(map(split_word, words)), **{key: value for key, value in values.items() if value is not None}}
-        return self.with_values(
-            {k: _read_word(value, hints.get(k, str)) if isinstance(value, str) else value for k, value in given.items()}
-        )
+        given: dict[str, Any] = dict(map(split_word, words))
+        given |= {key: value for key, value in values.items() if value is not None}
+        for key, value in given.items():
+            if isinstance(value, str):
+                given[key] = _read_word(value, hints.get(key, str))
+        return self.with_values(given)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as values that TOML and JSON can hold."""
@@ -153,11 +160,12 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
-    """List the members of a union; a type that is no union stands alone."""
+    """List the members of a union type; of any other type the type alone."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
 def _check_keys(values: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a key that is not known; the error suggests a similar one."""
     for key in set(values) - set(known):
         near = get_close_matches(key, known, n=1)
         remedy = f"Did you mean {near[0]}?" if near else f"The keys are: {', '.join(known)}."
@@ -165,29 +173,32 @@ def _check_keys(values: Iterable[str], known: Iterable[str]) -> None:
 
 
 def _read_word(text: str, hint: Any) -> Any:
-    """Convert a word to the type of its field, as far as it fits; a list may be written without brackets.
+    """Convert the text behind ``key=`` to the type of its field; a list may be written without brackets.
 
-    A word that does not fit stays text: `TomlSettings.settle_kinds` refuses it later with a better message.
+    A text that does not fit stays text: `TomlSettings.settle_kinds` refuses it later with a better message.
     """
     word: str | list[str] = text.strip("\"'")
     kinds = _alternatives(hint)
+    # a field that takes a tuple: split the text at commas
     if any(get_origin(kind) is tuple for kind in kinds) and not (text == "none" and NoneType in kinds):
         word = [part.strip(" \"'") for part in text.strip("[]").split(",") if part.strip() not in ("", "none")]
     try:
         return msgspec.convert(word, hint, strict=False)
     except msgspec.ValidationError:
-        return {"false": False, "true": True}.get(text, word)
+        return {"false": False, "true": True}.get(text, word)  # for a table, see the module's docstring
 
 
 def _as_toml(value: Any, hint: Any) -> Any:
-    """Convert a value to the form in which TOML holds it.
+    """Convert a value to plain Python types, in one of two directions.
 
     Args:
         value: A value of a field, as it is in Python or in TOML.
-        hint: Type of the field, by which words for None and for tables are read; Any for a value that is written: then
-            None becomes a word.
+        hint: Type of the field where the value is read: "none" and ``false`` then become None, and ``true`` the table's
+            dataclass, if the field takes these. Any where the value is written: then None becomes "none", and a
+            dataclass a dict.
     """
     kinds = _alternatives(hint)
+    # whether the value stands for None: "none", or false in a field that takes no booleans
     is_absent = value == "none" if isinstance(value, str) else value is False and bool not in kinds
     if NoneType in kinds and is_absent:
         return None
@@ -210,7 +221,7 @@ def _describe(hint: Any) -> str:
     words = []
     for kind in _alternatives(hint):
         if get_origin(kind) is Annotated:
-            words.append(get_args(kind)[1].description)
+            words.append(get_args(kind)[1].description)  # of the Meta of Number, Positive and so on
         elif get_origin(kind) is Literal:
             words += [f'"{value}"' for value in get_args(kind)]
         elif get_origin(kind) is tuple:
@@ -223,5 +234,5 @@ def _describe(hint: Any) -> str:
 
 
 def _toml_text(value: Any) -> str:
-    """Write a value in TOML, which has the texts, numbers and lists of JSON, but not the character DEL in texts."""
+    """Write a value in TOML: as JSON, whose texts, numbers and lists are the same, but with DEL in texts escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

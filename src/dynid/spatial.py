@@ -1,7 +1,8 @@
-"""Vectors, rotations and rigid transforms on plain arrays.
+"""Vectors, rotations and rigid transforms on plain arrays; everything that knows geometry calls these functions.
 
-The functions that take `Array` work on floats and on symbols of a tape, because they only add, multiply and call
-``np.cos`` and ``np.sin``. Exact zeros and ones stay exact, which keeps the recorded programs short.
+The functions that take `Array` work on floats and on the symbolic numbers (recorded scalars) with which `dynid.tape`
+records the equations of a robot as a program, because they only add, multiply and call ``np.cos`` and ``np.sin``. Exact
+zeros and ones stay exact, so that products with them vanish from the recorded program.
 
 A rotation ``R_a_b`` turns coordinates in frame b into coordinates in frame a; a transform ``T_a_b`` (4, 4) does the
 same to points, so that names cancel: ``T_a_c = T_a_b @ T_b_c``.
@@ -24,10 +25,10 @@ precisions)."""
 EXACT = 1e-12
 """Relative difference that counts as rounding of a chain of sums and products (convention)."""
 SAME = 1e-9
-"""Angle [rad], length [m] or share by which geometry may differ and still be the same, such as one that was written
-and read again (convention: far above rounding, far below what anybody measures)."""
+"""Difference in an angle [rad], a length [m] or a ratio up to which two geometries count as the same, for example one
+and its copy that was written to a file and read (convention: far above rounding, far below what anybody measures)."""
 TINY = 1e-300
-"""Stands for zero in a denominator (near the smallest double)."""
+"""Least denominator, which stands for zero where a quotient must stay finite (near the smallest double)."""
 
 
 def skew(v: Array) -> Array:
@@ -41,7 +42,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def across(axis: Floats) -> Floats:
-    """Make a unit vector (3,) at right angles to an axis (3,): the coordinate axis least along it, made orthogonal."""
+    """Make a unit vector (3,) at right angles to an axis (3,): the coordinate axis least parallel to it, projected."""
     z = axis / np.linalg.norm(axis)
     x = np.eye(3)[np.argmin(np.abs(z))]
     x = x - z * (z @ x)
@@ -49,12 +50,13 @@ def across(axis: Floats) -> Floats:
 
 
 def turn_about(axis: Array, cosine: Any, sine: Any) -> Array:
-    """Rotation by an angle given as (cosine, sine) about a constant unit axis (Rodrigues), (3, 3).
+    """Rotation (3, 3) by an angle with this cosine and sine about a constant unit axis (3,), by Rodrigues' formula.
 
-    For a coordinate axis the result keeps exact zeros and ones.
+    ``R = cos I + sin [axis x] + (1 - cos) axis axis'``. For a coordinate axis the result keeps exact zeros and ones.
     """
     x, y, z = (float(a) for a in axis)
     versine = 1.0 - cosine if 1.0 not in (abs(x), abs(y), abs(z)) else 0.0  # its products vanish for such an axis
+    # an entry of the axis that is 1 or -1 makes its diagonal entry exactly 1
     diagonal = [cosine + versine * (a * a) if abs(a) != 1.0 else 1.0 for a in (x, y, z)]
     xy, xz, yz = versine * (x * y), versine * (x * z), versine * (y * z)
     return np.array(
@@ -72,28 +74,31 @@ def rotation_about(axis: ArrayLike, angle: Any) -> Array:
 
 
 def rotation_from_rpy(rpy: ArrayLike) -> Floats:
-    """Rotation from fixed-axis roll, pitch, yaw [rad]: ``Rz(yaw) Ry(pitch) Rx(roll)`` (URDF, REP-103)."""
+    """Rotation (3, 3) from fixed-axis roll, pitch, yaw [rad]: ``Rz(yaw) Ry(pitch) Rx(roll)`` (URDF, REP-103)."""
     roll, pitch, yaw = np.asarray(rpy, dtype=float)
     x, y, z = np.eye(3)
     return np.asarray(rotation_about(z, yaw) @ rotation_about(y, pitch) @ rotation_about(x, roll), dtype=float)
 
 
 def rpy_from_rotation(R: Floats) -> Floats:
-    """Fixed-axis roll, pitch, yaw [rad] of a rotation; near gimbal lock the split between roll and yaw is arbitrary."""
+    """Fixed-axis roll, pitch, yaw (3,) [rad] of a rotation (3, 3), the inverse of `rotation_from_rpy`.
+
+    Near gimbal lock the split between roll and yaw is arbitrary.
+    """
     yaw = np.arctan2(R[1, 0], R[0, 0])
     c, s = np.cos(yaw), np.sin(yaw)
     pitch = np.arctan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
-    # roll from the matrix with the yaw taken off: exact also where cos(pitch) vanishes
+    # roll from Rz(-yaw) R = Ry Rx, whose middle row is (0, cos roll, -sin roll): exact also where cos(pitch) vanishes
     roll = np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
     return np.array([roll, pitch, yaw])
 
 
 def rotation_from_quaternion(wxyz: ArrayLike) -> Floats:
-    """Rotation from a quaternion in the order w, x, y, z (normalised here)."""
+    """Rotation (3, 3) from a quaternion (4,) in the order w, x, y, z, which is normalised here."""
     q = np.asarray(wxyz, dtype=float)
     w = q[0] / np.linalg.norm(q)
     v = q[1:] / np.linalg.norm(q)
-    return np.asarray(np.eye(3) + 2.0 * w * skew(v) + 2.0 * skew(v) @ skew(v), dtype=float)
+    return np.asarray(np.eye(3) + 2.0 * w * skew(v) + 2.0 * skew(v) @ skew(v), dtype=float)  # Rodrigues
 
 
 def transform(R: Array, p: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Rows of cells as plain text, Markdown or HTML. Knows nothing of robots."""
+"""`Table`: rows of cells as plain text, Markdown, HTML or a data frame, for screens, reports and notebooks."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ Cell = str | int | float | None
 
 
 class Table(Struct, frozen=True, tag="Rows"):
-    """A headed table; numbers are aligned right, missing cells stay empty."""
+    """A table with a header; columns of numbers are aligned right, and None is an empty cell.
+
+    It is a msgspec.Struct, so that reports can hold it as JSON, where the tag names its type.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     folded: str = ""
-    """Title of the lines that a report opens to show the table; shown at once if empty."""
+    """Title under which a report hides the table until the reader opens it; the table is shown at once if empty."""
     digits: int = 4
     """Significant digits of floats."""
 
     @classmethod
     def of(cls, header: Sequence[str], rows: Sequence[Sequence[Cell]], digits: int = 4) -> Table:
-        """Build from any sequences; every row must be as long as the header."""
+        """Build a table from any sequences; every row must be as long as the header."""
         return cls(tuple(header), tuple(tuple(row) for row in rows), digits=digits)
 
     def __post_init__(self) -> None:
@@ -84,20 +87,15 @@ class Table(Struct, frozen=True, tag="Rows"):
 
     def to_html(self) -> str:
         """A plain ``<table>``, escaped."""
-        cells = self._cells()
-        numeric = self._are_numeric()
-        head = "".join(
-            [
-                f'<th class="number">{html_text(text)}</th>' if right else f"<th>{html_text(text)}</th>"
-                for text, right in zip(cells[0], numeric, strict=True)
-            ]
-        )
-        tags = ['<td class="number">' if right else "<td>" for right in numeric]
-        lines = [
-            "".join([f"{tag}{html_text(text)}</td>" for tag, text in zip(tags, row, strict=True)]) for row in cells[1:]
-        ]
-        body = "".join([f"<tr>{line}</tr>" for line in lines])
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        classes = [' class="number"' if right else "" for right in self._are_numeric()]
+
+        def line(tag: str, row: list[str]) -> str:
+            cells = [f"<{tag}{name}>{html_text(text)}</{tag}>" for text, name in zip(row, classes, strict=True)]
+            return f"<tr>{''.join(cells)}</tr>"
+
+        header, *rows = self._cells()
+        body = "".join([line("td", row) for row in rows])
+        return f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
 
     def __str__(self) -> str:
         return self.to_text()
@@ -129,5 +127,5 @@ def plain_number(value: float) -> str:
 
 
 def count_words(number: int, what: str) -> str:
-    """How many there are, in words: no alarm, 1 alarm, 2 alarms."""
+    """Write a count with its noun: "no alarm", "1 alarm", "2 alarms"."""
     return f"{number or 'no'} {what}{'s' * (number > 1)}"
