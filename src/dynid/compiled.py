@@ -1,4 +1,4 @@
-"""Fast dynamics of a robot: inverse dynamics, regressor, inertia matrix and so on, compiled to machine code.
+"""A robot's inverse dynamics, regressor, inertia matrix and so on, compiled to machine code.
 
 `dynid.dynamics` has the equations in plain NumPy. Here they run once on symbolic numbers; every operation is recorded
 in a list without branches, the *tape*, which `dynid.tape` compiles. The compiled tape is called a *kernel*.

@@ -1,4 +1,4 @@
-"""Every error that dynid raises: each says what is wrong, in which file or argument, and what the user can do.
+"""Every error that dynid raises, with its evidence and its remedy.
 
 The classes::
 
