@@ -1,7 +1,8 @@
 """Functions of a robot for CasADi: the recorded program, operation by operation, as a CasADi function.
 
-CasADi differentiates the function, writes C code of it, and uses it in optimal control. Every number is computed from
-the same operations as in dynid's kernels.
+CasADi differentiates the function, writes C code of it, and uses it in optimal control. dynid's compiled functions
+(`dynid.compiled.kernel`) each have a tape: the straight-line list of the operations that were recorded when the
+dynamics ran once with symbols. Each operation of the tape becomes the same operation on CasADi symbols.
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ def casadi_function(
 
 
 def casadi_from_tape(tape: Tape, name: str) -> Any:
-    """Make a ``casadi.Function`` of a recorded program; see `casadi_function`."""
+    """Make a ``casadi.Function`` of a tape, with the names of its inputs and outputs; see `casadi_function`."""
     casadi = require_library("casadi", "dynid[casadi]")
     inputs = [casadi.SX.sym(entry.name, max(entry.size, 1)) for entry in tape.inputs]
     # a tape numbers its values: constants ~0, ~1, ..., inputs from zero on, then the results of its steps
     values: dict[int, Any] = {~k: casadi.SX(float(value)) for k, value in enumerate(tape.constants)}
     elements = [symbol[row] for symbol, entry in zip(inputs, tape.inputs, strict=True) for row in range(entry.size)]
     values.update(enumerate(elements))
+    # all other operations have CasADi's own names: sin, cos, sqrt, tanh, exp, sign
     other_names = {Operation.NEG: operator.neg, Operation.ABS: casadi.fabs}
     for value, code, left, right in tape.steps():
         if is_binary(code):

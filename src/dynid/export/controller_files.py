@@ -1,5 +1,8 @@
 """A load as robot controllers expect it: commands to copy, a URScript program, parameters of ROS 2.
 
+The input is a `dynid.payload.Load`: mass, centre of mass and inertia tensor of a payload in one frame, with the numbers
+that the data do not determine. The output is text.
+
 Conventions of the commands (first argument, then mass, centre of mass, inertia):
 
 =======  ==================================================================================================
@@ -78,16 +81,18 @@ def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> t
     in_flange = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
     _check_body(in_flange)
     dialogs = []
-    for name, (write, comment, maker_note) in _CONTROLLERS.items():
+    for name, (write, comment_sign, maker_note) in _CONTROLLERS.items():
         text = write(in_flange)
         notes = [maker_note] if maker_note else []
         if not in_flange.inertia_is_certain:
             point = "without it the controller takes a point mass, or a ball of 1 g/cm^3"
             zeros = "the zeros stand for a point mass, they are not measured"
-            notes.append(f"{_open_text(in_flange)}; {zeros if comment else point}")
+            # makers without a comment sign can leave the inertia out of the command, the others get zeros
+            notes.append(f"{_open_text(in_flange)}; {zeros if comment_sign else point}")
             some_are_open = 0 < len(in_flange.open_moments) < 6
             which = ", ".join(in_flange.open_moments) if some_are_open else "moments of inertia"
-            text += f" {comment} zeros: {which} unknown" if comment else ""  # in the command, to be copied with it
+            # in the command, to be copied with it
+            text += f" {comment_sign} zeros: {which} unknown" if comment_sign else ""
         dialogs.append(PayloadDialog(controller=name, text=text, notes=tuple(notes)))
     return tuple(dialogs)
 
@@ -105,7 +110,7 @@ def _check_body(load: Load) -> None:
 
 def _write_ur(load: Load) -> str:
     arguments = f"{_fixed(load.mass, 4)}, [{_fixed(load.com, 5)}]"
-    if load.inertia_is_certain:
+    if load.inertia_is_certain:  # Ixx Iyy Izz Ixy Ixz Iyz
         arguments += f", [{_fixed(load.inertia_about_com[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]], 8)}]"
     return f"set_target_payload({arguments})"
 
@@ -117,7 +122,7 @@ def _write_franka(load: Load) -> str:
 
 def _write_kuka(load: Load) -> str:
     moments, axes = _principal(load)
-    values = [*1e3 * load.com, *np.rad2deg(rpy_from_rotation(axes))[::-1]]
+    values = [*1e3 * load.com, *np.rad2deg(rpy_from_rotation(axes))[::-1]]  # mm; A B C: yaw, pitch, roll
     place = ",".join(f"{name} {_fixed(value, 2)}" for name, value in zip("XYZABC", values, strict=True))
     inertia = ",".join(f"{name} {_fixed(value, 8)}" for name, value in zip("XYZ", moments, strict=True))
     return f"LOAD_DATA[1]={{M {_fixed(load.mass, 3)},CM {{{place}}},J {{{inertia}}}}}"
@@ -136,12 +141,15 @@ _CONTROLLERS: dict[str, tuple[Callable[[Load], str], str, str]] = {
     "KUKA": (_write_kuka, ";", ""),
     "ABB": (_write_abb, "!", "loaddata is in the frame of the active tool: here tool0, the flange"),
 }
-"""Controller -> how it writes a load in the flange frame, the sign before a remark in its language where zeros stand
-for an unknown inertia, and a note."""
+"""Controller -> function that writes its command for a load in the flange frame; sign before a comment in its language,
+empty where the inertia can be left out of the command; note for the user."""
 
 
 def _principal(load: Load) -> tuple[Floats, Floats]:
-    """Principal moments [kg m^2] and axes (3, 3) of a load; those of a point mass where they are not determined."""
+    """Find the principal moments (3,) [kg m^2] and axes (3, 3), in its columns, of a load.
+
+    A point mass, with zeros and the identity, stands for a load whose inertia is not determined.
+    """
     if not load.inertia_is_certain:
         return np.zeros(3), np.eye(3)
     return load.principal.moments, load.principal.axes
@@ -266,11 +274,12 @@ def _controller_file(remarks: list[str], lines: list[str], ending: str, findings
 
 
 def _not_in_format(message: str, remedy: str = "") -> Finding:
+    """Make a note about what a file has no place for."""
     return Finding(code="not-in-format", severity="note", where="load", message=message, remedy=remedy)
 
 
 def _accuracy(load: Load) -> list[str]:
-    """A remark with the standard deviations of a load; none where they are not known."""
+    """Write a remark with the standard deviations of a load; none where they are not known."""
     if not load.mass_stderr > 0.0:
         return []
     com = ", ".join(f"{1e3 * value:.2g}" for value in load.com_stderr)
@@ -278,6 +287,6 @@ def _accuracy(load: Load) -> list[str]:
 
 
 def _row(values: ArrayLike) -> str:
-    """Write a list of numbers in YAML 1.1, which takes ``1e-05`` for text."""
+    """Write a list of numbers in YAML 1.1, without exponents: it takes ``1e-05`` for text."""
     rounded = np.round(np.asarray(values, dtype=float), 9) + 0.0  # turns -0.0 into 0.0
     return f"[{', '.join(np.format_float_positional(value, trim='0') for value in rounded)}]"

@@ -1,6 +1,7 @@
 """Results and signals as pandas data frames, and these as Parquet or CSV files.
 
-Numbers are not rounded. ``frame.attrs`` holds the units of the columns and where the table comes from (robot, method,
+The sources are identifications, loads, logs and experiments; ``dynid export`` calls `write_tables`. Numbers are not
+rounded. ``frame.attrs`` holds the units of the columns and where the table comes from (robot, method,
 source); CSV files have the unit behind the name of the column, ``q_joint1 [rad]``.
 """
 
@@ -38,29 +39,24 @@ MOTION = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "ddq": ("rad/s^2", "m/s^2")
 """Signal -> its units for joints that turn and for joints that slide; other signals are torques [N m] or forces [N]."""
 
 
-def _frame(
-    columns: Mapping[str, Any], facts: Mapping[str, str], units: Mapping[str, str] | None = None
-) -> pd.DataFrame:
-    """Make a data frame from columns by name; the facts and the units of columns become its attributes."""
-    frame = pd.DataFrame(dict(columns))
-    frame.attrs.update({"units": dict(units or {}), **facts})
-    return frame
-
-
 def parameter_table(
     source: Identification | SavedResult | Load, kind: Literal["base", "standard"] = "base"
 ) -> pd.DataFrame:
-    """Parameters with their uncertainty, one row each.
+    """Make a table of parameters with their uncertainty, one row each.
 
-    ``status`` is ``data`` where the data determine the value, ``shared`` where it is one of several terms that carry
-    the friction of a joint together, ``prior`` where the prior determines it more than the data (a standard parameter
-    also where the data determine it in combination with others at most), ``unidentifiable`` where the motion leaves it
-    open; ``std`` and the 95 % interval are NaN there, and for ``prior`` in the table of standard parameters.
+    The column ``status`` says what determines the value:
+
+    - ``data``: the data.
+    - ``shared``: the data, but it is one of several terms that carry the friction of a joint together.
+    - ``prior``: the prior values of the robot more than the data. In the table of standard parameters also one that
+      the data determine only in combination with others; ``std`` and the 95 % interval are NaN there.
+    - ``unidentifiable``: nothing, the motion leaves it open; ``std`` and the interval are NaN.
 
     Args:
         source: The identification, a result from `read_result`, or a load with its ten parameters.
-        kind: Of an identification, ``base`` for the estimated base parameters and terms, ``standard`` for the
-            parameters of every link and joint, with the values before the identification (``prior``) and the ``owner``.
+        kind: Of an identification, ``base`` for the estimated base parameters (combinations of inertial parameters) and
+            friction terms, ``standard`` for the parameters of every link and joint, with the values before the
+            identification (``prior``) and the ``owner``.
 
     Example:
         >>> table = dynid.export.parameter_table(fit)
@@ -80,14 +76,16 @@ def parameter_table(
         from_prior = fit.prior_dominated
         status = ["unidentifiable" if n in hidden else "prior" if n in from_prior else "data" for n in layout.names]
         stderr = fit.standard_stderr
+        # these parameters are those of the plain model, with Coulomb and viscous friction alone; the estimate is of the
+        # rich model, whose parameters FC and FV mean another friction: take the deviations of the total friction
         friction = {joint.name: {"FC": joint.dry.stderr, "FV": joint.viscous.stderr} for joint in joint_friction(fit)}
-        for k, parameter in enumerate(layout):  # the plain model's, not the rich model's parameter of the same name
+        for k, parameter in enumerate(layout):
             stderr[k] = friction.get(parameter.owner, {}).get(parameter.symbol, stderr[k])
         columns = _parameter_columns(layout.names, fit.standard, layout.units, stderr, status)
         columns |= {"prior": fit.robot.parameter_vector.copy(), "owner": [parameter.owner for parameter in layout]}
         return _frame(columns, _facts(fit))
     estimate = fit.estimate
-    shared = shared_friction(fit.equations)
+    shared = shared_friction(fit.equations)  # names of parameters that are one of several of a friction
     words = {"data": "data", "prior": "prior", "open": "unidentifiable"}
     status = [
         "shared" if origin == "data" and name in shared else words[origin]
@@ -101,7 +99,7 @@ def parameter_table(
 def _parameter_columns(
     names: Sequence[str], values: Floats, units: Sequence[str], stderr: Floats, status: Sequence[str]
 ) -> dict[str, Any]:
-    """The columns that every table of parameters has; all arguments have one item per parameter."""
+    """Make the columns that every table of parameters has; all arguments have one item per parameter."""
     known = np.isfinite(stderr) & (np.array(status) != "unidentifiable")
     std = np.where(known, stderr, np.nan)
     return {
@@ -115,8 +113,17 @@ def _parameter_columns(
     }
 
 
+def _frame(
+    columns: Mapping[str, Any], facts: Mapping[str, str], units: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Make a data frame from columns by name; the facts and the units of columns become its attributes."""
+    frame = pd.DataFrame(dict(columns))
+    frame.attrs.update({"units": dict(units or {}), **facts})
+    return frame
+
+
 def _facts(fit: Identification) -> dict[str, str]:
-    """Robot, method and logs of an identification, for the attributes of its tables."""
+    """Collect robot, method and logs of an identification, for the attributes of its tables."""
     sources = ", ".join(run.source for run in fit.equations.excerpts)
     return {"robot": fit.robot.name, "method": fit.estimate.method, "source": sources}
 
@@ -136,6 +143,7 @@ def signal_tables(log: Recording | Experiment, robot: Robot | None = None) -> tu
     """
     if isinstance(log, Experiment):
         log = log if robot is None else log.matched(robot)
+        # each table: its time (N,) and the signals with this clock
         clocks = [(log.time, ["q", "dq", "ddq", "effort", "valid", "wrench"])]
     else:
         log = match_joints(log, robot)
@@ -246,7 +254,8 @@ def write_tables(
         force: Whether existing files may be replaced.
     """
     made = make_folder(folder)
-    ending = kind if kind != "tables" else "parquet" if find_spec("pyarrow") else "csv"
+    usual = "parquet" if find_spec("pyarrow") else "csv"
+    ending = usual if kind == "tables" else kind
     return tuple(write_table(table, made / f"{name}.{ending}", force=force) for name, table in tables.items())
 
 

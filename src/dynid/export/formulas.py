@@ -1,9 +1,11 @@
 """Joint torques and coefficients of a robot as formulas in text, LaTeX and Python.
 
-A tape is expanded into polynomials: sums of products of *atoms*, an atom being an element of an input, such as q2, or a
-function of a polynomial, such as sin(q2). A *monomial* is a product of powers of atoms, known by a number; a polynomial
-maps monomials to coefficients. `Language` says how factors are written, `PolynomialPrinter` writes polynomials,
-`torque_expressions` and `coefficient_expressions` make the formulas of a robot.
+Regressor, inertia matrix, gravity torques and Christoffel coefficients are recorded as a *tape*, the straight-line list
+of their operations on symbols, and the tape is multiplied out (`expand_tape`) into polynomials: sums of products of
+*atoms*, an atom being an element of an input, such as q2, or a function of a polynomial, such as sin(q2). A *monomial*
+is a product of powers of atoms, coded as one integer; a polynomial is a dictionary, monomial -> coefficient. An atom's
+*place* is its index in `Expansion.atoms`. `Language` says how factors are written, `PolynomialPrinter` writes
+polynomials, `torque_expressions` and `coefficient_expressions` make the formulas of a robot.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ class PolynomialPrinter:
     def __init__(
         self, expansion: Expansion, language: Language, names: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Write every atom.
+        """Prepare the text of every atom, and its rank in a product.
 
         Args:
             expansion: The expanded tape that the polynomials belong to.
@@ -135,7 +137,7 @@ class PolynomialPrinter:
         return key, self.language.times.join(self.language.raise_power(self.factors[p], n) for p, n in powers)
 
     def _place_in_product(self, place: int, atom: Atom) -> tuple[int, int]:
-        """Make the key by which the factors of a product are sorted: name of the atom, then its number."""
+        """Make the key by which factors are sorted: order of the names (`_FACTOR_ORDER`), then joint or place."""
         rank = _FACTOR_ORDER.index(atom.name) if atom.name in _FACTOR_ORDER else len(_FACTOR_ORDER)
         return rank, atom.index if atom.index >= 0 else place
 
@@ -197,8 +199,8 @@ class TorqueExpressions:
         for given, known in ((joint, self.robot.joint_names), (parameter, self.base.names)):
             if given not in known:
                 raise ArgumentError(f"there is no '{given}'", remedy=f"Choose one of {', '.join(known)}.")
-        place = self.robot.joint_names.index(joint), self.base.names.index(parameter)
-        return PolynomialPrinter(self.expansion, TEXT).polynomial(self._columns[place])
+        row_and_column = self.robot.joint_names.index(joint), self.base.names.index(parameter)
+        return PolynomialPrinter(self.expansion, TEXT).polynomial(self._columns[row_and_column])
 
     def text(self) -> str:
         """Write the torques for people: ``tau1 = ZZR1*(ddq1) + ...``, with s2 and c2 for sine and cosine of q2."""
@@ -275,10 +277,12 @@ def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> Torq
     """
     require_robot(robot)
     chosen = choose_base(robot, base, every_motion=True)
-    columns = list(chosen.columns)
+    columns = list(chosen.columns)  # columns of the regressor that represent the base parameters
     tape = record_quantity(robot, "regressor").select({"output": np.s_[..., columns]})
     expansion = expand_tape(tape)
-    # base parameters may combine the columns of the regressor, not only pick some of them
+    # standard parameters in these columns alone give beta = grouping[:, columns] theta, so that the regressor of beta
+    # is Y[:, columns] times the inverse; it is the identity unless base parameters combine columns, as those of
+    # Lin (1995)
     mix = np.linalg.inv(chosen.grouping[:, columns])
     if not np.array_equal(mix, np.eye(chosen.rank)):
         expansion = expansion.mix("output", np.asarray(mix, dtype=np.float64))
@@ -328,7 +332,7 @@ def coefficient_expressions(
     function = _COEFFICIENT_FUNCTIONS[kind]
 
     def coefficients(q: Any, beta: Any) -> Any:
-        # the base parameters beta stand at their columns; grouped parameters are zero
+        # standard parameters with the same torques: beta in the kept columns, zeros elsewhere
         theta = np.zeros(len(base.layout), dtype=object)
         theta[list(base.columns)] = beta
         return function(robot, theta, q)
@@ -337,7 +341,7 @@ def coefficient_expressions(
     printer = PolynomialPrinter(expansion, FORMULA, {"beta": base.names})
     found = {}
     for index, polynomial in np.ndenumerate(expansion.outputs["output"]):
-        # symmetric in the last two indices
+        # D_ij and D_ijk are symmetric in the last two indices: only increasing ones
         if polynomial and list(index[-2:]) == sorted(index[-2:]):
             name = "D" + ("" if robot.dof < 10 else "_").join(str(i + 1) for i in index)
             lines = [*printer.definitions([polynomial]), (name, printer.polynomial(polynomial))]

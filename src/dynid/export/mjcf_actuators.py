@@ -1,4 +1,8 @@
-"""Replace the actuators of an MJCF file by servos; sensors and keyframes that refer to actuators stay valid."""
+"""Replace the actuators of an MJCF file by servos; sensors and keyframes that refer to actuators stay valid.
+
+A servo is a position actuator of one joint with the torque ``kp (ctrl - q) - kd dq``. `dynid.export.servo_robot` calls
+`servo_attributes` and `put_actuators` on the parsed XML of a robot.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,15 @@ from dynid.robot.model import Robot
 
 Element = ElementTree.Element
 POSITION_TAGS = ("position", "intvelocity")
-"""Actuators whose control is a position already, so that the controls of keyframes keep their meaning."""
+"""MJCF elements of actuators whose control is a position already: in place of them a servo gets the same controls, so
+that those in keyframes keep their meaning."""
 
 
 def servo_attributes(kp: float, kd: float, limit: float | None) -> dict[str, str]:
-    """Attributes of a ``general`` actuator with the torque ``kp (ctrl - q) - kd dq``.
+    """Make the attributes of a ``general`` actuator with the torque ``kp (ctrl - q) - kd dq``.
 
-    Every attribute that a default class of the file might set otherwise is stated.
+    MuJoCo computes ``gainprm[0] ctrl + biasprm[0] + biasprm[1] q + biasprm[2] dq``. Attributes that a default class of
+    the file might set are all written, so that they have these values.
 
     Args:
         kp: Torque per position error [N m/rad or N/m].
@@ -49,11 +55,11 @@ def put_actuators(root: Element, servos: Mapping[str, Mapping[str, str]]) -> lis
         servos: Joint -> attributes of its actuator.
 
     Returns:
-        What was removed from the file, one text each.
+        A note for each thing that was removed from the file: actuators, sensors, controls of keyframes.
     """
     before = [(section, actuator) for section in root.findall("actuator") for actuator in section]
     names = {actuator.get("name") for _, actuator in before}
-    removed = []
+    removed = []  # names of second actuators
     replaced_tags = set()
     done = set()  # joints that have their servo
     for section, actuator in before:
@@ -79,7 +85,7 @@ def put_actuators(root: Element, servos: Mapping[str, Mapping[str, str]]) -> lis
             ElementTree.SubElement(first, "general", {"name": name, "joint": joint, **servos[joint]})
     notes = [f"{name}: a second actuator of a joint with a servo; taken out" for name in removed]
     notes += _remove_sensors(root, set(removed))
-    # the controls of keyframes stay valid only where order and meaning of all controls are as before
+    # the controls of keyframes stay valid only if the number, order and meaning of all controls are as before
     if bool(removed) or bool(before and new) or not replaced_tags <= set(POSITION_TAGS):
         notes += _remove_controls(root)
     return notes
@@ -94,10 +100,11 @@ def _free_name(name: str, names: set[str | None]) -> str:
 
 
 def _remove_sensors(root: Element, actuators: set[str]) -> list[str]:
-    """Remove the sensors of removed actuators, because MuJoCo refuses a file with them; one text each."""
+    """Remove the sensors of removed actuators, because MuJoCo refuses a file with them; returns a note for each."""
     notes = []
     for section in root.findall("sensor"):
         for sensor in list(section):
+            # name of its actuator: actuatorfrc and the like name it, sensors of any object name its type, too
             of = sensor.get("actuator") or (sensor.get("objname") if sensor.get("objtype") == "actuator" else None)
             if of in actuators:
                 section.remove(sensor)
@@ -106,7 +113,7 @@ def _remove_sensors(root: Element, actuators: set[str]) -> list[str]:
 
 
 def _remove_controls(root: Element) -> list[str]:
-    """Remove controls from keyframes: they were torques, or controls of other actuators; a text if there were any."""
+    """Remove controls and actuator states, which belong to other actuators, from keyframes; a note if there are any."""
     keys = [key for key in root.iter("key") if {"ctrl", "act"} & set(key.attrib)]
     for key in keys:
         key.attrib.pop("ctrl", None)
@@ -115,9 +122,9 @@ def _remove_controls(root: Element) -> list[str]:
 
 
 def held_joints(robot: Robot) -> tuple[str, ...]:
-    """Names of the joints that move in the MJCF file of the robot, but were kept still when it was read."""
+    """Names of the joints that move in the MJCF file of the robot, but were read as fixed (``hold``)."""
     if robot.source is None or robot.source.format != "mjcf":
         return ()
-    still = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
+    still = {joint.name: 0.0 for joint in robot.joints if not joint.moves}  # joint -> position at which it is held
     model = read_model(parse_document(robot.source.text, robot.source.path), still)
     return tuple(name for name in model.joint_elements if name in still)

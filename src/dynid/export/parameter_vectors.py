@@ -1,4 +1,8 @@
-"""The inertial parameters of a robot in the order of other libraries."""
+"""The inertial parameters of a robot in the order of other libraries.
+
+dynid's ten numbers of a body are XX XY XZ YY YZ ZZ [kg m^2] (tensor about the origin of the body's frame), MX MY MZ
+[kg m] (mass times centre of mass) and M [kg], in the frame that moves with the joint.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ ORDERS: dict[Library, list[int]] = {
 
 
 def body_parameters(robot: Robot, library: Library) -> Floats:
-    """(n, 10) inertial parameters of every moving body, as another library has them.
+    """Give the inertial parameters (n, 10) of every moving body, as another library has them.
 
     Args:
         robot: The robot.

@@ -1,7 +1,12 @@
 """Result files: an identification as one JSON file with version and checksum, written and restored.
 
-`write_result` writes it, `read_result` checks and reads it, and `SavedResult.identification` restores an identification
-without its data, which can predict torques and be validated on new data.
+`write_result` writes it (for ``dynid identify``), `read_result` checks and reads it, and `SavedResult.identification`
+restores an identification without its logs, which can predict torques and be validated on new data.
+
+An `Identification` has base parameters (the combinations of link, friction and other parameters that torques reveal)
+with their estimate, and two models of the robot: a rich one with the friction terms that predict best, and a plain one
+that simulators can hold. In the file, dataclasses are JSON objects with the name of their class in the key ``type``:
+`to_plain` and `from_plain` convert them.
 """
 
 from __future__ import annotations
@@ -49,12 +54,13 @@ SCHEMA = 2
 """Version of the file's layout."""
 _IDENTIFY_AGAIN = "Run dynid identify again."
 """What to do about a file that cannot be restored."""
+# numbers with bounds, which msgspec checks
 _BoundedNumber = Annotated[float, Meta(ge=-LARGEST_SIGNAL, le=LARGEST_SIGNAL)]
 _Rate = Annotated[float, Meta(ge=0.0, le=LARGEST_SIGNAL)]
 
 
 class _LogRecord(Struct, forbid_unknown_fields=True):
-    """Layout of a result file's facts on one log, which `data_facts` writes; fields are those of `Experiment`."""
+    """Layout of what a result file says on one log, as `data_facts` writes it; fields are those of `Experiment`."""
 
     source: Text
     sha256: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
@@ -69,9 +75,10 @@ class _LogRecord(Struct, forbid_unknown_fields=True):
 
 
 class _Significant(Struct):
-    """Layout of the short model with the significant parameters alone."""
+    """Layout of the short model, in which insignificant parameters are zero."""
 
     threshold: Text
+    """Share of the torque below which a parameter counts as insignificant, such as ``1%``."""
     pruned: dict[str, Any]
 
 
@@ -106,14 +113,14 @@ class _ModelPart:
 
 @dataclass(frozen=True, slots=True)
 class _StoredFit:
-    """The parts from which an identification is restored; each field is a key of the file."""
+    """The dataclasses from which an identification is restored; each field is a key of the file."""
 
     model: Robot
     """The robot of the equations."""
     estimate: Estimate
-    """Estimate of the base parameters, then of the fitted terms."""
+    """Estimate (b + k unknowns) of the base parameters, then of the fitted terms."""
     terms: tuple[Term, ...]
-    """The fitted terms of rich friction; the estimate has their values."""
+    """(k,) the fitted terms that the robot itself does not have, without values: these are in the estimate."""
     plain: _ModelPart
     rich: _ModelPart
 
@@ -157,7 +164,7 @@ class SavedResult:
         if part is None:
             remedy = "Run dynid identify with --significant 1%, or write fit.with_significant('1%')."
             raise DataError("the result holds no significant parameters", remedy=remedy)
-        with _content_errors():
+        with _content_errors():  # they become a DataError
             pruned: PrunedRobot = _typed(PrunedRobot, part["pruned"], "significant.pruned")
             return pruned
 
@@ -170,12 +177,13 @@ class SavedResult:
         robot = state.model
         estimate = state.estimate
         terms = state.terms
-        base = base_parameters(robot)
+        base = base_parameters(robot)  # they are not in the file, but follow from the robot
         if (*base.names, *(term.name for term in terms)) != tuple(estimate.names):
             raise DataError("the base parameters of the result are not those of its robot", remedy=_IDENTIFY_AGAIN)
         errors = np.array([*self.content["training_error_percent"].values()], dtype=float)
         self._check_sizes(state, base, errors)
         runs = tuple(_experiment_without_samples(robot, facts) for facts in self.content["data"])
+        # friction with memory depends on the sampling rate of the logs
         rate = next((run.rate_hz for run in runs), None)
         no_data = Information(
             robot=robot.name, fingerprint=robot.fingerprint, columns=(), supports=((),) * robot.dof,
@@ -196,11 +204,17 @@ class SavedResult:
         return fit
 
     def _check_sizes(self, state: _StoredFit, base: BaseParameters, errors: Floats) -> None:
-        """Check that the arrays of the file are those of its robot."""
+        """Check that the arrays of the file have the sizes that its robot needs.
+
+        Args:
+            state: The restored parts.
+            base: The base parameters of the robot.
+            errors: Errors on the data of the identification of every joint, then of all.
+        """
         robot = state.model
         estimate = state.estimate
         b = len(estimate.names)
-        found = {  # place in the file -> what it holds, what the robot needs
+        found = {  # place in the file -> (what it holds, what the robot needs)
             "joint_names": (self.content["joint_names"], [*robot.joint_names]),
             "standard_parameters": ([*self.content["standard_parameters"]], [*base.layout.names]),
             "training_error_percent": (errors.shape, (robot.dof + 1,)),
@@ -225,7 +239,7 @@ def _types() -> list[type[Any]]:
 
 
 def _typed(kind: type[Any], content: Mapping[str, Any], place: str = "") -> Any:
-    """Restore a value of a type, with all its parts, from plain data; ``place`` is named in errors."""
+    """Restore a dataclass, with all dataclasses in it, from plain data; errors name the ``place`` in the file."""
     return from_plain({**content, "type": kind.__name__}, [*_types(), _StoredFit, _ModelPart], place)
 
 
@@ -266,7 +280,7 @@ def result_json(
     Args:
         fit: The identification.
         check: Its validation on held-out data.
-        cost: Errors of the short model with the significant parameters alone.
+        cost: Errors and operations of the short model with the significant parameters alone.
         files: The robot files of the same run, as `RobotFile.to_json` describes them.
     """
     estimate = fit.estimate
@@ -310,6 +324,7 @@ def result_json(
         "band_hz": fit.equations.band_hz,
         "model": to_plain(replace(fit.robot, source=None), types),  # the equations need no description file
         "terms": to_plain(fit.terms, types),
+        # name of the method of the set that the user chose, without what follows it
         "base": None if fit.chosen is None else fit.chosen.method.partition(",")[0],
         "estimate": to_plain(fit.in_columns.estimate, types),
     }))  # fmt: skip
@@ -321,7 +336,7 @@ def _model_part(model: Model, types: Sequence[type[Any]]) -> dict[str, Any]:
 
 
 def _significant_part(fit: Identification, cost: PruningCost | None) -> dict[str, Any] | None:
-    """Convert the significant parameters to plain data, with the pruned robot that code can be generated from."""
+    """Convert the robot with the significant parameters alone to plain data; None if they were not asked for."""
     found = fit.significance
     if found is None:
         return None
@@ -365,7 +380,7 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
         'ddarm'
     """
     file = Path(path) / "result.json" if Path(path).is_dir() else Path(path)
-    check_listed(file)
+    check_listed(file)  # refuses a file that differs from the manifest of the run in its folder
     remedy = "Give a folder that dynid identify wrote, or the result.json in it; logs come after it."
     if file.is_file() and file.suffix.lower() != ".json":
         raise DataError("this is no result of an identification", path=file, remedy=remedy)

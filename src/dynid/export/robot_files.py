@@ -1,8 +1,11 @@
 """Robot files of an identification: written, read back from disk, and judged on the held-out data.
 
-The MJCF and the URDF hold the plain model, `Identification.identified`: links, rotor inertias, viscous and dry friction
-and other terms as far as the format has a place for them. Terms without a place are named, and the torque error of the
-robot that the file describes is stated beside that of the whole identified model.
+An identification has a plain model, `Identification.identified`, that simulators can hold, and a rich one with further
+friction, called the whole model here. The MJCF and the URDF hold the plain one: links, rotor inertias, viscous and dry
+friction, and other terms (contributions to the joint torques) as far as the format has a place for them.
+
+``dynid identify`` calls `write_robot_files`. For each file it learns which terms are missing, and two torque errors on
+held-out data: that of the robot that the file describes and that of the whole model.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ def _fixed_positions(robot: Robot) -> dict[str, float]:
 
 
 def _read_mjcf(path: Path, robot: Robot) -> Robot:
+    """Read an MJCF file back, given the robot that it describes."""
     # a new file has no joint for those that do not move; a file that keeps the text of its source may have them
     keeps_text = robot.source is not None and robot.source.format == "mjcf"
     return read_mjcf(path, hold=_fixed_positions(robot) if keeps_text else {})
@@ -81,8 +85,8 @@ FORMATS: Mapping[str, _Format] = {
 def _put_on_geometry(robot: Robot, found: Robot) -> Robot:
     """Put the inertias and terms of the robot read from a file on the geometry of the robot that was written.
 
-    A joint that the file has and the robot does not move stands at zero in the file, but may be fixed elsewhere in the
-    robot; without such a joint the robot from the file is returned as it is.
+    A joint that can move in the file but is fixed in the robot was read at position zero. If it is fixed elsewhere in
+    the robot, the geometry of the two differs. Otherwise the robot from the file is returned unchanged.
     """
     poses = {joint.name: joint.T_parent_joint for joint in found.joints}
     fixed = [joint for joint in robot.joints if not joint.moves and joint.name in poses]
@@ -173,17 +177,20 @@ def write_robot_files(
     for name, file_format in FORMATS.items():
         path = Path(folder) / f"{safe_name(robot.name)}_identified{file_format.suffix}"
         lost = [placed for placed in robot.terms if placed.term.value and not file_format.holds(robot, placed)]
-        lost_at = [(placed.owner, placed.term) for placed in lost]
+        lost_at = [(placed.owner, placed.term) for placed in lost]  # name of the joint, term
         joints = (j.with_terms(tuple(t for t in j.terms if (j.name, t) not in lost_at)) for j in robot.joints)
         file_format.write(replace(robot, joints=tuple(joints)), path, force=force)
+        # a sentence, empty for the usual gravity
         gravity = "" if file_format.holds_gravity else describe_lost_gravity(robot.gravity)
         error = None
         by_kind: dict[str, tuple[float, float]] = {}
         if check is not None:
             found = _put_on_geometry(robot, file_format.read(path, robot))
+            # total error, and the errors of turning and of sliding joints by name [%]
             error, error_of_kind = robot_error(found, held_out, band_hz=check.band_hz, trim_s=check.trim_s)
             by_kind = {part.name: (error_of_kind[part.name], part.error) for part in check.by_kind}
         judged = None if check is None else check.relative_error
+        # a term of more than q, dq and ddq (with memory, say) cannot even be in a `Robot`
         in_no_robot = [term for term in fit.plain.terms if not isinstance(term, StateTerm)]
         kinds = [term.kind for term in (*(placed.term for placed in lost), *in_no_robot)]
         lacks = tuple(dict.fromkeys(filter(None, [*kinds, gravity])))  # each once

@@ -1,4 +1,8 @@
-"""Identified servos as actuator settings for Isaac Lab: plain data, and a JSON file of them."""
+"""Identified servos as actuator settings for Isaac Lab: plain data, and a JSON file of them.
+
+A servo is a joint with its drive and the drive's position controller. `ActuatorEstimate` has a control law with gains
+and a table of identified parameters: kind (armature, friction, delay, torque limit, ...) -> values (n,).
+"""
 
 from __future__ import annotations
 
@@ -72,7 +76,9 @@ def write_isaac_actuators(found: ActuatorEstimate, path: Path, *, force: bool = 
 
 
 def _torque_speed_line(found: ActuatorEstimate) -> dict[str, Any] | None:
-    """Fields of DCMotorCfg -> values (n,): the line on which the largest torque falls with the speed; None without one.
+    """Find the line on which the largest torque falls with the speed: fields of DCMotorCfg -> values (n,).
+
+    None without such a line.
 
     A motor at a duty cycle of one gives the torque ``kt V / R`` at rest and none at the idle speed ``V / kt``. Driven
     backwards it gives more, twice the torque at rest when its speed is minus the idle speed: this is the effort limit

@@ -1,7 +1,12 @@
 """Robot files of identified servos: MJCF with one actuator per joint, and URDF.
 
-The first part writes the files, the second one finds the values in them (terms, gains, limits), the third one lists for
-people what a file does not hold, and which of its values are no estimates.
+A servo is a joint with its drive and the drive's controller. An `ActuatorEstimate` holds identified servos: a control
+law with gains (``found.model.law``) and a table of identified parameters, kind (``armature``, ``viscous``, ``delay``,
+...) -> values (n,) in the order of the joints. Not every estimated value can be trusted, and not every kind has a place
+in a format.
+
+The first part writes the files, the second one finds the values in them (friction terms, gains, limits), the third one
+lists for people what a file does not hold, and which of its values are no estimates.
 """
 
 from __future__ import annotations
@@ -34,7 +39,8 @@ from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
 OVERSHOOT_SHARE = 0.1
-"""Share of the range of a motion by which a joint limit is set beyond it (convention: simulated motions overshoot)."""
+"""Share of the measured range of a joint by which a widened limit lies beyond this range (convention: simulated motions
+overshoot)."""
 FILE_PURPOSES = {
     "servos.xml": "MuJoCo: joints and one position actuator each",
     "servos.urdf": "URDF: damping and friction of joints",
@@ -79,11 +85,11 @@ def write_servo_mjcf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
     Raises:
         ExportError: The file exists, cannot be written, or the law is none of gains.
     """
-    kp, kd = drive_gains(found)
-    robot = servo_terms(found)
+    kp, kd = drive_gains(found)  # torques per position and velocity error, each (n,)
+    robot = servo_terms(found)  # the robot with armature, friction and offset of the servos
     root = ElementTree.fromstring(mjcf_text(robot, folder=Path(path).parent))
     names = robot.joint_names
-    wider = widened_limits(found)
+    wider = widened_limits(found)  # joint -> (lower, upper) [rad or m]
     for joint in root.iter("joint"):
         if joint.get("name") in names:
             joint.set("solreffriction", STIFF_FRICTION)
@@ -101,15 +107,15 @@ def write_servo_mjcf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
         notes.append(f"{', '.join(still)}: held in the identification, moves in this file as in the robot's own")
     ElementTree.indent(root)
     write_atomically(path, ElementTree.tostring(root, encoding="utf-8"), force=force)
-    contained = ("armature", "offset", "effort_limit", "stall_torque")
+    contained = ("armature", "offset", "effort_limit", "stall_torque")  # kinds of parameters with a place in MJCF
     return ServoFile(Path(path), (*missing_in(found, contained), *notes))
 
 
 def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, force: bool = False) -> ServoFile:
     """Write the robot as URDF with damping and friction of its joints; URDF has no armature and no actuators.
 
-    The damping is that of the joint alone: the back-EMF of a `MotorLaw` belongs to the drive, and whoever simulates the
-    drive by its law has it there.
+    The damping is that of the joint alone, without the braking by the back-EMF of a `MotorLaw`: a simulated drive with
+    this law has that braking itself.
 
     Args:
         found: Identified servos.
@@ -131,7 +137,7 @@ def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
     document = parse_document(urdf_text(robot, folder=Path(path).parent), os.fspath(path))
     edits = TextEdits(document)
     wider = widened_limits(found)
-    for joint in document.root.all("joint"):
+    for joint in document.root.all("joint"):  # `TextEdits` changes the text of an attribute and keeps the rest
         limit = joint.optional_child("limit")
         if joint.name in wider and limit is not None:
             for side, value in zip(("lower", "upper"), wider[joint.name], strict=True):
@@ -177,23 +183,24 @@ def servo_terms(found: ActuatorEstimate) -> Robot:
 
 
 def _changed_links(found: ActuatorEstimate) -> Robot:
-    """Make the robot without terms, with the identified changes of its bodies."""
+    """Make the robot without friction and other terms, and with the identified changes of its bodies' parameters."""
     robot = found.model.robot.with_terms()
     theta = np.array(robot.inertial_vector)
-    changes = {kind: place for kind, place in LINKS.items() if kind in found.table}
+    changes = {kind: place for kind, place in LINKS.items() if kind in found.table}  # place: index among a body's ten
     for kind, place in changes.items():
         theta[place::10] += found.table[kind]  # the same one of the ten parameters of every body
     return robot.with_parameters(theta) if changes else robot
 
 
 def drive_gains(found: ActuatorEstimate) -> tuple[Floats, Floats]:
-    """Compute torque per position error and per velocity error, each (n,), with all estimated factors.
+    """Compute the gains kp and kd (n,): torque per position error [N m/rad or N/m] and per velocity error.
 
-    A `MotorLaw` whose duty cycle is not at its limit is such a law, too: with the motor constant kt, the duty g per
-    gain kp, the voltage V and the resistance R, ``kt g kp V / R`` and, by the back-EMF, ``kt^2 / R``.
+    A `PositionLaw` has them; estimated scale factors multiply them. A `MotorLaw` computes a voltage from the position
+    error. With its motor constant kt, duty cycle g per gain k_law, supply voltage V and resistance R, its torque is
+    ``kt g k_law V / R`` per position error and, by the back-EMF, ``kt^2 / R`` per velocity.
 
     Raises:
-        ExportError: The law is another one, or motions state the gains and the law does not.
+        ExportError: The law is another one, or it has no gains, because they are columns of the logs.
     """
     law = found.model.law
     table = found.table
@@ -219,7 +226,7 @@ def drive_gains(found: ActuatorEstimate) -> tuple[Floats, Floats]:
 
 
 def limits_of(found: ActuatorEstimate) -> Floats | None:
-    """Compute the largest torques of the drives (n,); None where the model has no limits."""
+    """Compute the largest torques of the drives (n,) [N m or N]; None where the model has no limits."""
     table = found.table
     law = found.model.law
     if isinstance(law, MotorLaw):  # at rest, with a duty cycle of one
@@ -230,10 +237,11 @@ def limits_of(found: ActuatorEstimate) -> Floats | None:
 
 
 def widened_limits(found: ActuatorEstimate) -> dict[str, tuple[float, float]]:
-    """Find wider limits for joints that went beyond those of the description: joint -> lower and upper [rad or m].
+    """Find wider limits for joints that went beyond those of the description: joint -> (lower, upper) [rad or m].
 
-    Readings less the zeros are positions in the description's coordinates, in which its limits stand. A joint that went
-    beyond them has another zero than the estimated one, or another limit; the simulated joint would be stopped there.
+    Encoder readings minus the estimated zeros of the encoders are positions in the coordinates of the description. A
+    joint that went beyond its limits in these has another zero than the estimated one, or another limit. The simulated
+    joint would be stopped at the limit of the description.
     """
     wider = {}
     for joint, (low, high) in zip(found.model.robot.moving_joints, found.reach, strict=True):
@@ -268,6 +276,9 @@ def missing_in(found: ActuatorEstimate, contained: tuple[str, ...]) -> tuple[str
     Args:
         found: The identified servos.
         contained: Kinds, of those in `NOTES_ON_MISSING`, that the file contains.
+
+    Returns:
+        Notes: for each missing kind with values that matter what to do; then for each doubtful value in the file why.
     """
     table = found.table
     law = found.model.law
@@ -287,7 +298,10 @@ def missing_in(found: ActuatorEstimate, contained: tuple[str, ...]) -> tuple[str
 
 
 def doubtful_values(found: ActuatorEstimate) -> dict[str, str]:
-    """Find the values that are no estimates: entry -> why, for those that stand at a bound or are open."""
+    """Find values that are no estimates: name of the parameter -> reason.
+
+    Either it ended at a bound of the search, or the motions leave it open, perhaps with a lower bound.
+    """
     reasons = {
         name: f"not reached, at least {direction.at_least:.3g}" if direction.at_least is not None else "open"
         for direction in found.open_directions

@@ -1,8 +1,9 @@
 """Comparison of generated code with Python: random states, results for the original robot, programs that run the code.
 
 `reference` draws states and computes what the code should return. A `Driver` is a C program that reads states and
-writes the results of the code; `compare` judges them. `selftest_text` writes a program that does the same without
-Python.
+writes the results of the code; `compare` finds the errors and refuses too large ones. `selftest_text` writes a C
+program that does the same without Python, from stored results. `dynid.export.c.c_package.CPackage.check` calls the
+first three.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dynid.array_types import Floats
 from dynid.compiled import energy_regressor, regressor
 from dynid.errors import ExportError
 from dynid.export.c.c_functions import PARAMETERS, TORQUES, columns_of, record_function
-from dynid.export.c.c_model import LOAD, CodeModel
+from dynid.export.c.c_model import LOAD_OF_TESTS, CodeModel
 from dynid.export.c.c_printer import Precision
 from dynid.export.c.c_source import TOLERANCE, CodeText
 from dynid.identifiability.numeric import slow_down
@@ -37,13 +38,13 @@ class Reference:
     theta: Floats
     """(N, p) standard parameters of the robot, load included, for each sample."""
     inputs: dict[str, Floats]
-    """``q dq ddq torque`` (N, n), ``values`` (N, k) and ``load`` (N, 10); together, in this order, a row of the
-    programs."""
+    """``q dq ddq torque`` (N, n), the run-time parameters ``values`` (N, k) and ``load`` (N, 10); side by side, in this
+    order, they are the rows that the C programs read."""
     expected: dict[str, Floats]
     """Name of each function -> its result (N, size)."""
     scale: dict[str, Floats]
-    """Name of each function -> (N, 1) or (1, 1): size of the terms whose sum is the result; errors are relative to
-    it."""
+    """Name of each function -> (N, 1) or (1, 1): size of the summands of the result, to which errors are relative. For
+    torques it is the largest sum of |regressor| |theta| over the joints, for other results their largest entry."""
 
     @property
     def rows(self) -> Floats:
@@ -66,8 +67,11 @@ def reference(
 ) -> Reference:
     """Draw random states and compute the results that the functions must return.
 
+    The results are those of the robot as the user gave it, with its standard parameters; the C code may compute with
+    fewer, regrouped ones.
+
     Args:
-        model: The customised robot.
+        model: The robot in the frames and with the parameters of the code.
         functions: Names of the functions; ``two_rate`` is the torque by background and synchronous tasks.
         samples: Number of states N.
         seed: Seed of the random states: positions within +-pi, velocities and accelerations with a standard deviation
@@ -83,10 +87,10 @@ def reference(
     theta = np.tile(robot.parameter_vector, (samples, 1))
     load = np.zeros((samples, 10))
     if varied and model.load:
-        load = LOAD * rng.uniform(0.8, 1.2, load.shape)
+        load = LOAD_OF_TESTS * rng.uniform(0.8, 1.2, load.shape)
     elif varied and model.runtime.columns:
         theta = theta * rng.uniform(0.8, 1.2, theta.shape)
-    values = theta @ model.runtime.grouping.T
+    values = theta @ model.runtime.grouping.T  # (N, k) regrouped, before the load is added: the code adds it
     theta[:, 10 * (n - 1) : 10 * n] += load  # the parameters of the last body
     Y = regressor(robot, q, dq, ddq)
     torque = np.einsum("nij,nj->ni", Y, theta)
@@ -97,6 +101,7 @@ def reference(
         energy_rows = energy_regressor(robot, 0.0 * q, 0.0 * q)  # at q = 0 and at rest
         expected["energy"][:, 1] -= np.einsum("ni,ni->n", energy_rows, difference[:, : 10 * n])
     scale = {name: np.full((1, 1), np.abs(answer).max()) for name, answer in expected.items()}
+    # (N, 1) |Y| |theta| of each sample, at the joint where it is largest
     torque_size = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1, keepdims=True)
     scale |= dict.fromkeys(TORQUES, torque_size)
     return Reference(
@@ -107,8 +112,10 @@ def reference(
 def _answer(model: CodeModel, name: str, known: Mapping[str, Floats]) -> Floats:
     """Compute the results (N, size) of a function for the robot as it was given, with NumPy.
 
+    The recorded function of that robot runs on all samples; its results are flattened, row after row.
+
     Args:
-        model: The customised robot.
+        model: The robot in the frames and with the parameters of the code.
         name: Name of the function.
         known: Name of each input of the function -> its values, one row per sample.
     """
@@ -215,14 +222,15 @@ def find_compiler() -> str | None:
 
 
 def _compiler_command() -> list[str]:
-    """The compiler with the options of ``$CC``; empty if there is none."""
+    """Path of the compiler, then the options in ``$CC``; empty if there is none."""
     name, *options = shlex.split(os.environ.get("CC", "")) or [""]
     if name and shutil.which(name) is None:
         raise ExportError(
             f"CC names '{name}', which is not a program on this machine",
             remedy="Set CC to a C compiler, or unset it.",
         )
-    path = next((found for each in ([name] if name else ("cc", "gcc", "clang")) if (found := shutil.which(each))), None)
+    candidates = [name] if name else ["cc", "gcc", "clang"]
+    path = next(filter(None, map(shutil.which, candidates)), None)
     return [path, *options] if path else []
 
 
@@ -248,6 +256,7 @@ def package_driver(text: CodeText, answers: Reference) -> Driver:
 
 
 def _widths(arrays: Mapping[str, Floats]) -> dict[str, int]:
+    """Name of each array (N, width) -> its width."""
     return {name: values.shape[1] for name, values in arrays.items()}
 
 
@@ -356,5 +365,6 @@ def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Flo
     states = answers.inputs
     theta = answers.theta
     Y = regressor(text.model.robot, states["q"], states["dq"], np.nan_to_num(found, nan=1e300))  # NaN must fail
+    # (N,) largest |Y theta - torque| over the joints, with Y at the found accelerations
     error = np.abs(np.einsum("nij,nj->ni", Y, theta) - states["torque"]).max(axis=1)
     return np.asarray(error / np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1))

@@ -1,4 +1,8 @@
-"""The CMake project and the README of a C package."""
+"""The CMake project and the README of a C package, made by `dynid.export.c.c_package.generate_c`.
+
+Both take the package as a `CodeText`: its names, its robot, and its functions as tapes (recorded straight-line
+programs).
+"""
 
 from __future__ import annotations
 

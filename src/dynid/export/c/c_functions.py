@@ -1,13 +1,17 @@
 """The functions of a C package: what each computes, how it is recorded, and what its arguments mean.
 
-A function is written in Python, with symbols of a tape in place of numbers; `record_function` records it. It takes a
-`CodeModel` and the parameters theta (p,) that the code computes with. Of the model it uses:
+Each function is written in Python and called once with symbols in place of numbers; `record_function` records its
+operations as a tape, a straight-line program, which `c_printer` writes in C. A function takes a `CodeModel`, the p
+parameters theta (p,) (ten inertial ones per link, then those of friction and other terms) and the states (n,) of one
+moment: ``q`` [rad or m], ``dq``, ``ddq``, ``torque`` [N m or N]. Of the model it uses:
 
 - ``model.robot``: the robot as the user gave it. The regressor computes with it, because its columns belong to the
-  parameters of this robot, and the potential energy of constant values, because regrouped ones count it from another
-  zero.
-- ``model.internal``: the same robot in the frames that the code computes in; theta belongs to it.
-- ``model.of_robot(theta)``: parameters of ``model.robot``.
+  parameters of this robot. So does the potential energy, because regrouped parameters (fewer values with the same
+  torques) count it from another zero.
+- ``model.internal``: the same robot in the body frames that the code computes in; theta belongs to it.
+- ``model.of_robot(theta)``: parameters (p,) of ``model.robot``.
+- ``model.is_minimal``: whether the user asked for Lin's minimal linear combinations ([Lin1995]), in which the
+  recursions need fewer operations.
 """
 
 from __future__ import annotations
@@ -74,17 +78,20 @@ def _internal(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Any:
+    """Compute the joint torques (n,)."""
     if model.is_minimal:
         return minimal_newton_euler(model.robot, model.of_robot(theta), q, dq, ddq)
     return newton_euler(model.internal, theta, q, dq, ddq)
 
 
 def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
+    """Compute the torques (n,) of friction, offsets, springs and couplings."""
     zero_ddq = np.zeros(model.robot.dof)  # leaves out rotor inertia
     return term_torque(model.internal, theta, q, dq, zero_ddq)
 
 
 def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Any:
+    """Compute the accelerations (n,): solve ``M(q) ddq = torque - bias``, the bias being the torque at ddq = 0."""
     if model.is_minimal:
         terms = minimal_inertia_and_bias(model.robot, model.of_robot(theta), q, dq)
         return solve_symmetric(terms["inertia"], torque - terms["bias"])
@@ -94,6 +101,7 @@ def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any
 
 
 def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
+    """Compute kinetic and potential energy (2,) [J]: each is a row of (10 n,) times the links' parameters."""
     robot = model.robot
     values = model.of_robot(theta)
     links = values[: 10 * robot.dof]
@@ -103,9 +111,10 @@ def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
 
 
 def columns_of(model: CodeModel, Y: Any) -> Any:
-    """Choose the columns (..., n, b) of a regressor (..., n, p) of the base parameters that the user asked for.
+    """Make the regressor (..., n, b) of the base parameters that the user asked for from that of all p parameters.
 
-    The code has all p columns where the user asked for no base parameters.
+    Without such a request, all columns of Y (..., n, p) stay. The members of Lin's set are no columns of Y but
+    combinations of columns, by the matrix ``mixing`` (b, b).
     """
     if model.base is None:
         return Y
@@ -114,20 +123,24 @@ def columns_of(model: CodeModel, Y: Any) -> Any:
 
 
 def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Any:
+    """Compute the upper triangle (n (n + 1) / 2,) of the inertia matrix, and the gravity torques (n,)."""
     inertia = composite_inertia_matrix(model.internal, theta, q)  # D_ij + I_a, [Izaguirre1992] eqs. (9), (15)-(17)
     gravity = gravity_torque(model.internal, theta, q)  # D_i, [Izaguirre1992] eq. (13)
     return inertia[np.triu_indices(model.robot.dof)], gravity
 
 
 def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Any:
+    """Compute the velocity torques with friction and offsets (n,)."""
     velocity = velocity_torque(model.internal, theta, q, dq)  # [Izaguirre1992] eqs. (18)-(24)
     return velocity + _friction(model, theta, q, dq)  # rotors are in the inertia matrix
 
 
 def _synchronous(model: CodeModel, theta: Any, inertia: Any, gravity: Any, velocity: Any, ddq: Any) -> Any:
+    """Compute the torques (n,) from the results of the background tasks; theta is in them already."""
     n = model.robot.dof
     place = np.zeros((n, n), dtype=int)  # index of each element of the matrix in the stored upper triangle
     place[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
+    # the lower triangle of `place` is zero: the maximum with its transpose makes it symmetric
     return inertia[np.maximum(place, place.T)] @ ddq + gravity + velocity  # [Izaguirre1992] eq. (1)
 
 
@@ -208,8 +221,9 @@ TWO_RATE: dict[str, CFunction] = {
         needs_theta=False,
     ),
 }
-"""The tasks of the two-rate structure; the synchronous one takes n multiplications and n + 1 additions per joint
-([Izaguirre1992] section 3)."""
+"""The tasks of the two-rate structure. Two slow background tasks compute what changes slowly (inertia and gravity;
+velocity torques), and the fast synchronous task makes the torque of their results. The synchronous one takes n
+multiplications and n + 1 additions per joint ([Izaguirre1992] section 3)."""
 
 SETTERS: dict[str, CFunction] = {
     "default_values": CFunction(
@@ -238,7 +252,11 @@ SETTERS: dict[str, CFunction] = {
 
 
 def record_function(model: CodeModel, name: str) -> Tape:
-    """Record a function of the package for a model."""
+    """Record a function of the package for a model as a tape.
+
+    The inputs of the tape are those of the function and, where parameters are read at run time and matter, these
+    k values as a last input ``parameters`` (k,). All other parameters are constants of the tape.
+    """
     entry = (FUNCTIONS | TWO_RATE | SETTERS)[name]
     n = model.robot.dof
     at_run_time = len(model.runtime.columns)

@@ -1,8 +1,13 @@
-"""The model that code is generated from: frames in which it computes, and parameter values regrouped to fewer ones.
+"""The model that C code is generated from: the body frames in which it computes, and its parameter values.
 
-Base parameters give the same total torque as the standard ones. The code also computes parts of it (gravity, friction,
-energy), so that regrouping here must not move torque from friction into gravity or inertia. Values are either constants
-in the code ("folded") or read at run time ("struct").
+A zero parameter costs no operation in generated code. Many of the p standard parameters theta (p,) (ten inertial ones
+per link, then those of friction and other terms) act on the torques only in combinations, the base parameters
+([GautierKhalil1990]). So `build_model`, which `generate_c` calls with a robot, *regroups* them: it finds parameters
+with the same torques, of which all but a few are zero, and perhaps other body frames with fewer operations.
+
+The code computes parts of the torque, too (gravity, friction, energy), so that regrouping here must not move torque
+from friction into gravity or inertia. Values are either constants in the code ("folded") or read at run time
+("struct").
 """
 
 from __future__ import annotations
@@ -33,7 +38,11 @@ from dynid.terms.base import Dependence
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regrouping:
-    """Linear combinations of the p standard parameters of a robot that give the same torques: b values."""
+    """b linear combinations of the p standard parameters of a robot that give the same torques.
+
+    With the regressor Y (n, p): ``Y @ theta == Y[:, columns] @ grouping @ theta``. Lin's minimal linear combinations
+    [Lin1995] are an exception: they are not factors of single columns; `in_columns` converts them.
+    """
 
     layout: ParameterLayout
     """The standard parameters."""
@@ -42,8 +51,8 @@ class Regrouping:
     grouping: Floats
     """(b, p) matrix from standard parameters to values."""
     members: BaseParameters | None = None
-    """The set of base parameters that the values are; None for values without symbolic expressions. Members of Lin's
-    set are mixtures of the kept columns, see `in_columns`."""
+    """The set of base parameters that the values are; None for values that were found here, without symbolic
+    expressions."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,13 +74,16 @@ class Regrouping:
         return tuple(self.layout[column].unit for column in self.columns)
 
     def combine(self, theta: Floats) -> Floats:
-        """Compute the values (b,) from standard parameters (p,); those within rounding of zero become zero."""
+        """Compute the values (b,) from standard parameters (p,); those within rounding of zero become zero.
+
+        The rounding of a sum is a few units in the last place (4 eps) of the sum of its sizes.
+        """
         rounding = 4.0 * np.finfo(float).eps * (np.abs(self.grouping) @ np.abs(theta))
         values = self.grouping @ theta
         return np.where(np.abs(values) <= rounding, 0.0, values)
 
     def in_columns(self, values: Any) -> Any:
-        """Convert values (..., b) to the factors (..., b) of the kept columns; they differ in Lin's set alone."""
+        """Convert values (..., b) to the factors (..., b) of `columns`; they differ in Lin's set alone."""
         mixing = None if self.members is None else self.members.mixing
         return values if mixing is None else values @ mixing.T
 
@@ -94,13 +106,27 @@ def ungrouped(robot: Robot) -> Regrouping:
 
 
 def regroup(robot: Robot) -> Regrouping:
-    """Find the fewest values that determine every part of the torque."""
+    """Find the fewest values that determine every part of the torque.
+
+    The row space of the regressor holds all combinations that act on the torques. It is found symbolically, or by a
+    singular value decomposition at random states.
+    """
     try:
         space = structural_row_space(robot)
     except ArgumentError:  # a term without a closed form
         space = numeric_row_space(robot)
+    return _represent(robot, space)
+
+
+def _represent(robot: Robot, space: RowSpace) -> Regrouping:
+    """Choose the columns that represent a row space, without mixing friction with other parameters.
+
+    Columns are kept in the order of [GautierKhalil1990] while they are independent of the earlier ones; every other
+    one becomes a combination of the kept ones.
+    """
     layout = parameter_layout(robot)
-    return Regrouping(layout, *successive_columns(_friction_apart(layout, space), keep_order(robot)))
+    columns, grouping = successive_columns(_separate_friction_rows(layout, space), keep_order(robot))
+    return Regrouping(layout, columns, grouping)
 
 
 def separate_friction(robot: Robot, base: BaseParameters) -> Regrouping:
@@ -110,20 +136,20 @@ def separate_friction(robot: Robot, base: BaseParameters) -> Regrouping:
         ArgumentError: A member of Lin's set mixes them.
     """
     friction = _is_friction(base.layout)
-    grouping = base.kept_grouping
-    if not (grouping[:, friction].any(axis=1) & grouping[:, ~friction].any(axis=1)).any():
+    grouping = base.kept_grouping  # (b, p) from standard parameters to the factors of the kept columns
+    is_mixed = grouping[:, friction].any(axis=1) & grouping[:, ~friction].any(axis=1)
+    if not is_mixed.any():
         return Regrouping(base.layout, base.columns, base.grouping, base)
     if base.mixing is not None:
         raise ArgumentError(
             "a member of Lin's set mixes friction with gravity or inertia: the code cannot tell their torques apart",
             remedy="Use base_parameters(robot), or leave out the offset of sliding joints with a rotor inertia.",
         )
-    apart = _friction_apart(base.layout, row_space(base.grouping))
-    return Regrouping(base.layout, *successive_columns(apart, keep_order(robot)))
+    return _represent(robot, row_space(base.grouping))
 
 
-def _friction_apart(layout: ParameterLayout, space: RowSpace) -> RowSpace:
-    """Split each row of a row space into friction with offsets, and gravity with inertia.
+def _separate_friction_rows(layout: ParameterLayout, space: RowSpace) -> RowSpace:
+    """Split each row of a row space into two: its entries of friction with offsets, and of gravity with inertia.
 
     On a joint that slides along gravity, the torque of a rotor equals that of a mass minus an offset,
     ``IA = M - g OFF``. Regrouping by this relation keeps the sum but moves the weight into the offset, where the
@@ -135,11 +161,11 @@ def _friction_apart(layout: ParameterLayout, space: RowSpace) -> RowSpace:
 
 
 def _is_friction(layout: ParameterLayout) -> NDArray[np.bool_]:
-    """(p,) whether each parameter belongs to friction and offsets."""
+    """(p,) whether each parameter belongs to friction and offsets, not to a link (None) or to rotor inertia."""
     return np.array([e.dependence not in (None, Dependence.ACCELERATION) for e in layout], dtype=bool)
 
 
-LOAD = np.array((0.07, -0.01, -0.01, 0.07, -0.01, 0.07, 0.1, 0.1, 0.1, 1.0))
+LOAD_OF_TESTS = np.array((0.07, -0.01, -0.01, 0.07, -0.01, 0.07, 0.1, 0.1, 0.1, 1.0))
 """XX XY XZ YY YZ ZZ MX MY MZ M of a load with which code is tested (convention: 1 kg at (0.1, 0.1, 0.1) m, about its
 centre of mass 0.05 kg m^2 along all axes)."""
 _TORQUE_ROUNDING = 1e-13
@@ -156,19 +182,18 @@ class CodeModel:
     internal: Robot
     """The robot in the frames that the code uses; equal to `robot` unless all values are constants."""
     values: Floats
-    """(p,) parameters of `internal` that the code computes with; where they are regrouped, zeros outside the kept
-    columns."""
+    """(p,) parameters of `internal` that the code computes with; regrouped ones are zero outside the kept columns."""
     runtime: Regrouping
     """The k values that are read at run time, with their columns among `values`; none where all are constants."""
     base: BaseParameters | None
     """The base parameters that the user asked for, which are the columns of the regressor; None for standard ones.
-    Lin's set also asks for the recursion in minimal linear combinations."""
+    Lin's set also asks for his recursion in minimal linear combinations, see `is_minimal`."""
     load: bool = False
     """Whether a load on the last body can be set at run time."""
 
     @property
     def as_given(self) -> CodeModel:
-        """The model that the code is compared with: the robot as it was given, all parameters read at run time."""
+        """The model for comparison: the robot as it was given, with all standard parameters as inputs."""
         return replace(self, internal=self.robot, runtime=ungrouped(self.robot), base=None)
 
     @property
@@ -193,7 +218,7 @@ class CodeModel:
 
     @property
     def is_minimal(self) -> bool:
-        """Whether the code computes in Lin's minimal linear combinations."""
+        """Whether the code computes in Lin's minimal linear combinations ([Lin1995] section III)."""
         return self.base is not None and self.base.mixing is not None
 
     def theta(self, runtime: Any) -> Any:
@@ -240,7 +265,7 @@ def build_model(
         internal, values = _cheapest(robot)
         runtime = ungrouped(internal).select(())
         return CodeModel(robot=robot, internal=internal, values=values, runtime=runtime, base=base)
-    if parameters == "folded":
+    if parameters == "folded":  # constants, except for the values that a load changes
         if base is not None:
             require_kept_columns(base)
         chosen = _keep_exact(robot, regroup(robot))
@@ -257,7 +282,14 @@ def _last_body(robot: Robot) -> slice:
 
 
 def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
-    """Choose the frames and values with the shortest inverse dynamics: given, regrouped, or in modified DH frames."""
+    """Choose the frames and values with the fewest operations of inverse dynamics.
+
+    Candidates are the robot as given, with regrouped parameters, and with regrouped parameters in the frames of its
+    modified Denavit-Hartenberg table: these make the most entries of joint transforms zero.
+
+    Returns:
+        The robot in the chosen frames, and its parameters (p,).
+    """
     frames = [robot]
     candidates = [(robot, robot.parameter_vector)]
     try:
@@ -266,6 +298,7 @@ def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
         pass
     else:
         changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=EXACT) for T in table.T_body_mdh)
+        # `deviation`: largest difference of the poses of the table from those of the robot
         frames += [table.robot] if changed and table.deviation <= ROUNDING else []
     for frame in frames:
         values = regroup(frame).standard(frame.parameter_vector)
@@ -274,7 +307,7 @@ def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
 
 
 def _operations(candidate: tuple[Robot, Floats]) -> int:
-    """Count the operations of the inverse dynamics of a robot with constant values."""
+    """Count the floating-point operations of the inverse dynamics of (robot, constant parameters (p,))."""
     shape = (candidate[0].dof,)
     return count(record(lambda q, dq, ddq: newton_euler(*candidate, q, dq, ddq), q=shape, dq=shape, ddq=shape)).flops
 
@@ -282,13 +315,13 @@ def _operations(candidate: tuple[Robot, Floats]) -> int:
 def _keep_exact(robot: Robot, regrouping: Regrouping) -> Regrouping:
     """Return the regrouping, or the standard parameters if it would lose digits of the torques of robot or load."""
     load = np.zeros(robot.parameter_vector.size)
-    load[_last_body(robot)] = LOAD
+    load[_last_body(robot)] = LOAD_OF_TESTS
     kept = (_keeps_torques(robot, regrouping.standard(theta), theta) for theta in (robot.parameter_vector, load))
     return regrouping if all(kept) else ungrouped(robot)
 
 
 def _keeps_torques(robot: Robot, values: Floats, theta: Floats) -> bool:
-    """Whether regrouped values (p,) give the torques of the parameters theta (p,), except for rounding.
+    """Whether regrouped values (p,) give the torques of the parameters theta (p,) at random states, up to rounding.
 
     If axes are nearly parallel, or frames far from their bodies, regrouping loses digits that the code needs.
     """

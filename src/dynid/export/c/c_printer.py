@@ -1,7 +1,11 @@
 """A tape as a C99 function: one statement per operation, every constant exact, no library but ``math.h``.
 
-A tape numbers its values: inputs from zero on, then the results of its steps; constants have the negative numbers
-``~0, ~1, ...``.
+A `dynid.tape.Tape` is a recorded function: the straight-line list of its operations, called steps. It numbers its
+values: inputs from zero on, then the results of the steps; constants have the negative numbers ``~0, ~1, ...``. A step
+is (number of its result, code of the `Operation`, numbers of the left and the right operand). The modules of
+`dynid.export.c` call `CPrinter.functions` and `CPrinter.declaration`.
+
+Text to be filled by `str.format`: braces of C are doubled.
 """
 
 from __future__ import annotations
@@ -64,7 +68,6 @@ static void {name}_sincos{n}(const double *restrict angle, double *restrict sine
     }}
 }}
 """
-
 """C function that computes all sines and cosines of a function at once, in loops that compilers vectorise."""
 
 _SIGN = """/* 1, -1, or x itself if it is zero or not a number. A separate function, because analysers follow every
@@ -90,7 +93,7 @@ _EXPRESSIONS = {
     Operation.ABS: "fabs{f}({0})",
     Operation.SIGN: "{package}_sign({0})",
 }
-"""Operation -> its C expression of one or two operands."""
+"""Operation -> its C expression of one or two operands; ``{f}`` is the suffix of functions for float."""
 _ANGLE_ARRAYS = {Operation.SIN: "sines", Operation.COS: "cosines"}
 """Operation -> the C array that holds its results for all angles."""
 
@@ -143,9 +146,9 @@ class CPrinter:
             lines += [f"    double sines[{n}];", f"    double cosines[{n}];"]
             lines += [f"    {self.package}_sincos{n}(&{names[angles[0]]}, sines, cosines);"]
         for value, code, left, right in tape.steps():
-            if code in _ANGLE_ARRAYS and left in angles:
+            if code in _ANGLE_ARRAYS and left in angles:  # computed above for all angles
                 text = f"{_ANGLE_ARRAYS[Operation(code)]}[{left - angles[0]}]"
-            else:
+            else:  # an operation of one operand has no name for `right`
                 text = _EXPRESSIONS[Operation(code)].format(
                     names[left], names.get(right), f=self.suffix, package=self.package
                 )
@@ -158,7 +161,15 @@ class CPrinter:
         return f"{self.declaration(tape, symbol, linkage)}\n{{\n{''.join(unused)}{body}"
 
     def _stores(self, tape: Tape, names: Mapping[int, str]) -> Iterable[str]:
-        """Lines that store the outputs; inputs among them are copied before, as outputs may overwrite them."""
+        """Yield lines that store the outputs.
+
+        An output may be an input unchanged, and its array may overwrite that of the input: such inputs are copied
+        first.
+
+        Args:
+            tape: The program.
+            names: Number of a value -> its C expression.
+        """
         stored = {element for output in tape.outputs for element in output.elements.ravel().tolist()}
         copies = {element: f"kept{element}" for element in sorted(stored) if 0 <= element < tape.input_size}
         yield from (f"    const {self.precision} {copy} = {names[element]};" for element, copy in copies.items())
@@ -184,7 +195,10 @@ class CPrinter:
         return range(min(used), max(used) + 1) if is_one_array else range(0)
 
     def called(self, tapes: Iterable[Tape]) -> list[str]:
-        """Write the static functions that the functions of these tapes call, after the headers they need."""
+        """Write the static C functions (sines and cosines, sign) that these tapes call, after the headers they need.
+
+        The C file needs one function of sines and cosines for each number of angles.
+        """
         counts = {len(self._angles(tape)) for tape in tapes} - {0}
         functions = [_SINCOS.format(name=self.package, n=n) for n in sorted(counts)]
         if any(code == Operation.SIGN for tape in tapes for _, code, _, _ in tape.steps()):

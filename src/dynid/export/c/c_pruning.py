@@ -1,7 +1,9 @@
 """Robots without insignificant parameters ([Izaguirre1992] section 7), and what leaving them out costs.
 
-`prune` chooses on planned motions, with an error bound. Parameters that were identified from logs are chosen by
-`dynid.identification.significant_parameters` and fitted again.
+`prune` drops base parameters (combinations of inertial and friction parameters that act on the torques) that hardly
+matter on planned motions, with an error bound, for shorter code by `generate_c`. Parameters that were identified from
+logs are chosen by `dynid.identification.significant_parameters` and fitted again; `pruning_cost` compares their code
+with the full one.
 """
 
 from __future__ import annotations
@@ -28,15 +30,18 @@ Motions = Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]]
 
 
 def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> PrunedRobot:
-    """Drop base parameters that hardly contribute to the torques.
+    """Drop base parameters that hardly contribute to the torques ([Izaguirre1992] section 7).
 
     A parameter stays if, on any joint at any sample, its contribution reaches ``threshold`` times that joint's largest
-    torque. The error bound holds at all samples: it adds the sizes of the dropped contributions.
+    torque. The error bound of each joint adds the sizes of the dropped contributions, and holds at all samples.
 
     Args:
         robot: The robot with its parameter values.
         trajectories: The motions it will perform: (q, dq, ddq), each (N, n).
         threshold: Share of each joint's largest torque; the paper took 1 percent.
+
+    Returns:
+        The robot with zeros for the dropped parameters, their names and the error bound (n,) [N m or N].
 
     Raises:
         ArgumentError: There are no trajectories, or their arrays do not fit the robot.
@@ -47,8 +52,8 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
     """
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"threshold is {threshold}", remedy="Give a share between 0 and 1, such as 0.01.")
-    base = regroup(robot)
-    theta = robot.parameter_vector
+    base = regroup(robot)  # b combinations of the standard parameters that do not mix friction with inertia
+    theta = robot.parameter_vector  # (p,)
     states = _samples(trajectories, robot.dof)
     terms = regressor(robot, *states, columns=base.columns) * base.combine(theta)  # (N, n, b) contributions
     contribution = np.abs(terms).max(axis=0)  # (n, b)
@@ -56,6 +61,7 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
     reaches = (contribution >= threshold * largest_torque[:, None]) & (contribution > 0.0)
     kept = reaches.any(axis=0)
     return PrunedRobot.of(
+        # standard parameters with the torques of the kept combinations
         robot.with_parameters(base.select(np.flatnonzero(kept)).standard(theta)),
         states[:1],  # positions alone
         criterion=f"at least {100 * threshold:g} % of the largest torque of a joint",
@@ -88,7 +94,7 @@ def count_code(source: Source) -> Mapping[str, OperationCount]:
 
 
 def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Validation | None = None) -> PruningCost:
-    """Compare the code of an identification with that of its significant parameters alone.
+    """Compare errors and code of an identification with those of its significant parameters alone.
 
     Args:
         fit: An identification by `Identification.with_significant`.

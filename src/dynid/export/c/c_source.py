@@ -1,4 +1,8 @@
-"""Text of the header and the source file of a C package."""
+"""Text of the header and the source file of a C package, from the recorded functions that `CodeText` holds.
+
+`dynid.export.c.c_package.generate_c` fills a `CodeText` with *tapes*: each is the straight-line list of operations of
+one function. `header_text` and `source_text` write them as C, with comments on units and cost.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,8 @@ class CodeText:
     tapes: Mapping[str, Tape]
     """Functions of `FUNCTIONS`, by name without the prefix of the package."""
     setters: Mapping[str, Tape]
-    """Functions of `SETTERS`, which prepare the parameters that are read at run time; empty where all are constants."""
+    """Functions of `SETTERS`, which fill the struct of parameters that the functions read at run time; empty where all
+    parameters are constants."""
     tasks: Mapping[str, Tape]
     """Functions of `TWO_RATE`, empty without it. Two slow background tasks compute coefficients (inertia and gravity;
     velocity) and publish them; the fast synchronous task collects the latest and makes the torque of them."""
@@ -54,7 +59,7 @@ class CodeText:
 
     @property
     def checkable(self) -> tuple[str, ...]:
-        """Names of everything that can be checked: the functions, and the torque by the two-rate structure."""
+        """Names of what can be checked: the functions, and ``two_rate``, the torque by background and fast tasks."""
         return (*self.tapes, "two_rate") if self.tasks else tuple(self.tapes)
 
     def declaration(self, function: str, tape: Tape) -> str:
@@ -67,14 +72,14 @@ class CodeText:
         return self._with_struct(self.printer.functions({f"{self.name}_{key}": tape for key, tape in tapes.items()}))
 
     def _with_struct(self, code: str) -> str:
-        """Pass the array of run-time parameters, which the printer writes as any other, as a struct that holds it."""
+        """Put a struct in place of the array of run-time parameters, which the printer writes like any other array."""
         array = f"{self.precision} {PARAMETERS}[{len(self.model.runtime.columns)}]"
         return code.replace(array, f"{self.name}_parameters *{PARAMETERS}").replace(
             f"{PARAMETERS}[", f"{PARAMETERS}->value["
         )
 
     def declarations(self) -> list[str]:
-        """Write the variables that `call_statements` need, ready for use."""
+        """Write C lines that declare and initialise the variables that `call_statements` use."""
         lines = [f"{self.name}_parameters {PARAMETERS};"] if self.setters else []
         if self.tasks:
             lines += [f"static {self.name}_exchange exchange;", f"{self.name}_coefficients coefficients;"]
@@ -85,9 +90,9 @@ class CodeText:
         """Write statements that compute everything in `checkable` from an array ``in`` into an array ``out``.
 
         Args:
-            inputs: Numbers of q, dq, ddq, torque, and of the values and the load that are set at run time, in the order
-                in which they stand in the array.
-            outputs: Numbers of the result of each function.
+            inputs: Name (``q dq ddq torque``, and ``values load`` that are set at run time) -> its size, in the order
+                of the array ``in``.
+            outputs: Name of each function -> size of its result, in the order of the array ``out``.
         """
         argument_of = {**_pointers("in", inputs), PARAMETERS: f"&{PARAMETERS}"}
         argument_of |= {part: f"coefficients.{part}" for part in ("inertia", "gravity", "velocity")}
@@ -99,7 +104,7 @@ class CodeText:
         # the last setter alone: it sets all that the others do
         lines = [call(setter, tape, argument_of[PARAMETERS]) for setter, tape in [*self.setters.items()][-1:]]
         lines += [call(function, tape, result_of[function]) for function, tape in self.tapes.items()]
-        if self.tasks:
+        if self.tasks:  # as a controller does: compute and publish coefficients, collect them, make the torque
             for task, parts in (("inertia", ("inertia", "gravity")), ("velocity", ("velocity",))):
                 arrays = [argument_of[part] for part in parts]
                 lines.append(call(f"background_{task}", self.tasks[f"background_{task}"], *arrays))
@@ -110,7 +115,7 @@ class CodeText:
 
 
 def _pointers(array: str, widths: Mapping[str, int]) -> dict[str, str]:
-    """Name -> C pointer to the part of an array, for parts of these widths that stand one after another."""
+    """Name -> C pointer into an array that holds parts of these widths one after another."""
     return {
         name: f"&{array}[{end - width}]"
         for (name, width), end in zip(widths.items(), accumulate(widths.values()), strict=True)
@@ -134,7 +139,7 @@ def source_text(text: CodeText) -> str:
 
 
 def _about(text: CodeText) -> Iterable[str]:
-    """Lines of the comment at the head of the header file."""
+    """Yield the lines of the comment at the head of the header file."""
     robot = text.model.robot
     yield f"Dynamics of robot '{c_comment(robot.name)}', generated by dynid. Do not edit."
     yield ""
@@ -170,7 +175,7 @@ def operation_table(text: CodeText) -> Table:
 
 
 def _joint_numbers(text: CodeText) -> list[str]:
-    """Lines of an enumeration of the joints."""
+    """Write an enumeration of the joints."""
     names = unique_identifiers(text.model.robot.joint_names, "joint")
     entries = [f"    {text.name.upper()}_JOINT_{name.upper()} = {j}," for j, name in enumerate(names)]
     entries[-1] = entries[-1].rstrip(",")
@@ -178,7 +183,7 @@ def _joint_numbers(text: CodeText) -> list[str]:
 
 
 def _parameter_struct(text: CodeText) -> list[str]:
-    """Lines of an enumeration of the run-time parameters, and of the struct that holds them."""
+    """Write an enumeration of the run-time parameters, and the struct that holds them."""
     values = text.model.runtime
     upper = text.name.upper()
     names = unique_identifiers(values.names, "parameter")
@@ -193,7 +198,7 @@ def _parameter_struct(text: CodeText) -> list[str]:
 
 
 def _function_comment(text: CodeText, function: str, tape: Tape) -> Iterable[str]:
-    """Lines of the comment above a function's declaration."""
+    """Yield the lines of the comment above a function's declaration: cost, inputs and outputs with units."""
     entry = (FUNCTIONS | SETTERS | TWO_RATE)[function]
     link = c_comment(text.model.robot.bodies[-1].joint.child)
     yield f"/* {entry.description.format(link=link)} {count(tape)}."

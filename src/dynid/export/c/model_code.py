@@ -1,11 +1,13 @@
 """C text of the whole identified model: a struct with its memory, a function that begins it, and one that advances it.
 
-The functions of `dynid.export.c.c_functions` compute torques from the present state alone. Friction with memory, and
-terms that depend on other joints or on the links' torques, need a state of their own, which
-`dynid.identification.rich.models` records on two tapes: ``start`` and ``step``.
+The functions of `dynid.export.c.c_functions` compute torques from the present q, dq, ddq alone. Friction with memory,
+and terms that depend on other joints or on the links' torques, need a state of their own.
+`dynid.identification.rich.models.Model` records the torque with them on two tapes, which are straight-line programs:
+``start`` computes the first memory, ``step`` the torque and the next memory.
 
-Placeholders in the texts below, beside those that `StateCode` lists: ``{size}`` of the memory, ``{count}`` of terms
-beyond the plain model, ``{remembered}`` of them with memory, and ``{terms}``, a line for each.
+`dynid.export.c.c_package.generate_c` calls `model_code`. Placeholders in the texts, as `str.format` has them, are those
+that `StateCode` lists (``{package}`` prefix of names, ``{n}`` joints, ...), ``{size}`` of the memory, ``{count}`` of
+terms beyond the plain model, ``{remembered}`` of them with memory, and ``{terms}``, a line for each.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ void {package}_torque({package} *model, const {type} q[{n}], const {type} dq[{n}
 
 
 def model_code(model: Model) -> StateCode:
-    """Make the C code of a whole identified model."""
+    """Make the C code of a whole identified model: links, and all friction terms with their values."""
     return StateCode(
         part="model",
         dof=model.robot.dof,

@@ -1,8 +1,13 @@
 """C text of the momentum observer, and its comparison with Python.
 
-The code is a struct with the observer's state, a function that begins it, and one that advances it. Placeholders in its
-texts, beside those that `StateCode` lists: ``{size}`` of the state, ``{first}`` = 2 n, where the external torques begin
-in it, and ``{terms}`` of the model by name.
+The momentum observer (De Luca) estimates external joint torques r from the generalised momentum p = M(q) dq without
+accelerations: ``r = gain (p - integral of (all other torques + r))``. Its equations are two tapes of
+`dynid.monitor.observer.ObserverModel`, recorded straight-line programs: ``start`` and ``step``. The text here wraps
+them in a struct with the observer's state, a function that begins it, and one that advances it by a sample.
+
+`dynid.export.c.c_package.generate_c` calls `observer_code`. Placeholders in the texts, as `str.format` has them, are
+those that `StateCode` lists (``{package}`` prefix of names, ``{n}`` joints, ...), ``{size}`` of the state, ``{first}``
+= 2 n, where the external torques begin in it, and ``{terms}`` of the model by name.
 """
 
 from __future__ import annotations
@@ -90,7 +95,7 @@ int {package}_step({package} *observer, const {type} q[{n}], const {type} dq[{n}
 
 
 def observer_code(model: ObserverModel) -> StateCode:
-    """Make the C code of a momentum observer, with its check."""
+    """Make the C code of a momentum observer, with the function that compares it with Python."""
     return StateCode(
         part="observer",
         dof=model.robot.dof,
@@ -116,7 +121,7 @@ def wandering_states(n: int, count: int = 1000) -> Floats:
         count: Samples N.
 
     Returns:
-        Rows (N, 3 n + 1) of q, dq, torque, period.
+        Rows (N, 3 n + 1) of q [rad or m], dq, torque [N m or N], period [s].
     """
     time = np.linspace(0.0, 1e-3 * (count - 1), count)
     q, dq, _ = sum_of_sines(n)(time)
@@ -150,7 +155,8 @@ def check_observer(model: ObserverModel, name: str, precision: Precision, tolera
     """Compile the observer, run it along a motion and compare it with Python.
 
     Returns:
-        The largest error, relative to the largest torque of the balance: momentum over period.
+        The largest error of the external torques. It is relative to the largest momentum over the period, which is the
+        size of the summands that nearly cancel, plus the largest external torque.
 
     Raises:
         ExportError: There is no compiler, or it rejects the code.
@@ -162,6 +168,7 @@ def check_observer(model: ObserverModel, name: str, precision: Precision, tolera
     found = observer_driver(n, name, precision).answer(observer_code(model).files(name, precision), rows)
     observer = MomentumObserver(model)
     expected = np.array([observer.step(row[:n], row[n : 2 * n], row[2 * n : -1], row[-1]) for row in rows])
+    # the first n numbers of the state are the momentum
     size = float(np.abs(observer.state[:n]).max() / rows[0, -1] + np.abs(expected).max())
     error = float(np.abs(found - expected).max() / size)
     if not error <= tolerance:

@@ -1,11 +1,14 @@
 """C text of recursive least squares: base parameters while the robot runs, as `dynid.estimators.OnlineLeastSquares`.
 
-The rows of the equations are straight-line code from the tape; Householder reflections, written as loops, rotate them
-into an upper triangle ([GautierKhalil1992] section 2). No function allocates memory or waits.
+The equations of one sample are ``Y beta = torque``: the regressor Y (n, k) of base parameters beta (k,) and the n
+torques. Y is straight-line code from a tape, the recorded operations of the regressor. Householder reflections, written
+as loops, rotate the rows ``[Y torque]`` into an upper triangle ([GautierKhalil1992] section 2): the R of the QR
+decomposition of all samples so far. Back substitution in it gives the estimate.
 
-Placeholders in the texts below, beside those that `StateCode` lists: ``{k}`` base parameters, ``{size}`` = k + 1
-columns of the triangle (the last one holds the torques), ``{cells}`` = n k entries of the regressor of one sample, and
-``{names}`` of the parameters.
+`dynid.export.c.c_package.generate_c` calls `recursive_code`. Placeholders in the texts, as `str.format` has them, are
+those that `StateCode` lists (``{package}`` prefix of names, ``{n}`` joints, ...) and ``{k}`` base parameters,
+``{size}`` = k + 1 columns of the triangle (the last one holds the torques), ``{cells}`` = n k entries of the regressor
+of one sample, and ``{names}`` of the parameters.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ static void {package}_reflect(double triangle[{size}][{size}], double row[{n}][{
     }}
 }}
 """
-"""C function of the source file: n Householder-reflected rows; the load tracker uses it, too."""
+"""C function that adds n rows to the triangle, by one Householder reflection per column; the load tracker uses it,
+too."""
 _USE = """\
 `{package}.h` estimates base parameters while the robot runs: `{package}_begin`, then `{package}_update` at every
 sample; `{package}_now` tells the values. The accelerations come from outside.
@@ -155,7 +159,7 @@ def recursive_code(robot: Robot, base: BaseParameters | None = None) -> StateCod
     """Make the C code of recursive least squares.
 
     Args:
-        robot: Geometry and terms; friction is estimated if the robot has such terms.
+        robot: Geometry, and terms such as friction: their parameters are estimated, too.
         base: The base parameters to estimate; None for those that unrestricted motions determine.
     """
     chosen = require_kept_columns(choose_base(robot, base))

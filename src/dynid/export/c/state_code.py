@@ -1,8 +1,9 @@
 """C functions that keep a state: a struct, functions that begin and advance it, in a header and a source file.
 
-Each such part of a package (the observer, the load tracker, ...) is one `StateCode`: the comment at the head of the
-header, the struct, and the definitions of the functions. The declarations in the header, with their comments, are taken
-from the definitions that are not static.
+The computations inside are *tapes*: recorded straight-line programs, which `CPrinter` writes as static C functions. The
+loops and checks around them are C text with placeholders for `str.format`. Each such part of a package (the observer,
+the load tracker, ...) is one `StateCode`: the comment at the head of the header, the struct, and the definitions of the
+functions. The declarations in the header, with their comments, are taken from the definitions that are not static.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ static int {package}_is_usable(const {type} signal[{n}])
     return (square <= {most}) ? 1 : 0;
 }}
 """
+"""C function that refuses signals with NaN, infinite or very large numbers."""
 _PUBLIC = re.compile(r"^((?:/\*(?:[^*]|\*(?!/))*\*/\n)?(?:int|void) [^{;]*\))\n\{", re.MULTILINE)
 """A definition that is not static: its comment and its declaration."""
 
@@ -81,7 +83,8 @@ class StateCode:
     definitions: str
     """C text of the functions."""
     tapes: Mapping[str, Tape]
-    """Name -> tape, which becomes a static function ``{package}_NAME_values`` that the functions call."""
+    """NAME -> tape, which becomes a static function ``{package}_NAME_values`` that the text in `definitions` calls. Its
+    arguments are the arrays of the tape: inputs first, then outputs."""
     words: Mapping[str, Any] = field(default_factory=dict)
     """Further placeholders and what takes their place."""
     check: Callable[[str, Precision, float], float] | None = None

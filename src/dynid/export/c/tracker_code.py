@@ -1,9 +1,16 @@
-"""C text of the load tracker: a struct with its triangle, functions that begin it, take a sample and tell the load.
+"""C text of the load tracker: recursive least squares of the load on the last link, and of changes of friction.
+
+The tracked parameters x (k,) are ten of the load, and viscous and dry friction of each joint. Their equations are
+``[Y_load, dq, sign(dq)] x = torque - model torque``, divided by the standard deviations of the torques. The tracker
+keeps an upper triangle R with a right-hand side: the estimate solves ``R x = side``, and its covariance is the inverse
+of ``R' R``. Forgetting shrinks R. A jump of the prediction errors means that a load was gripped or dropped.
 
 The update is that of `dynid.monitor.load_tracker`, written as loops: a straight-line program of it would be long. The
-rows of the load and the torques of the model are straight-line code from the tape.
+rows of the load and the torques of the model are straight-line code from tapes, the recorded operations of these
+functions. `dynid.export.c.c_package.generate_c` calls `tracker_code`.
 
-Placeholders in the texts below, beside those that `StateCode` lists: ``{load}`` = 10 parameters of a load, ``{k}`` =
+Placeholders in the texts, as `str.format` has them, are those that `StateCode` lists (``{package}`` prefix of names,
+``{n}`` joints, ...) and ``{load}`` = 10 parameters of a load, ``{k}`` =
 10 + 2 n tracked parameters, ``{size}`` = k + 1 columns of the triangle (the last one holds the torques), ``{cells}`` =
 10 n entries of the regressor of the load, ``{span}`` [s], ``{window}`` [samples] and ``{jump}`` the constants
 `WINDOW_S`, `MOST_WINDOW` and `JUMP` of the tracker, ``{prior}`` its prior standard deviations.
@@ -112,7 +119,7 @@ int {package}_begin({package} *tracker, const double noise_std[{n}], double rate
     return 0;
 }}
 
-/* Let the standard deviations grow by 1 / shrink, and keep the estimate. */
+/* Forget: let the standard deviations grow by 1 / shrink, and keep the estimate: a new right-hand side. */
 static void {package}_forget({package} *tracker, const double shrink[{k}])
 {{
     double values[{k}];
@@ -156,7 +163,7 @@ static double {package}_surprise(const {package} *tracker, double row[{n}][{size
     return sum / {n}.0;
 }}
 
-/* Takes the surprise of one sample; forgets the load where those of the whole window are too large. */
+/* Take the surprise of one sample. If the mean of a whole window is too large, forget the load and return 1. */
 static int {package}_watch({package} *tracker, double surprise)
 {{
     double shrink[{k}];
@@ -249,7 +256,7 @@ void {package}_now(const {package} *tracker, double values[{k}], double variance
 
 
 def tracker_code(model: Robot) -> StateCode:
-    """Make the C code of a load tracker for an identified robot without a load."""
+    """Make the C code of a load tracker for an identified robot without a load: a struct and functions on it."""
     n = model.dof
     k = LOAD + 2 * n
     return StateCode(

@@ -1,9 +1,13 @@
 """C text of the two-rate structure ([Izaguirre1992] section 3): tasks at two rates and the exchange between them.
 
-Background tasks compute what changes slowly: inertias, gravity and velocity torques. The synchronous task multiplies by
-the accelerations at the rate of the controller. Placeholders in the texts: ``{n}`` joints, ``{packed}`` entries of the
-upper triangle of the inertia matrix, ``{first}`` numbers that the first background task publishes (inertias and
-gravity), ``{type}`` of numbers; ``{declarations}`` and ``{definitions}`` of the tasks come from their tapes.
+The torque is ``M(q) ddq + g(q) + h(q, dq)``. Background tasks compute what changes slowly: the inertia matrix M,
+gravity g and velocity torques h. The synchronous task multiplies by the accelerations at the rate of the controller.
+The tasks exchange data by Simpson's four slots (1990): two pairs of buffers, so that writer and reader never wait.
+
+`dynid.export.c.c_package.generate_c` calls `two_rate_files`. Placeholders in the texts, as `str.format` has them:
+``{n}`` joints, ``{packed}`` entries of the upper triangle of the inertia matrix, ``{first}`` = ``{packed}`` + ``{n}``
+numbers that the first background task publishes (inertias and gravity), ``{type}`` of numbers, ``{upper}`` the name in
+capitals; ``{declarations}`` and ``{definitions}`` of the tasks come from their tapes, the recorded operations.
 """
 
 from __future__ import annotations
