@@ -1,8 +1,17 @@
-"""What logs say about suspects: rows of the equations that identification uses, by joint and block of time.
+"""The linear regression by which faults of a log or a model are found: its rows and columns.
 
-The columns are, in this order: links and usual friction; harmless shapes of friction, of which no model need know; and
-the suspects (`dynid.estimators.rows.reduce_rows` forms them all). What the first two explain is no suspect's. Torques
-and whatever jumps pass one low-pass, so that few samples suffice.
+A suspect is a possible fault, such as a late torque or a wrong encoder zero. To first order it adds a torque that is
+linear in its amounts a, so the measured torques of a log with this fault follow
+
+    torque = X x + Z a + noise.
+
+X holds the harmless columns, which a robot without faults has as well: those of its base parameters (links and usual
+friction), and shapes of friction that no model need contain. Z holds the columns of the suspect.
+
+`take_excerpt` thins a processed run to few samples. `gather` turns such samples into `Evidence`, the rows of this
+regression. `dynid.diagnosis.naming` and `refinement` call both, and `dynid.diagnosis.verdicts` fits the rows.
+
+Letters of shapes: N samples, n joints, R rows, P columns, B blocks of time.
 """
 
 from __future__ import annotations
@@ -25,100 +34,115 @@ from dynid.robot.model import Robot
 from dynid.terms.memory import Hysteresis
 
 BLOCKS, FEWEST_BLOCKS = 20, 6
-"""Blocks of time of all logs together, and fewest of each: values are judged by their scatter between them (convention:
-Student's t of 19 degrees of freedom is near the normal distribution)."""
+"""Number of blocks of time (stretches of equal length) that all logs together are cut into, and the fewest of one log.
+The scatter of an estimate between blocks is its standard error (convention: Student's t of 19 degrees of freedom is
+near the normal distribution)."""
 FEW = 0.05
 """Share of missing samples that does no harm (effect)."""
 MOST_ROWS = 3000
-"""Samples of a log that are looked at (convention: more repeat one another)."""
+"""Largest number of samples that an excerpt of a log holds (convention: more repeat one another)."""
 WIDER = 3.0
-"""Cutoff of the low-pass of the torques over that of the motion (derivation: products of two speeds have twice the
-frequencies of the motion, and the columns of the links are not filtered)."""
+"""Cutoff of the torques' low-pass, divided by the cutoff of the motion (derivation: products of two speeds have twice
+the frequencies of the motion, and the columns of the links are not filtered)."""
 RATE = 3.0
-"""Rate of the samples over this cutoff (derivation: the low-pass leaves next to nothing at half of it)."""
+"""Sampling rate of an excerpt, divided by the cutoff of the torques (derivation: the low-pass leaves next to nothing
+at half of this rate)."""
 SLOW, TRAVELS = 0.2, (0.01, 0.05)
-"""Harmless friction: speed over a joint's rms speed below which it is that of a joint at rest, which no samples are
-taken of; its presliding over the joint's range of motion (convention: friction that builds up over a longer way than
-these looks like a torque that is late)."""
+"""Two limits of harmless friction. Samples slower than this share of the joint's rms speed are left out, as at rest.
+Dry friction builds up over these shares of the joint's range of motion, its presliding (convention: friction that
+builds up over a longer way looks like a late torque)."""
 
 Column = dict[int, Floats]
-"""Joint index -> (N,) torque per unit of a suspect's amount."""
+"""A column of the regression: joint index -> (N,) torque on this joint per unit of the amount [N m or N per unit]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Excerpt:
-    """Samples of a run in which torques and whatever jumps went through one low-pass."""
+    """Few samples of a run. One low-pass was applied to the torques and to columns that jump where a joint reverses."""
 
     run: Experiment
-    """The samples, their torques low-passed."""
+    """The samples, with low-passed torques; `valid` (N, n) marks the torques that count."""
     slope: Floats
-    """(N, n) rate of the low-passed torques [N m/s or N/s]."""
+    """(N, n) time derivative of the low-passed torques [N m/s or N/s]."""
     harmless: tuple[Floats, ...]
-    """(N, n) each: shapes of every joint's friction that no model need hold."""
+    """(N, n) each: a shape of friction, evaluated for every joint along its motion, that no model need contain."""
 
 
 def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt:
-    """Samples spread over a robot's run, as many as its cutoff needs, their torques moved back by a delay [s]."""
-    known = None if run.derivation is None else run.derivation.smoothing.cutoff_hz
+    """Take as many samples of a run as the bandwidth of its motion needs, spread over the run.
+
+    Args:
+        robot: The robot, whose couplings tell which joints one drive moves.
+        run: The processed run.
+        delay_s: Delay of the torques behind the motion [s], by which they are moved back.
+
+    Returns:
+        The samples. Not valid are torques near missing ones, at low speed, and near reversals.
+    """
+    known = None if run.derivation is None else run.derivation.smoothing.cutoff_hz  # of positions, in processing
+    # a tenth of the rate where the motion has no known cutoff; below the Nyquist frequency in any case
     hz = min(WIDER * known if known else 0.1 * run.rate_hz, 0.4 * run.rate_hz)
     step = max(1, int(run.rate_hz / (RATE * hz)))
-    run = run.parts(MOST_ROWS * step, BLOCKS)
+    run = run.parts(MOST_ROWS * step, BLOCKS)  # evenly spread parts of a long run
 
     def low_pass(columns: Floats) -> Floats:
+        """Low-pass columns (N, k) in each gap-free stretch; stretches shorter than the filter's memory stay."""
         shortest = int(run.rate_hz / hz) + 8
         filtered: Callable[[Floats], Floats] = lambda x: Butterworth(run.rate_hz, hz).apply(x)  # noqa: E731
         return run.by_segment(lambda part: filtered(part) if len(part) > shortest else part, columns)
 
+    # 1. torques: interpolate missing ones for the filter, which spoils its neighbours; then low-pass and move back
     missing = ~np.isfinite(run.effort)
     torque = np.where(missing, 0.0, run.effort)
     for j in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)).tolist():
         there = np.flatnonzero(~missing[:, j])
         torque[:, j] = np.interp(np.arange(run.samples), there, torque[there, j])
-    torque = torque if run.smoothing is not None else low_pass(torque)
+    torque = torque if run.smoothing is not None else low_pass(torque)  # `smoothing`: processing filtered them already
     valid = run.valid & (np.abs(low_pass(missing.astype(float))) < FEW) if missing.any() else run.valid
     if delay_s:
         torque = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), torque)
         is_known = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), valid.astype(float))
         valid = valid & (is_known > 1.0 - FEW)
-    speed = np.maximum(np.sqrt(np.mean(run.dq**2, axis=0)), 1e-12)
-    valid = valid & ~_near_reversals(robot, run, hz) & (np.abs(run.dq) >= SLOW * np.sqrt(np.mean(run.dq**2, axis=0)))
+    rms_speed = np.sqrt(np.mean(run.dq**2, axis=0))
+    valid = valid & ~_find_reversals(robot, run, hz) & (np.abs(run.dq) >= SLOW * rms_speed)
     slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
-    sign = np.sign(run.dq)
-    reach = np.maximum(np.ptp(run.q, axis=0), 1e-12)
 
-    def slip(part: Floats) -> Floats:
-        """Presliding of every joint, from its positions (N, n) in units of the travel."""
+    # 2. harmless friction: Coulomb, presliding over two ways, Stribeck-like at low speed, quadratic in speed
+    def preslide(part: Floats) -> Floats:
+        """(N, n) state of presliding in -1..1, from positions (N, n) divided by the way over which it builds up."""
         return np.column_stack([Hysteresis(scale=1.0).along(x, x, x, run.rate_hz) for x in part.T])
 
+    reach = np.maximum(np.ptp(run.q, axis=0), 1e-12)
     shapes = [
-        sign,
-        *(run.by_segment(slip, run.q / (travel * reach)) for travel in TRAVELS),
-        np.tanh(run.dq / (SLOW * speed)),
+        np.sign(run.dq),
+        *(run.by_segment(preslide, run.q / (travel * reach)) for travel in TRAVELS),
+        np.tanh(run.dq / (SLOW * np.maximum(rms_speed, 1e-12))),
     ]
-    smooth = [low_pass(shape) for shape in shapes]
-    harmless = [*smooth, run.dq * np.abs(run.dq)]
+    harmless = [*map(low_pass, shapes), run.dq * np.abs(run.dq)]
+
+    # 3. every `step`-th sample of all of them
     rows = np.arange(0, run.samples, step)
     thin = replace(run.rows(rows), rate_hz=run.rate_hz / step)
     thin = replace(thin, effort=np.where(valid, torque, np.nan)[rows], valid=valid[rows])
     return Excerpt(thin, run.rate_hz * slope[rows], tuple(np.ascontiguousarray(x[rows]) for x in harmless))
 
 
-def _near_reversals(robot: Robot, run: Experiment, hz: float) -> Bools:
-    """(N, n) where a joint turns round within a period of the low-pass [Hz], which smears what friction does there.
+def _find_reversals(robot: Robot, run: Experiment, hz: float) -> Bools:
+    """(N, n) whether a joint reverses within one period of the low-pass [Hz], which smears the jump of friction.
 
-    Where a drive moves several joints, all of them feel that it turns round.
+    Where a drive moves several joints, its friction reverses with its own speed and acts on all of them.
     """
     own = np.eye(robot.dof)
     drives = [[c.ratios.get(name, 0.0) for name in robot.joint_names] for c in robot.couplings]
     turns = np.zeros(run.q.shape, dtype=bool)
-    for ratios in np.vstack([own, *drives]):
+    for ratios in np.vstack([own, *drives]):  # (n,) speed of a drive per speed of each joint
         back = np.diff(np.sign(run.dq @ ratios)) != 0.0
-        turns[1:, ratios != 0.0] |= (back & (np.diff(run.segment) == 0))[:, None]
+        turns[1:, ratios != 0.0] |= (back & (np.diff(run.segment) == 0))[:, None]  # not from one segment to the next
     return np.asarray(maximum_filter1d(turns, 2 * max(1, round(run.rate_hz / hz)) + 1, axis=0))
 
 
 def _move_back(signal: Floats, samples: float) -> Floats:
-    """A signal (N, k) so many samples later; zero where it is not known."""
+    """Interpolate a signal (N, k) so many samples later; zero beyond its ends."""
     count = len(signal)
     if count < 2:
         return np.zeros_like(signal)
@@ -130,31 +154,41 @@ def _move_back(signal: Floats, samples: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Rows of equations, each of one joint and block of time: harmless columns, those of suspects, the torque."""
+    """Rows ``torque = columns @ unknowns``, each of one joint and one block of time.
+
+    A row is no sample. The samples of a joint in a block are compressed to the triangle R of a QR decomposition of
+    ``[columns, torque]``, whose at most P + 1 rows have the same normal equations and residual.
+    """
 
     columns: Floats
-    """(R, P) torque per unit of each column."""
+    """(R, P) torque per unit of each unknown: first the harmless columns, then those of the suspects."""
     torque: Floats
-    """(R,) [N m or N]"""
+    """(R,) compressed like the columns [N m or N]."""
     joint: Ints
     """(R,) index of each row's joint."""
     block: Ints
     """(R,) number of each row's block of time, from 0."""
     counts: Ints
-    """(n,) number of samples of each joint."""
+    """(n,) number of samples of each joint behind the rows."""
     harmless: int
-    """Number of the first columns, which are harmless: links, usual friction, friction of any shape."""
+    """Number of harmless columns: base parameters first, then the further shapes of friction."""
     runs: Ints
     """(B,) number of the run that a block belongs to."""
 
     @classmethod
     def of(cls, information: Information, harmless: int, runs: Sequence[int]) -> Evidence:
-        """The rows of reduced equations."""
+        """Collect the triangles of reduced equations in one table.
+
+        Args:
+            information: One triangle for each joint and segment; here a segment is a block of time.
+            harmless: Number of the first columns, which are harmless.
+            runs: (B,) number of each block's run.
+        """
         width = len(information.columns)
         tables, places = [], []
         for joint, support in enumerate(information.supports):
             for block, segment in enumerate(information.segments):
-                rows = information.rows(joint, segment)
+                rows = information.rows(joint, segment)  # [columns that act on this joint, torque]
                 table = np.zeros((len(rows), width + 1))
                 table[:, [*support, width]] = rows
                 tables.append(table)
@@ -165,7 +199,7 @@ class Evidence:
 
     @classmethod
     def of_rows(cls, columns: Floats, torque: Floats, joint: Ints, block: Ints) -> Evidence:
-        """Rows of any equations with harmless columns (R, P) alone; the joint may be the channel of a sensor."""
+        """Take rows as they are, all their columns (R, P) harmless; `joint` may be the channel of a sensor instead."""
         blocks = np.zeros(int(block.max(initial=-1)) + 1, dtype=np.int64)
         return cls(columns, torque, joint, block, np.bincount(joint), columns.shape[1], blocks)
 
@@ -178,10 +212,10 @@ class Evidence:
 def gather(
     robot: Robot, base: BaseParameters, excerpts: Sequence[Excerpt], columns: Sequence[Sequence[Column]] | None = None
 ) -> Evidence:
-    """The evidence of excerpts.
+    """Form the regression of harmless columns and suspects from excerpts, and compress it.
 
     Args:
-        robot: The robot with its usual terms.
+        robot: The robot with its usual terms (friction, rotor inertia, offset of each joint).
         base: Its base parameters.
         excerpts: The excerpts, one of each run.
         columns: For each excerpt the columns of the suspects; none by default.
@@ -192,6 +226,7 @@ def gather(
         own = [{j: shape[:, j]} for shape in excerpt.harmless for j in range(robot.dof)]
         blocks = cut_blocks(excerpt.run, max(BLOCKS // len(excerpts), FEWEST_BLOCKS))
         further = () if columns is None else columns[number]
+        # one triangle for each joint and block: base columns of the regressor, then these further columns
         part = reduce_rows(robot, base, (), excerpt.run, blocks, None, (*own, *further))
         parts.append(part.renumber(next_segment(parts)))
         runs += [number] * len(part.segments)

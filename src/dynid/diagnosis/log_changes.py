@@ -1,8 +1,18 @@
-"""Suspects that change the log or the model as a whole: signs, orders, units, the direction of gravity.
+"""Faults that are no small errors: wrong signs, exchanged joints, wrong units, a wrong direction of gravity.
 
-Each change is fitted like the log as it is. It is named where it leaves at most half of what is unexplained at some
-joint, in blocks of time that were left out, by more than chance between the blocks can do. What all torques have in
-common, such as their unit, shows in the masses of the model file alone.
+Each change of the log or model is tried out: the model is fitted to the changed log and to the log as recorded.
+`find_change` reports a change whose fit predicts left-out blocks of time with at most half of the residual, by more
+than chance between the blocks. Many changes are possible, so they are fitted to few samples by a fast approximate
+fit: links shared by all joints, friction of every joint by itself.
+
+A fit cannot show errors that all torques have in common, such as their unit, since the masses are fitted with them.
+For these, `check_scale` and `check_single_scales` compare the torques with those of the model file's masses, and
+`check_friction` finds friction that would drive its joint.
+
+`dynid.diagnosis.naming.diagnose` calls all four, with the fitted `Model` of some runs and their equations.
+
+Letters of shapes: N samples, n joints, B blocks of time, P columns, R rows of the evidence (equations compressed by
+joint and block, see `dynid.diagnosis.evidence.Evidence`).
 """
 
 from __future__ import annotations
@@ -26,20 +36,22 @@ from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
 
 ROWS, TRIED = 400, 3
-"""Samples that changes are compared by, and how many changes predict left-out blocks (convention)."""
+"""Number of samples of a run by which changes are compared, and number of changes (the best in a fit of all blocks)
+that are tested on left-out blocks (convention)."""
 RIDGE = 1e-8
-"""Share of their squares by which columns are held at zero (convention: rounding noise of products)."""
+"""Ridge added to the diagonal of normal matrices, relative to it (convention: rounding noise of products)."""
 HALF = 0.5
-"""Share of what is unexplained at a joint that a change may leave, and of that in a part of a log that a load or a push
-there must explain; share of friction in a torque that has no other sign
+"""Largest ratio of residuals after and before a change that is named; least share of the residual in a part of a log
+that a load or a push must explain; least share of friction in a torque of which a reversed friction is reported
 (effect)."""
 TORQUE_UNITS = {1e3: "N mm or mN m", 1e2: "N cm or percent", 10.197: "kgf cm", 8.851: "lbf in", 141.6: "ozf in",
                 0.10197: "kgf m", 0.01: "shares of the rated torque", 1e-3: "kN m"}  # fmt: skip
-"""Number of a unit in one N m -> its name (definitions of the units)."""
+"""Number of units that make one N m -> name of the unit (definitions of the units)."""
 OTHER_UNIT = 5.0
-"""Factor of a quantity over its model, limit or derivative from which on it is in another unit (effect)."""
-_AXES = {name: 9.81 * sign * axis for sign in (1.0, -1.0) for name, axis in zip(
-    ("+x", "+y", "+z") if sign > 0.0 else ("-x", "-y", "-z"), np.eye(3), strict=True)}  # fmt: skip
+"""Ratio of a quantity to its model, limit or derivative from which on it is in another unit (effect)."""
+_AXES = {sign + name: size * axis for sign, size in (("+", 9.81), ("-", -9.81))
+         for name, axis in zip("xyz", np.eye(3), strict=True)}  # fmt: skip
+"""Direction in the base frame -> (3,) gravity [m/s^2] along it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,40 +59,51 @@ class Change:
     """One change of the log or of the model; by default none."""
 
     code: str = ""
+    """Code of its finding."""
     where: str = ""
+    """Channel that is wrong: "q", "effort", or "model"."""
     joint: int | None = None
     says: str = ""
     remedy: str = ""
     apply: Callable[[Excerpt], Excerpt] = lambda excerpt: excerpt
+    """Changes the samples of a run."""
     gravity: Floats | None = None
+    """(3,) other gravity [m/s^2] in the base frame; None for that of the model."""
 
 
 def find_change(model: Model, level: float, left: float) -> tuple[Finding | None, tuple[str, ...]]:
-    """The change that explains runs best, at a rate of false alarms for all changes together; None where none does.
+    """Find the change that explains runs best.
 
     Args:
-        model: The robot and its runs.
-        level: Probability that faultless runs are accused, over all changes.
-        left: Share of what is unexplained that a change leaves at most: what the best of the other suspects leaves.
+        model: The robot, fitted to the runs, and samples of these.
+        level: Probability that any change is named in faultless runs.
+        left: Ratio of residuals after and before (rms of left-out blocks) that the change must stay below, since
+            another suspect reaches it already.
 
     Returns:
-        The finding, and the names of exchanges of joints which explain the runs about as well as the log as it is.
+        The finding, None if no change qualifies; and the exchanges of joints that fit the runs about as well as the
+        recorded order, in words: these cannot be excluded.
     """
     robot, trial = model.robot, _Trial.of(model)
     changes = list(_list_changes(robot, trial.excerpts))
     before = trial.left_out(Change())
     best, p = None, 1.0
-    fitted = [float(np.sum(np.log(trial.fit(trial.products(change))[1]))) for change in changes]
+
+    def misfit(change: Change) -> float:
+        """Sum over joints of the logarithm of the residual share, in a fit of all blocks."""
+        return float(np.sum(np.log(trial.fit(trial.products(change))[1])))
+
+    fitted = [misfit(change) for change in changes]
     for place in np.argsort(fitted)[:TRIED].tolist():
-        chance, share = compare(trial.left_out(changes[place]), before, len(changes))
+        chance, share = compare(trial.left_out(changes[place]), before, len(changes))  # p-value, ratio of residuals
         if chance < level and share < left:
             best, p, left = changes[place], chance, share
-    usual = float(np.sum(np.log(trial.fit(trial.products(Change()))[1])))
+    usual = misfit(Change())
     hidden = tuple(
         f"order of {robot.joint_names[change.joint]} and {change.says.split()[-1]}"
         for change, found in zip(changes, fitted, strict=True)
         if change.code == "swapped" and change.where == "q" and change.joint is not None
-        if found - usual < -2.0 * np.log(HALF)
+        if found - usual < -2.0 * np.log(HALF)  # its rms residual is less than twice the usual one
     )
     if best is None:
         return None, hidden
@@ -99,14 +122,16 @@ def find_change(model: Model, level: float, left: float) -> tuple[Finding | None
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Few samples of runs, by which changes are compared."""
+    """Few samples of runs, with a fast approximate fit by which changes are compared."""
 
     robots: tuple[Robot, ...]
-    """Without joint friction; without gravity, then under 1 m/s^2 along x, y and z: torques are linear in gravity."""
+    """The robot without friction, under four gravities: zero, and 1 m/s^2 along x, y and z. Regressors are affine in
+    gravity, so that these four give that of any gravity."""
     gravity: Floats
+    """(3,) gravity of the model [m/s^2]."""
     excerpts: tuple[Excerpt, ...]
     tables: tuple[tuple[Floats, ...], ...]
-    """For each excerpt the regressor of every robot."""
+    """For each excerpt the regressors (N, n, p) of the four robots."""
 
     @classmethod
     def of(cls, model: Model) -> _Trial:
@@ -118,46 +143,60 @@ class _Trial:
         return cls(robots, model.robot.gravity, thin, tables)
 
     def products(self, change: Change, blocks: int = 1) -> Floats:
-        """(B, n, P, P) products of all columns and the torque of every block of every run and joint.
+        """Form the normal matrices of a changed log, for each joint and block of time.
 
-        First stand the columns of links and couplings, which joints share, then those of a joint alone, and its torque.
+        The P columns are: inertial parameters of the links (shared by all joints); offset, viscous friction, rotor
+        inertia and further friction of the joint alone; and last the torque.
+
+        Args:
+            change: The change.
+            blocks: Number of blocks that each run is cut into.
+
+        Returns:
+            (B, n, P, P) products of these columns, B = blocks times runs.
         """
         gravity = self.gravity if change.gravity is None else change.gravity
         found = []
         for excerpt, tables in zip(self.excerpts, self.tables, strict=True):
             changed = change.apply(excerpt)
             run = changed.run
-            if run.q is not excerpt.run.q:
+            if run.q is not excerpt.run.q:  # other motion, other regressors, except of gravity's zero components
                 tables = tuple(table if k and not gravity[k - 1] else regressor(arm, run.q, run.dq, run.ddq)
                                for k, (arm, table) in enumerate(zip(self.robots, tables, strict=True)))  # fmt: skip
             Y = tables[0] + sum(g * (Yg - tables[0]) for g, Yg in zip(gravity, tables[1:], strict=True) if g)
             own = np.stack([np.ones_like(run.dq), run.dq, run.ddq, *changed.harmless, run.effort], axis=2)
-            rows = np.concatenate([Y, own], axis=2).transpose(1, 0, 2)
+            rows = np.concatenate([Y, own], axis=2).transpose(1, 0, 2)  # (n, N, P)
             rows = np.where(run.valid.T[:, :, None], rows, 0.0)
             found += [block.transpose(0, 2, 1) @ block for block in np.array_split(rows, blocks, axis=1)]
         return np.array(found)
 
     def fit(self, products: Floats) -> tuple[Floats, Floats]:
-        """Values of all columns at every joint (n, P), -1 for the torque, and the share of it (n,) that they leave.
+        """Fit all columns to the torques, by least squares with each joint weighted by its residual.
 
-        Each joint is weighted by what is left. Products (B, n, P, P) are of the blocks that count.
+        Args:
+            products: (B, n, P, P) from `products`, of the blocks that are to be fitted.
+
+        Returns:
+            (n, P) values of the columns at each joint, -1 for that of the torque, so that columns @ values is the
+            residual; (n,) squared residual of each joint over its squared torque.
         """
         total, shared = products.sum(axis=0), self.tables[0][0].shape[2]
-        n, size = len(total), np.maximum(total[:, -1, -1], 1e-300)
+        n, size = len(total), np.maximum(total[:, -1, -1], 1e-300)  # squared torques of each joint
         total += np.eye(total.shape[1]) * (RIDGE * np.diagonal(total, axis1=1, axis2=2) + 1e-300)[:, :, None]
+        # Schur complement: eliminate the columns of a joint alone; links and torque remain
         own, links = slice(shared, -1), np.r_[:shared, total.shape[1] - 1]
         taken = np.linalg.solve(total[:, own, own], total[:, own][:, :, links])
         rest = total[:, links][:, :, links] - total[:, links][:, :, own] @ taken
         left = np.ones(n)
-        for _ in range(3):
-            weighted = np.tensordot(1.0 / (size * left), rest, axes=1)
+        for _ in range(3):  # reweighted by the residual; three times suffice
+            weighted = np.tensordot(1.0 / (size * left), rest, axes=1)  # sum over joints
             weighted += np.diag(RIDGE * np.diagonal(weighted) + 1e-300)
             values = np.append(np.linalg.solve(weighted[:-1, :-1], weighted[:-1, -1]), -1.0)
-            left = np.maximum(np.einsum("p,jpq,q->j", values, rest, values) / size, RIDGE)
+            left = np.maximum(np.einsum("p,jpq,q->j", values, rest, values) / size, RIDGE)  # quadratic form per joint
         return np.column_stack([np.tile(values[:-1], (n, 1)), -taken @ values, np.full(n, -1.0)]), left
 
     def left_out(self, change: Change) -> Floats:
-        """(B, n) share of the torque of a block that the fit of the others leaves."""
+        """(B, n) squared error of predicting a block by the fit of all others, over the block's squared torque."""
         products = self.products(change, max(BLOCKS // len(self.excerpts), FEWEST_BLOCKS))
         found = []
         for block in range(len(products)):
@@ -168,13 +207,18 @@ class _Trial:
 
 
 def _thin(excerpt: Excerpt) -> Excerpt:
+    """About `ROWS` samples of a run."""
     rows = np.arange(0, excerpt.run.samples, max(1, excerpt.run.samples // ROWS))
-    harmless = tuple(np.ascontiguousarray(shape[rows]) for shape in excerpt.harmless[:-2])  # the load may be wrong
+    # without the last two shapes of friction, which grow with a torque fitted to the unchanged log
+    harmless = tuple(np.ascontiguousarray(shape[rows]) for shape in excerpt.harmless[:-2])
     return Excerpt(excerpt.run.rows(rows), excerpt.slope[rows], harmless)
 
 
 def _moved(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: Floats | float = 0.0) -> Excerpt:
-    """The motion with each joint scaled (n,), exchanged and shifted; friction follows the sign."""
+    """Scale the motion of each joint by a factor (n,), then exchange joints, then shift q.
+
+    The shapes of friction are exchanged too, and follow the sign of the factor.
+    """
     run, order = excerpt.run, np.arange(len(factor)) if order is None else order
     motion = {name: np.ascontiguousarray((getattr(run, name) * factor)[:, order]) for name in ("q", "dq", "ddq")}
     motion["q"] = motion["q"] + shift
@@ -184,25 +228,26 @@ def _moved(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: F
 
 
 def _with_torques(excerpt: Excerpt, factor: Floats, order: Ints | None = None) -> Excerpt:
-    """The torques with each joint scaled (n,) and exchanged."""
+    """Scale the torque of each joint by a factor (n,), then exchange joints; `order` (n,) is the new order."""
     run, order = excerpt.run, np.arange(len(factor)) if order is None else order
     effort, valid = (run.effort * factor)[:, order], run.valid & run.valid[:, order]
     return replace(excerpt, run=replace(run, effort=np.where(valid, effort, np.nan), valid=valid))
 
 
 def _exchange(excerpt: Excerpt, order: Ints) -> Excerpt:
-    """All columns of joints exchanged."""
+    """Exchange motion and torques of joints alike."""
     same = np.ones(len(order))
     return _with_torques(_moved(excerpt, same, order), same, order)
 
 
 def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]:
-    """Every change that is tried."""
+    """List every change that is tried."""
     n, names = robot.dof, robot.joint_names
     turning = np.array([not body.is_prismatic for body in robot.bodies])
-    span = np.max([np.ptp(excerpt.run.q, axis=0) for excerpt in excerpts], axis=0)
+    span = np.max([np.ptp(excerpt.run.q, axis=0) for excerpt in excerpts], axis=0)  # (n,) range of motion
 
     def at(j: int, value: float) -> Floats:
+        """(n,) factors: the value at joint j, 1 at all others."""
         return np.where(np.arange(n) == j, value, 1.0)
 
     declare = "Declare the unit in the channel map."
@@ -229,6 +274,7 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
                      partial(_with_torques, factor=np.ones(n), order=order))  # fmt: skip
         yield Change("swapped", "q", i, f"all columns are exchanged {text}", remedy,
                      partial(_exchange, order=order))  # fmt: skip
+    # only where the range of motion suggests the unit: more than half a turn in rad, or less than 1 rad
     for factor, name, likely in ((np.pi / 180.0, "degrees", span > np.pi), (2.0 * np.pi, "turns", span < 1.0),
                                  (180.0 / np.pi, "radians, not degrees", span < 1.0)):  # fmt: skip
         if (likely & turning).any():
@@ -248,10 +294,14 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
 
 
 def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
-    """Compare torques with those of the model file's masses: the unit or sign of all, the weight that some lift."""
+    """Compare the torques with those of the model file's masses: unit or sign of all, and weight that is not held.
+
+    For each joint a factor is estimated: measured torque over torque of the model's links. Friction is free.
+    """
     robot = model.robot
     if not has_masses(robot):
         return
+    # the factor of each joint with a free offset of the torque, and without
     free, fixed = (test_columns(*_free_friction(model, evidence, offset=offset)) for offset in (True, False))
     sure = [float(found.value[0]) for found in free if abs(found.value[0]) > found.half_width[0]]
     factor = float(np.median(sure)) if sure else 1.0
@@ -264,9 +314,9 @@ def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
     links = robot.with_terms()
     weight = np.max([np.abs(gravity_torque(links, excerpt.run.q)).max(axis=0) for excerpt in model.excerpts], axis=0)
     is_shown = np.isfinite([found.half_width[0] for found in free])
-    # joints that lift links straight up show nothing but an offset
+    # a vertical sliding joint holds a constant weight, which a free offset would explain as well: without offset
     for j in np.flatnonzero(~is_shown & (weight > RESOLUTION * weight.max())).tolist():
-        most = float(fixed[j].value[0] + fixed[j].half_width[0])
+        most = float(fixed[j].value[0] + fixed[j].half_width[0])  # upper end of the interval
         if most < -1.0 / OTHER_UNIT:
             yield _scale_finding(robot, "flipped", j, most, "torque or position has the opposite sign of")
         elif most < 1.0 / OTHER_UNIT:
@@ -274,10 +324,15 @@ def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
 
 
 def check_single_scales(model: Model, evidence: Evidence) -> Iterator[Finding]:
-    """Compare the torque of each joint with that of the masses; of a single link these are known less."""
+    """Compare the torque of each joint with that of the model's masses, and name those that this cannot show.
+
+    The masses of single links are often wrong, so a whole interval must lie beyond the factor of another unit; for a
+    large factor, its square.
+    """
     if not has_masses(model.robot):
         return
     n, base = model.robot.dof, model.base
+    # (R, 10) columns of the inertial parameters of the last link, as of a load that is fixed to it
     load = evidence.columns[:, : base.rank] @ base.grouping[:, 10 * n - 10 : 10 * n]
     fit, links = _free_friction(model, evidence, offset=True)
     hidden: list[str] = []
@@ -294,18 +349,29 @@ def check_single_scales(model: Model, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_load(evidence: Evidence, links: Sequence[Floats], joint: int, load: Floats) -> bool:
-    """Whether a load at the last link, which other joints carry as well, explains as much as a unit of one joint."""
+    """Whether a load at the last link explains as much as a wrong unit of one joint.
+
+    Args:
+        evidence: The rows with friction as harmless columns.
+        links: For each joint the torque (R, 1) of the model's links.
+        joint: Index of the joint with the suspected unit.
+        load: (R, 10) columns of the load.
+    """
     free = np.hstack([evidence.columns, *links[:joint], *links[joint + 1 :]])
     fit = Fit.of(replace(evidence, columns=free, harmless=free.shape[1]))
-    load = load[:, fit.beyond(load)[1]]
+    load = load[:, fit.beyond(load)[1]]  # those columns that other ones do not explain
     unit, carried = test_columns(fit, [links[joint], load])
     return carried.gain > EQUAL * unit.gain
 
 
 def _free_friction(model: Model, evidence: Evidence, *, offset: bool) -> tuple[Fit, list[Floats]]:
-    """A fit of friction, rotors and perhaps offsets, and for each joint the torque (R, 1) of the model's masses."""
+    """Fit friction, rotor inertias and perhaps offsets alone, without the links.
+
+    Returns:
+        The fit, and for each joint the torque (R, 1) of the model file's links, zero in rows of other joints.
+    """
     robot, n, rank = model.robot, model.robot.dof, model.base.rank
-    columns = evidence.columns[:, :rank] @ model.base.grouping
+    columns = evidence.columns[:, :rank] @ model.base.grouping  # (R, p) of standard parameters
     links = columns[:, : 10 * n] @ robot.parameter_vector[: 10 * n]
     terms = [column for column, placed in enumerate(robot.terms, start=10 * n)
              if offset or not isinstance(placed.term, Offset)]  # fmt: skip
@@ -335,24 +401,30 @@ def _scale_finding(robot: Robot, code: str, joint: int | None, factor: float, sa
 
 
 def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
-    """Report joints whose friction drives them: the position or the torque has the opposite sign.
+    """Report joints with negative friction power: the position or the torque has the opposite sign.
 
-    In other fits such a joint shows nothing, where hardly anything but its friction and its weight acts on it.
+    A wrong sign may not show otherwise, where hardly anything but friction and weight acts on a joint.
+
+    Args:
+        model: The robot, fitted to the runs.
+        fit: The fit of the harmless columns.
+        level: Probability that any joint of faultless runs is reported.
     """
     robot, evidence, rank = model.robot, fit.evidence, model.base.rank
     values = trusted_values(evidence, fit.weights, model.base, robot)
     terms = friction_columns(evidence, model.base, robot)
-    own = {column: k for k, column in enumerate(model.base.columns)}
+    own = {column: k for k, column in enumerate(model.base.columns)}  # standard parameter -> its base column
     for j in range(robot.dof):
         if not {(j, Viscous), (j, Coulomb), (j, Offset)} <= terms.keys():
-            continue
+            continue  # friction of this joint cannot be told from that of others
         rows = evidence.joint == j
         rubbing = [own[column] for column, placed in enumerate(robot.terms, start=10 * robot.dof)
                    if placed.joints == (j,) and isinstance(placed.term, Viscous | Coulomb)]  # fmt: skip
-        rubbing += range(rank + j, evidence.harmless, robot.dof)  # harmless friction stands joint by joint
+        rubbing += range(rank + j, evidence.harmless, robot.dof)  # further shapes, each for all joints in turn
         friction = evidence.columns[rows][:, rubbing] @ values[rubbing]
+        # (B,) friction times speed, summed over each block; the column of viscous friction is the speed
         power = np.bincount(evidence.block[rows], friction * terms[j, Viscous][rows], len(evidence.runs))
-        weight = terms[j, Offset][rows]
+        weight = terms[j, Offset][rows]  # the column of ones, by which the torque's mean is taken out
         torque = evidence.torque[rows] - weight * (weight @ evidence.torque[rows]) / max(weight @ weight, 1e-300)
         p = float(stats.ttest_1samp(power, 0.0, alternative="less").pvalue)
         if p * robot.dof < level and np.linalg.norm(friction) > HALF * np.linalg.norm(torque):
@@ -365,6 +437,6 @@ def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
 
 
 def has_masses(robot: Robot) -> bool:
-    """Whether the model file's masses are evidence: every body has one, and they are no copies of one another."""
+    """Whether the model file's masses are credible: every body has one, and most differ from one another."""
     sizes = [(body.inertia.mass, float(np.linalg.norm(body.inertia.about_com))) for body in robot.bodies]
     return all(mass > 0.0 for mass, _ in sizes[1:]) and len({f"{m:.4g} {J:.4g}" for m, J in sizes}) > len(sizes) // 2

@@ -1,4 +1,17 @@
-"""Which suspects do runs of one robot show? All that add columns, tested at one level, the strongest first."""
+"""The diagnosis of runs by the robot's equations: which faults of logs or model explain the residual torques?
+
+Two sorts of faults are tried. A suspect is a small error that adds a torque linear in its amount, such as a late torque
+or an encoder zero that is off (`dynid.diagnosis.suspects`); a change is a gross one, such as exchanged channels
+(`dynid.diagnosis.log_changes`). A change that explains more than the best suspect is reported alone. Otherwise all
+suspects that are significant together are reported, the strongest first, and those that the motion cannot show.
+
+`diagnose` is called with processed runs by the check of a log (`dynid.diagnosis.log_check`), by the reader of long
+logs, and by the watch of a running robot.
+
+Terms: evidence are the rows of the equations, compressed by joint and block of time; a block is one of about twenty
+stretches of the logs. A verdict is the result of the test of one suspect: amounts, covariance, p-value. Some suspects
+(a load, a push) act in a window only, a sequence of blocks.
+"""
 
 from __future__ import annotations
 
@@ -43,39 +56,45 @@ from dynid.robot.model import Robot
 from dynid.terms.motors import Offset
 
 MOST_NAMED = 3
-"""Largest number of suspects that are named one after the other (convention)."""
+"""Largest number of suspects that are named in one diagnosis (convention)."""
 
 UNEVEN = 0.1
-"""Part of the level at which suspects of a whole log are named: errors of the model are less alike in all blocks of
-time than the test takes them to be (level: of simulated clean logs one in a hundred is accused then)."""
+"""Factor on the level for suspects that act in a whole log. The test takes the errors of all blocks to be alike, which
+errors of the model are not (level: with this factor, one in a hundred simulated clean logs is accused)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Suspects with their columns in the rows of the evidence."""
+    """All suspects of some runs, with their columns in the rows of the evidence."""
 
     robot: Robot
     fit: Fit
+    """The fit of the columns that a robot without faults has as well: links and friction."""
     varying: Evidence
-    """The same rows, with the torque of every joint less its mean: a constant weight hides no other effect."""
+    """The same rows without the mean torque of each joint. Effects are compared with this torque, since a constant
+    weight says nothing about them."""
     suspects: tuple[Suspect, ...]
+    """Kind and joint of each suspect."""
     tried: tuple[Tried, ...]
+    """Columns of each suspect and the windows in which it may act, in the same order."""
 
     @classmethod
     def of(cls, model: Model) -> Case:
-        """Gather the evidence of a model's runs."""
-        placed, dof = list(placements(model.robot)), model.robot.dof
+        """Form the columns of all suspects of a model's runs, in the rows (R) of the evidence."""
+        placed, dof = list(placements(model.robot)), model.robot.dof  # misplaced joints
         columns = [[*placement_columns(model, e, placed), *channel_columns(model.robot, e)] for e in model.excerpts]
         evidence = gather(model.robot, model.base, model.excerpts, columns)
         fit = Fit.of(evidence)
-        own = [evidence.suspects[:, [k]] for k in range(evidence.suspects.shape[1])]
+        own = [evidence.suspects[:, [k]] for k in range(evidence.suspects.shape[1])]  # (R, 1) each
+        # the first channel columns are the late torques of single joints; their sum is a delay of all torques
         late = evidence.suspects[:, len(placed) : len(placed) + dof].sum(axis=1, keepdims=True)
         gains = gain_columns(evidence, trusted_values(evidence, fit.weights, model.base, model.robot), dof)
         windows = _windows(evidence.runs)
-        held = windows[windows.sum(axis=1) > 1]  # a load must predict a block that is left out
-        given = evidence.columns[:, : model.base.rank] @ model.base.grouping
+        several = windows[windows.sum(axis=1) > 1]  # a load must predict a block that is left out
+        # (R, p) columns of the standard parameters: first moments and mass of the last link, offsets of the joints
+        standard = evidence.columns[:, : model.base.rank] @ model.base.grouping
         offsets = [k for k, term in enumerate(model.robot.terms, start=10 * dof) if isinstance(term.term, Offset)]
-        load, push = given[:, 10 * dof - 4 : 10 * dof], given[:, offsets]
+        load, push = standard[:, 10 * dof - 4 : 10 * dof], standard[:, offsets]
         mean = push @ lstsq(push, evidence.torque, rcond=RESOLUTION)
         return cls(
             model.robot,
@@ -83,36 +102,40 @@ class Case:
             replace(evidence, torque=evidence.torque - mean),
             (*placed, *channels(model.robot), Suspect("delay", None), *(Suspect("gain", j) for j in range(dof)),
              Suspect("load", None), Suspect("push", None)),
-            (*map(Tried, (*own, late, *gains)), Tried(load, held), Tried(push, windows, general=True)),
+            (*map(Tried, (*own, late, *gains)), Tried(load, several), Tried(push, windows, general=True)),
         )  # fmt: skip
 
-    def matters(self, place: int, verdict: Verdict) -> bool:
-        """Whether an amount is worth telling, and plausible for its kind."""
-        kind = KINDS[self.suspects[place].kind]
+    def is_worth(self, index: int, verdict: Verdict) -> bool:
+        """Whether the amount of a suspect is large enough to be reported, and plausible for its kind."""
+        kind = KINDS[self.suspects[index].kind]
         if np.isfinite(kind.most):
             return kind.least < float(abs(verdict.value[0])) < kind.most
-        if effect_of(self.varying, self.columns(place, verdict), verdict.value) < kind.least:
+        if effect_of(self.varying, self.columns(index, verdict), verdict.value) < kind.least:  # relative rms torque
             return False
-        groups = self.tried[place].groups
+        groups = self.tried[index].groups
         if groups is None or verdict.group is None:
             return True
-        held = groups[verdict.group][self.fit.evidence.block]
-        if self.suspects[place].kind == "load" and abs(verdict.value[-1]) < verdict.half_width[-1]:
+        in_window = groups[verdict.group][self.fit.evidence.block]  # (R,)
+        if self.suspects[index].kind == "load" and abs(verdict.value[-1]) < verdict.half_width[-1]:
             return False  # it has no mass
-        return verdict.left_out > HALF * float(np.sum(self.fit.residual[held] ** 2))
+        return verdict.left_out > HALF * float(np.sum(self.fit.residual[in_window] ** 2))
 
-    def left(self, verdict: Verdict) -> float:
-        """Share of what is unexplained in left-out blocks that a suspect leaves."""
+    def residual_ratio(self, verdict: Verdict) -> float:
+        """Ratio of the rms residuals in left-out blocks, with a suspect over without it."""
         rest = self.fit.with_harmless(self.columns(verdict.suspect, verdict))
         return compare(rest.left_out().T, self.fit.left_out().T, 1)[1]
 
-    def columns(self, place: int, verdict: Verdict) -> Floats:
-        """(R, d) where a suspect acts by its verdict."""
-        return columns_in_group(self.fit.evidence, self.tried[place], verdict)
+    def columns(self, index: int, verdict: Verdict) -> Floats:
+        """(R, d) columns of a suspect, zero outside the window of its verdict."""
+        return columns_in_group(self.fit.evidence, self.tried[index], verdict)
 
 
 def _windows(runs: Sequence[int] | Ints) -> Bools:
-    """(G, B) all sequences of blocks of one run that leave some blocks."""
+    """(G, B) all sequences of blocks of one run, except those that leave too few blocks for comparison.
+
+    Args:
+        runs: (B,) number of each block's run.
+    """
     run, count = np.asarray(runs), len(runs)
     block = np.arange(count)
     return np.array([
@@ -124,11 +147,11 @@ def _windows(runs: Sequence[int] | Ints) -> Bools:
 
 
 def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) -> tuple[Finding, ...]:
-    """Say which suspects runs of one robot show, the strongest first, and what they cannot show.
+    """Name the faults that runs of one robot show, the strongest first, and those that they cannot show.
 
     Args:
         robot: The robot; its masses serve as the prior.
-        runs: The runs; what is wrong has one value in all of them.
+        runs: The processed logs; a fault has the same amount in all of them.
         level: Probability that faultless runs are accused, over all suspects.
 
     Example:
@@ -139,46 +162,68 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
     case = Case.of(model)
     first = test_suspects(case.fit, case.tried)
     named = [*_name_suspects(case, first, level)]
-    change, hidden = find_change(model, level, min([HALF, *(case.left(verdict) for verdict in named[:1])]))
+    # a gross change must explain more than the strongest suspect does
+    change, hidden = find_change(model, level, min([HALF, *map(case.residual_ratio, named[:1])]))
     if change is not None:
         return (change,)
-    # the masses of the model file are evidence of what all torques have in common
+    # The first of these that finds anything is reported: factors common to all torques, by the masses of the model
+    # file; signs, by friction; suspects; factors of single joints.
     found = [*check_scale(model, case.fit.evidence)] or [*check_friction(model, case.fit, level)]
     found = found or [_finding(case, runs, verdict) for verdict in named]
     found = found or [*check_single_scales(model, case.fit.evidence)]
-    return (*found, *_tell_least(case, first, level, hidden))
+    return (*found, *_report_detectable(case, first, level, hidden))
 
 
 def _name_suspects(case: Case, first: Sequence[Verdict], level: float) -> Iterator[Verdict]:
-    is_local = False
+    """Verdicts on the suspects that are named, the strongest first.
 
-    def is_worth(place: int, verdict: Verdict) -> bool:
-        if verdict.group is None:  # what the edges of a load leave accuses nothing else
-            return not is_local and verdict.p * len(case.tried) < UNEVEN * level and case.matters(place, verdict)
-        return case.matters(place, verdict)
+    Args:
+        case: The suspects with their columns.
+        first: Verdict on each of them by itself.
+        level: Probability that any is named in faultless runs.
+    """
+    is_local = False  # whether the last one named acts in a window
+
+    def is_worth(index: int, verdict: Verdict) -> bool:
+        if verdict.group is not None:
+            return case.is_worth(index, verdict)
+        # Begin and end of a window fall within blocks, which leaves a residual there: after a suspect of a window,
+        # none of the whole log is named.
+        return not is_local and verdict.p * len(case.tried) < UNEVEN * level and case.is_worth(index, verdict)
 
     judged = judge_suspects(case.fit, case.tried, level=level, is_worth=is_worth, first=first)
     for verdict in islice(judged, MOST_NAMED):
         is_local = verdict.group is not None
         yield verdict
-        if case.suspects[verdict.suspect].kind == "delay":  # one column is not all of it, the rest accuses nothing else
+        if case.suspects[verdict.suspect].kind == "delay":  # its one column is a linearisation, the rest is no fault
             break
 
 
-def _tell_least(case: Case, verdicts: Sequence[Verdict], level: float, hidden: Iterable[str]) -> Iterator[Finding]:
-    """From which amount on each suspect of a whole log is told, and which are not told at all."""
+def _report_detectable(
+    case: Case, verdicts: Sequence[Verdict], level: float, hidden: Iterable[str]
+) -> Iterator[Finding]:
+    """Report the smallest detectable amount of each suspect of a whole log, and suspects that cannot be detected.
+
+    Args:
+        case: The suspects with their columns.
+        verdicts: Verdict on each of them by itself.
+        level: Probability that any is named in faultless runs.
+        hidden: Exchanges of joints that cannot be excluded, in words.
+    """
     robot, none, large, least = case.robot, dict.fromkeys(hidden), [], {}
     for suspect, tried, verdict in zip(case.suspects, case.tried, verdicts, strict=True):
         if tried.groups is not None:
             continue
         kind, unit, name = KINDS[suspect.kind], suspect.unit(robot), suspect.label(robot)
+        # `kind.least` is an amount, or the relative rms torque of one: `each` of these per unit
         each = 1.0 if np.isfinite(kind.most) else effect_of(case.varying, tried.columns, np.ones(1))
+        # smallest significant amount [SI]: t quantile (two-sided, Bonferroni) times the standard error
         sure = float(stats.t.isf(0.5 * UNEVEN * level / len(case.tried), verdict.freedom) * verdict.stderr[0])
         if not sure < kind.most:
             none[suspect.name(robot)] = None
             continue
         amount = least[f"{name} [{unit}]"] = kind.factor * max(sure, kind.least / each)
-        if sure * each > kind.least:
+        if sure * each > kind.least:  # amounts that would be worth reporting are not all significant
             large.append(f"{name} (from {amount:.2g} {unit})")
     if none or large:
         brief = f"this motion cannot show errors of: {', '.join(none)}"
@@ -194,14 +239,15 @@ def _tell_least(case: Case, verdicts: Sequence[Verdict], level: float, hidden: I
 
 
 def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Finding:
+    """The finding of a verdict, with the one amount that is printed."""
     suspect, robot, evidence = case.suspects[verdict.suspect], case.robot, case.fit.evidence
-    columns, told = case.columns(verdict.suspect, verdict), len(verdict.value) - 1
-    if suspect.kind == "push":
+    columns, shown = case.columns(verdict.suspect, verdict), len(verdict.value) - 1  # of a load, the mass is last
+    if suspect.kind == "push":  # one amount per joint: that of the joint with the largest effect
         each = [effect_of(case.varying, columns[:, [j]], verdict.value[[j]]) for j in range(robot.dof)]
-        told = int(np.argmax(each))
-        suspect = Suspect("push", told)
-    kind, value, spread = KINDS[suspect.kind], float(verdict.value[told]), float(verdict.half_width[told])
-    if suspect.kind == "delay":
+        shown = int(np.argmax(each))
+        suspect = Suspect("push", shown)
+    kind, value, spread = KINDS[suspect.kind], float(verdict.value[shown]), float(verdict.half_width[shown])
+    if suspect.kind == "delay":  # a linearised amount so far: estimate it
         delay = find_delay(robot, runs)
         value, spread = delay.seconds, delay.half_width_s
     others = "".join(f"; or {case.suspects[k].name(robot)}, which explains it as well" for k in verdict.rivals[:2])
@@ -227,10 +273,10 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Findin
     )
 
 
-def _times(runs: Sequence[Experiment], evidence: Evidence, held: Bools) -> tuple[float, float]:
-    """Start and end of a window of blocks [s]."""
-    number = int(evidence.runs[np.flatnonzero(held)[0]])
-    own = held[evidence.runs == number]
+def _times(runs: Sequence[Experiment], evidence: Evidence, window: Bools) -> tuple[float, float]:
+    """Start and end [s] of a window (B,) of blocks, which all belong to one run."""
+    number = int(evidence.runs[np.flatnonzero(window)[0]])
+    own = window[evidence.runs == number]
     first, last = np.flatnonzero(own)[[0, -1]] + [0, 1]
     time = runs[number].time
     start, stop = time[0] + (time[-1] - time[0]) * np.array([first, last]) / len(own)

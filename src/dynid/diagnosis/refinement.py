@@ -1,8 +1,15 @@
-"""Suspects that are estimated: encoder zeros, lengths and angles of links, tilt of the base, delay of the torques.
+"""Estimation of geometry and delay from logs: encoder zeros, lengths and angles of links, tilt of the base, torque lag.
 
-Gauss-Newton over the columns of the suspects, with all linear parameters and friction of any shape fitted anew at every
-step. The robot itself is displaced and the torques are moved, so nothing is linearised in the result. What the logs do
-not determine is held.
+These quantities a enter the torques nonlinearly. Gauss-Newton solves for them: in each step the torques are linearised,
+
+    torque = X x + Z a + noise,
+
+with Z the derivatives of the torques by a. X holds the columns of links and friction, whose values x are fitted anew
+together with a. Then the robot itself is displaced by a, or the torques are moved in time, and Z is computed again; so
+the result is not linearised. Quantities that the logs do not determine are held at the model's values.
+
+`identify` calls `refine_geometry` with processed runs (recipe entry ``free``). The readers of logs call
+`resolve_delay` with a raw recording (option ``delay_s=auto``), and `dynid.diagnosis.naming` calls `find_delay`.
 """
 
 from __future__ import annotations
@@ -31,15 +38,16 @@ FREEDOMS: dict[str, tuple[str, ...]] = {
     "tilt": ("tilt",),
     "angles": ("angle",),
 }
-"""What a recipe may free, and the kinds of suspects that this means."""
+"""Name in a recipe -> the kinds of quantities (keys of `dynid.diagnosis.suspects.KINDS`) that it frees."""
 MOST_STEPS = 8
 """Most steps of Gauss-Newton (convention: quantities within 10 % of the truth settle in three)."""
 SETTLED_STEP_SHARE = 0.05
-"""Largest step, over half its interval, that ends the search (convention)."""
+"""The search ends at steps smaller than this share of the half width of the interval (convention)."""
 LONGEST_S = 0.2
 """Largest delay that is looked for [s] (effect)."""
 HOLDING_FACTOR = 6.0
-"""Half the interval, over the effect worth telling, from which on a quantity is held (effect)."""
+"""A quantity is held if half the width of its interval is more than this multiple of the smallest amount that is
+reported for its kind (effect)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ class Freed:
     """A key of `KINDS`."""
     joint: str
     value: float
-    """Found minus stated [rad or m]."""
+    """Estimated minus the model's [rad or m]."""
     half_width: float
     """Half of the 95 % interval [rad or m]; infinite where the logs do not determine it and it was held."""
 
@@ -62,7 +70,7 @@ class Freed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RefinedGeometry:
-    """A robot with the geometry that logs show."""
+    """A robot with estimated geometry."""
 
     robot: Robot
     quantities: tuple[Freed, ...]
@@ -85,9 +93,12 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
     """Estimate quantities of a robot's geometry from experiments.
 
     Args:
-        robot: The robot; its geometry is the start.
-        runs: The experiments.
+        robot: The robot; its geometry is the start of the search.
+        runs: The processed logs.
         names: Keys of `FREEDOMS`: "zeros", "lengths", "tilt", "angles".
+
+    Returns:
+        The displaced robot, the estimated quantities, and findings on those that differ or were held.
 
     Example:
         >>> dynid.diagnosis.refine_geometry(robot, [run], ["zeros"]).robot.dof
@@ -95,6 +106,7 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
     """
     check_freedoms(names)
     kinds = [kind for name in names for kind in FREEDOMS[name]]
+    # of the robot's possible displacements those that are free; the tilt of the base once, at the first joint on it
     ground = next(j for j, body in enumerate(robot.bodies) if body.parent < 0)
     chosen = [s for s in placements(robot) if s.kind in kinds and (s.kind != "tilt" or s.joint == ground)]
     total, held, moved = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool), robot
@@ -118,14 +130,25 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
 def _step(
     robot: Robot, runs: Sequence[Experiment], chosen: Sequence[Suspect], held: Bools
 ) -> tuple[Floats, Floats, Bools]:
-    """One step (k,), half the intervals (k,), and which quantities stay where they are."""
-    model = Model.of(robot, runs)
+    """Make one step of Gauss-Newton.
+
+    Args:
+        robot: The robot with the geometry so far.
+        runs: The processed logs.
+        chosen: The k free quantities.
+        held: (k,) which of them are held already.
+
+    Returns:
+        (k,) step [rad or m], zero where held; (k,) half widths of the 95 % intervals; (k,) which are held now.
+    """
+    model = Model.of(robot, runs)  # with linear parameters fitted to the runs, which Z depends on
     columns = [list(placement_columns(model, excerpt, chosen)) for excerpt in model.excerpts]
     evidence = gather(model.robot, model.base, model.excerpts, columns)
     fit, limit = Fit.of(evidence), HOLDING_FACTOR * np.array([KINDS[s.kind].least for s in chosen])
+    # one by one first: the interval is infinite where X explains the column almost entirely
     alone = test_columns(fit, list(evidence.suspects.T[:, :, None]))
     held = held | np.array([np.isinf(found.half_width[0]) for found in alone])
-    while True:
+    while True:  # then together, holding the least determined one until all that remain are determined well enough
         step, half_width = np.zeros(len(chosen)), np.full(len(chosen), np.inf)
         if held.all():
             return step, half_width, held
@@ -135,13 +158,16 @@ def _step(
         worst = free[int(np.argmax((half_width / limit)[free]))]
         if half_width[worst] <= limit[worst]:
             return np.clip(step, -limit, limit), half_width, held
-        # half a tilt of the base would be a tilt about another axis
+        # the two axes of a tilt are held together: one alone would be a tilt about another axis
         held = held | np.array([k == worst or s.kind == chosen[worst].kind == "tilt" for k, s in enumerate(chosen)])
 
 
 def _move(robot: Robot, chosen: Sequence[Suspect], amounts: Floats) -> Robot:
-    """The robot with other geometry; a tilt of the base turns gravity the other way and leaves the base's frame."""
-    shifts: dict[str, Floats] = {}
+    """Displace a robot by amounts (k,) of the chosen quantities.
+
+    A tilt of the base is made by turning gravity the opposite way, so that the base's frame stays.
+    """
+    shifts: dict[str, Floats] = {}  # joint -> (6,) slide [m] and turn [rad] in the parent body's frame
     tilt = np.zeros(3)
     for suspect, amount in zip(chosen, amounts.tolist(), strict=True):
         direction = np.zeros(6) if suspect.direction is None else suspect.direction
@@ -199,11 +225,11 @@ class Delay:
 
 
 def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
-    """Estimate the delay of the torques of runs, processed without a delay.
+    """Estimate by how much torques are recorded later than the motion that they belong to.
 
     Args:
         robot: The robot.
-        runs: The runs.
+        runs: The processed logs, whose torques have not been moved.
 
     Example:
         >>> abs(dynid.diagnosis.find_delay(robot, [run]).seconds) < 0.005
@@ -211,7 +237,8 @@ def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
     """
     seconds, half_width = 0.0, np.inf
     for _ in range(MOST_STEPS):
-        model = Model.of(robot, runs, seconds)
+        model = Model.of(robot, runs, seconds)  # with the torques moved back by the delay so far
+        # one suspect that acts on all joints: a torque that is late by one second more has the column -d torque / dt
         late = [[dict(enumerate(-excerpt.slope.T))] for excerpt in model.excerpts]
         evidence = gather(model.robot, model.base, model.excerpts, late)
         amount = test_columns(Fit.of(evidence), [evidence.suspects])[0]
@@ -225,17 +252,19 @@ def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
 
 
 def resolve_delay(recording: Recording, options: Processing, robot: Robot | None = None) -> tuple[Processing, str]:
-    """Replace an unknown delay of the torques by its estimate; return the options and a note for the experiment.
-
-    Torques are moved only where the interval of the delay excludes zero.
+    """Replace an unknown delay of the torques by its estimate.
 
     Args:
-        recording: The log.
+        recording: The raw log.
         options: Processing options; only ``effort_delay_s="auto"`` is replaced.
-        robot: The robot, by whose equations the delay is found; without it nothing is moved.
+        robot: The robot, by whose equations the delay is found; without it the delay is zero.
+
+    Returns:
+        The options with a delay in seconds, zero where its interval includes zero; and a note for the experiment.
     """
     if options.effort_delay_s != "auto":
         return options, ""
+    # processed as for identification, but without a delay, without filtering torques, at the recorded rate
     unmoved = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
     if robot is None or recording.isolated or recording.effort is None:
         return replace(options, effort_delay_s=0.0), ""

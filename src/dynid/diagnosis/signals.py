@@ -1,4 +1,11 @@
-"""Signals before models: clock, missing and absurd samples, resolution, clipping, dead channels, limits, velocities."""
+"""Checks of a raw recording channel by channel, without the robot's equations.
+
+They cover the clock, copied stretches, missing samples, spikes, resolution, clipping, dead channels, measured
+velocities against positions, lost rows, and the limits of the robot file.
+
+`check_signals` is called by `dynid.diagnosis.log_check`; every check yields findings. A recording holds time stamps
+(N,) [s], positions q (N, n) [rad or m], and if logged velocities dq and torques effort (N, n) and a wrench (N, 6).
+"""
 
 from __future__ import annotations
 
@@ -21,27 +28,30 @@ from dynid.robot.model import Robot
 RATES_HZ = (5.0, 1e5)
 """Smallest and largest sampling rate of a robot log [Hz]; a wrong unit of time is wrong by 1000 or more (effect)."""
 MANY = 0.2
-"""Share of samples above which clipped torques are an error, and of a period by which it is uneven (effect)."""
+"""Share of clipped samples above which they are an error; deviation of a time step from the median one, as a share of
+it, above which the step is uneven (effect)."""
 STILL = 2e-3
-"""Range of a joint up to which it does not move [rad or m], and its speed per second (effect: 0.1 deg)."""
+"""Largest range of a joint that does not move [rad or m], and its largest rms speed [rad/s or m/s] (effect: 0.1
+deg)."""
 COARSE = 2e-3
-"""Quantisation step over the range from which on it is a warning (effect: fewer than 500 steps)."""
+"""Quantisation steps larger than this share of the range are a warning (effect: fewer than 500 steps)."""
 SAME = 0.9
 """Correlation from which on two velocities are the same signal (effect)."""
 SCALE = 0.05
-"""Relative difference of velocities and derivatives from which on it is told (effect)."""
+"""Relative difference between velocities and derivatives of positions above which it is reported (effect)."""
 BEYOND = 1.5
-"""Positions over the limits of the robot file from which on these are wrong (effect)."""
+"""Ratio of positions to the limits of the robot file above which one of them is wrong (effect)."""
 FEWEST = 50
-"""Smallest number of samples that are judged (convention)."""
+"""Smallest number of samples that are checked (convention)."""
 LOST = 60.0
-"""Chi-squared from which on a step of all joints together is several steps (level: far out for 1e5 rows)."""
+"""Chi-squared of the excess of a step above which rows were lost there (level: chance does not reach it in 1e5
+rows)."""
 
 
 def check_signals(recording: Recording, robot: Robot | None = None) -> list[Finding]:
-    """Everything that a log shows without the robot's equations."""
+    """Make all checks; those of limits only if a robot is given."""
     checks = [*_check_channels(recording), *_check_copies(recording)]
-    if not recording.isolated:  # the time of isolated rows only counts
+    if not recording.isolated:  # of isolated samples, the time is only a number
         checks = [*check_clock(recording), *checks, *_check_velocities(recording), *_check_lost_rows(recording)]
     return [*checks, *(check_limits(robot, recording) if robot is not None else ())]
 
@@ -77,10 +87,10 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
 
 
 def _check_copies(recording: Recording) -> Iterator[Finding]:
-    """Find a stretch that stands in the log several times: its copies add no knowledge."""
+    """Report stretches that occur in the log several times, identical to the last digit: copies add no knowledge."""
     if recording.isolated or recording.effort is None:
         return
-    keys, rows = recording.stretch_keys()
+    keys, rows = recording.stretch_keys()  # a hash of each short stretch, and the row where it begins
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     copies = np.flatnonzero((first[which] < np.arange(keys.size)) & np.isfinite(keys))
     share = copies.size / max(keys.size, 1)
@@ -94,8 +104,8 @@ def _check_copies(recording: Recording) -> Iterator[Finding]:
 
 
 def _check_channels(recording: Recording) -> Iterator[Finding]:
-    """Check every channel of every joint by itself."""
-    if recording.effort is None:
+    """Check every channel of every joint by itself, and whether torques are there and have a sign."""
+    if recording.effort is None:  # commands or a wrench allow other identifications than that of the dynamics
         others: Severity = "warning" if recording.wrench is not None else "error"
         yield Finding(code="missing", severity="note" if recording.commands is not None else others, where="effort",
                       message="there are no joint torques", remedy=torque_remedy(recording))  # fmt: skip
@@ -104,7 +114,7 @@ def _check_channels(recording: Recording) -> Iterator[Finding]:
                       message="torques are never negative although joints move both ways: they are amounts of currents",
                       remedy="Take [effort] out of the map; commands and positions suffice for dynid actuate."
                       )  # fmt: skip
-    longest = 0 if recording.isolated else longest_spike(recording.time)
+    longest = 0 if recording.isolated else longest_spike(recording.time)  # samples of a spike; 0: isolated, no spikes
     for where in ("q", "dq", "effort", "wrench"):
         values = getattr(recording, where)
         names = recording.joint_names if where != "wrench" else ("fx", "fy", "fz", "mx", "my", "mz")
@@ -118,13 +128,21 @@ def _check_channels(recording: Recording) -> Iterator[Finding]:
 
 
 def _reverses(q: Floats) -> bool:
-    """Whether some joint moves as far down as up, roughly."""
+    """Whether some joint moves both ways: the travel down is more than 5 % of that up, or the reverse."""
     steps = np.diff(np.nan_to_num(q), axis=0)
     up, down = np.maximum(steps, 0.0).sum(axis=0), np.maximum(-steps, 0.0).sum(axis=0)
     return bool((np.minimum(up, down) > FEW * np.maximum(up, down)).any() and (up + down).max() > 0.0)
 
 
 def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[Finding]:
+    """Check one channel of one joint: missing samples, no motion, coarse steps, dead or clipped torques, spikes.
+
+    Args:
+        where: Name of the channel: "q", "dq", "effort" or "wrench".
+        joint: Name of the joint, or of the component of the wrench.
+        x: (N,) samples.
+        longest: Largest number of samples of a spike; 0 to look for none.
+    """
     finite = np.isfinite(x)
     missing = 1.0 - float(finite.mean()) if x.size else 1.0
 
@@ -143,7 +161,8 @@ def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[F
     spikes = absurd_samples(continued, longest)[:, 0] if longest else np.zeros(y.shape, dtype=bool)
     true = continued[~spikes, 0]
     if true.size >= FEWEST and where == "q":
-        span, step = float(np.diff(np.percentile(true, [0.5, 99.5]))[0]), quantisation_step(true)
+        low, high = np.percentile(true, [0.5, 99.5]).tolist()
+        span, step = high - low, quantisation_step(true)
         if span <= max(2.0 * step, STILL):
             yield found("frozen", "warning", "the joint does not move",
                         "Its own parameters cannot be identified from this log; move it.", range=span)  # fmt: skip
@@ -170,7 +189,11 @@ def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[F
 
 
 def quantisation_step(y: Floats) -> float:
-    """The step of a quantised signal (N,); 0 if its steps hardly repeat."""
+    """Estimate the step of a quantised signal (N,); 0 if differences between samples hardly repeat.
+
+    Of the differences that are not zero, the first percentile is taken. They are rounded to 12 digits of the signal,
+    so that rounding errors do not make equal ones differ.
+    """
     size = max(float(np.abs(y).max()), 1e-300)
     steps = np.round(np.abs(np.diff(y[:100_000])) / size, 12)
     steps = steps[steps > 0.0]
@@ -181,6 +204,7 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
     """Report positions and torques far beyond the limits of the robot file: their unit, or the limits, are wrong."""
     for j, joint in enumerate(robot.moving_joints):
         slides, limits = joint.kind == "prismatic", joint.limits
+        # largest plausible |q|: from the limits, at least 0.5 rad; without limits one turn, or nothing if prismatic
         turn = np.inf if slides else 2.0 * np.pi
         reach = max(abs(limits.lower), abs(limits.upper), 0.0 if slides else 0.5)
         reach = max(turn, reach) if joint.kind == "continuous" or not np.isfinite(reach) else reach
@@ -201,14 +225,14 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
                           "robot file.")  # fmt: skip
 
 
-# --- velocities beside positions --------------------------------------------------------------------------------------
+# --- measured velocities against positions ----------------------------------------------------------------------------
 
 
 def _check_velocities(recording: Recording) -> Iterator[Finding]:
     """Report measured velocities that disagree with the positions: unit, sign, order of the joints, scale, clock."""
     if recording.dq is None or recording.time.size < FEWEST:
         return
-    ok = np.isfinite(recording.time)
+    ok = np.isfinite(recording.time)  # rows without missing samples and spikes
     for values in (recording.q, recording.dq):
         ok &= np.isfinite(values).all(axis=1) & ~absurd_samples(values, longest_spike(recording.time)).any(axis=1)
     time, q, dq = recording.time[ok], unwrap_angles(recording.q[ok])[0], recording.dq[ok]
@@ -224,6 +248,7 @@ def _check_hangs(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) ->
     steps = np.clip(np.diff(time, append=time[-1]), 0.0, None)
     for j, name in enumerate(names):
         same = np.append(np.diff(q[:, j]) == 0.0, False)
+        # way that the velocities pass while the position is constant for at least half of `FEWEST` samples
         travel = np.abs(np.where(same & (run_lengths(same) >= FEWEST // 2), dq[:, j] * steps, 0.0)).sum()
         if travel > FEW * max(float(np.ptp(q[:, j])), STILL):
             yield Finding(code="frozen", severity="error", where="q", joint=name,
@@ -233,18 +258,24 @@ def _check_hangs(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) ->
 
 
 def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
-    """Report velocities in another unit, of the other sign, of another joint, or of nothing that moves."""
+    """Report velocities in another unit, of the other sign, of another joint, or unrelated to the positions.
+
+    Velocities and difference quotients of positions, both as means over windows of time, are compared by correlation
+    and by the ratio of their standard deviations.
+    """
     window = max(1, time.size // 400)
     step = time[window:] - time[:-window]
     good = (step > 0.0) & (step < 2.0 * np.median(step))
     if np.count_nonzero(good) < FEWEST // 2:
         return  # the clock is broken, which `check_clock` reports
-    mean = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)
-    measured = ((mean[window:-1] - mean[: -window - 1]) / window)[good]
+    total = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)  # differences of it are moving sums
+    measured = ((total[window:-1] - total[: -window - 1]) / window)[good]
     derived = ((q[window:] - q[:-window]) / np.where(good, step, 1.0)[:, None])[good]
+    # (2 n, M): measured ones, then derived ones, outliers clipped
     both = np.array([np.clip(x, *np.percentile(x, [2.0, 98.0])) for x in (*measured.T, *derived.T)])
     size, n = both.std(axis=1), len(names)
     with np.errstate(invalid="ignore", divide="ignore"):
+        # (n, n) correlation of each measured velocity (row) with each derived one; 0 with joints at rest
         table = np.where(size[n:] > STILL, np.nan_to_num(np.corrcoef(both)[:n, n:]), 0.0)
     for j, name in enumerate(names):
         if size[n + j] < STILL or size[j] == 0.0:
@@ -258,7 +289,7 @@ def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Flo
             code, says = "unit", "velocities and positions differ in unit"
         elif own < HALF:
             code, says = "inconsistent", "velocities do not follow the positions"
-        elif ratio * own > 1.0 + SCALE or ratio < (1.0 - SCALE) * own:  # by either regression
+        elif ratio * own > 1.0 + SCALE or ratio < (1.0 - SCALE) * own:  # slopes of both regressions lie off 1
             code, says = "inconsistent", f"velocities are {ratio:.3g} times the derivatives of the positions"
         else:
             continue
@@ -268,21 +299,21 @@ def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Flo
                       "without measured velocities.")  # fmt: skip
 
 
-# --- rows lost under a clock that was written anew --------------------------------------------------------------------
+# --- lost rows that the clock does not show, because time stamps were written afterwards ------------------------------
 
 
 def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
-    """Report steps of the positions that are multiples of what the speeds allow, at a clock that shows no gap."""
+    """Report steps of the positions that are several times as long as the speeds allow, where the clock has no gap."""
     time, q = recording.time, recording.q
     if time.size < FEWEST or not (np.isfinite(time).all() and np.isfinite(q).all()):
         return
     period = np.diff(time)
     usual = float(np.median(period))
     uneven = np.abs(period / usual - 1.0) > MANY if usual > 0.0 else np.ones(period.size, dtype=bool)
-    if uneven.mean() > FEW:  # rows that arrive late and together look the same
+    if uneven.mean() > FEW:  # stamps of arrival, of rows that arrive late and together, look the same
         return
     with np.errstate(over="ignore", invalid="ignore"):  # an absurd sample, which other findings name, is no lost row
-        lost = np.where(uneven, 0.0, _excess(unwrap_angles(q)[0], recording.dq, period))
+        lost = np.where(uneven, 0.0, _count_lost(unwrap_angles(q)[0], recording.dq, period))
     at = np.flatnonzero(lost >= EQUAL)
     if at.size:
         yield Finding(code="missing", severity="warning", where="time",
@@ -294,26 +325,37 @@ def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
                       "(--time).")  # fmt: skip
 
 
-def _excess(q: Floats, dq: Floats | None, period: Floats) -> Floats:
-    """(N - 1,) by how many usual steps each step is too long; zero where that cannot be told from noise."""
+def _count_lost(q: Floats, dq: Floats | None, period: Floats) -> Floats:
+    """Estimate how many rows were lost at each step, by how many usual steps it is too long in all joints together.
+
+    Args:
+        q: (N, n) positions, unwrapped.
+        dq: (N, n) measured velocities, or None.
+        period: (N - 1,) time steps [s].
+
+    Returns:
+        (N - 1,) numbers of rows; zero where the excess is within the noise.
+    """
     step = np.diff(q, axis=0)
     has_speed = dq is not None and np.isfinite(dq).all()
     if dq is not None and has_speed:
-        expected = 0.5 * (dq[1:] + dq[:-1]) * period[:, None]
+        expected = 0.5 * (dq[1:] + dq[:-1]) * period[:, None]  # trapezoidal rule
     else:  # cubic through the two steps before and the two after
         expected = np.zeros_like(step)
         expected[2:-2] = (4.0 * (step[1:-3] + step[3:-1]) - step[:-4] - step[4:]) / 6.0
     misfit = step - expected
-    spread = 1.4826 * np.median(np.abs(misfit - np.median(misfit, axis=0)), axis=0)
+    spread = 1.4826 * np.median(np.abs(misfit - np.median(misfit, axis=0)), axis=0)  # robust standard deviation (MAD)
     noise = np.maximum(spread, [max(quantisation_step(y), 1e-12) for y in q.T])
     step, misfit, expected = step / noise, misfit / noise, expected / noise
+    # least squares over the joints: misfit = excess * expected, with chi-squared of the excess
     size, squares = np.maximum((expected**2).sum(axis=1), 1e-300), (misfit**2).sum(axis=1)
     excess = (misfit * expected).sum(axis=1) / size
-    is_lost = (excess**2 * size > LOST) & (excess**2 * size > EQUAL * squares)  # unlike a spike of one encoder
-    for shift in (-1, 1):  # where the steps beside it are too short, positions were held and caught up
-        beside = np.roll(misfit, shift, axis=0) if has_speed else np.roll(step, shift, axis=0) - expected
-        is_lost &= (beside * expected).sum(axis=1) / size > -HALF
-    for shift in (-2, -1, 1, 2):  # a long step spoils what is expected beside it
+    # large, and explaining the misfit of all joints, unlike a spike of one encoder
+    is_lost = (excess**2 * size > LOST) & (excess**2 * size > EQUAL * squares)
+    for shift in (-1, 1):  # neighbouring steps that are too short: positions were held, then caught up; no row is lost
+        neighbour = np.roll(misfit, shift, axis=0) if has_speed else np.roll(step, shift, axis=0) - expected
+        is_lost &= (neighbour * expected).sum(axis=1) / size > -HALF
+    for shift in (-2, -1, 1, 2):  # a long step also spoils the interpolation of its neighbours: keep the largest
         is_lost &= squares >= np.roll(squares, shift)
     is_lost[:2] = is_lost[-2:] = False
     return np.where(is_lost, excess, 0.0)

@@ -1,7 +1,21 @@
-"""Suspects: what may be wrong with a log or a model, as a table, and the columns that each adds to the equations.
+"""Suspects: possible faults of a log or a model, and the torque that each adds per unit of its amount.
 
-A suspect with a column is judged by `dynid.diagnosis.verdicts.judge_suspects`; those that change the log itself are in
-`dynid.diagnosis.log_changes`. To add one that concerns one joint at a time, add a row with its column to `KINDS`.
+For a small fault of amount a, the torque is linear in it: ``torque = X x + z a``. Here X x is the torque of the model
+(links, friction), and the column z (one value per sample and joint) is the derivative of the torque by the amount:
+
+    late torque         -d torque / dt
+    wrong gain          the torque of the joint itself
+    spring on a joint   its position q
+    misplaced joint     derivative of the torques by the joint's placement (`placement_columns`)
+
+`KINDS` is the table of all kinds, with their units and sentences. To add one that concerns one joint at a time, add a
+row with its column. `Model` holds the robot with parameters that fit the logs, which the columns need.
+
+`dynid.diagnosis.naming` collects these columns for all suspects of a log, and `dynid.diagnosis.verdicts` tests them.
+Faults that are no small change, such as exchanged channels, are in `dynid.diagnosis.log_changes`.
+
+Letters of shapes: N samples of an excerpt, n joints, p parameters, R rows of the evidence (compressed equations of all
+samples, see `dynid.diagnosis.evidence.Evidence`), h harmless columns (those of X).
 """
 
 from __future__ import annotations
@@ -25,9 +39,10 @@ from dynid.terms.base import Term
 from dynid.terms.load_dependent import horizontal_axes
 
 TRUST = 1e-4
-"""Weight of the model file's parameters in the fit that columns are computed with, beside the log's (convention)."""
+"""Weight of the model file's parameters relative to the data, in the fit that columns are computed with
+(convention)."""
 SHORTEST = 0.01
-"""Distance between joints below which it is no length of a link [m] (convention)."""
+"""Smallest distance between two joints that counts as the length of a link [m] (convention)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +52,23 @@ class Kind:
     code: str
     """Code of the finding that names it."""
     unit: str
-    """Printed unit; of turning and of sliding joints where these differ, with "or" between them."""
+    """Printed unit; "A or B" is A for revolute and B for prismatic joints."""
     factor: float
-    """Printed unit over SI unit."""
+    """Number that turns an SI amount into the printed one."""
     least: float
-    """Effect worth telling [SI]; where `most` is infinite, the torque that it makes over the rms torque of a joint."""
+    """Smallest amount that is reported [SI]; where `most` is infinite, smallest rms torque of the suspect instead,
+    relative to the rms torque of a joint."""
     most: float
-    """Amount beyond which it is no plausible error of this kind [SI]."""
+    """Largest amount that is plausible for this kind [SI]."""
     says: str
-    """The sentence: ``{size}`` and ``{signed}`` are the amount with its interval, ``{more}`` one of two words."""
+    """The sentence: ``{size}`` is the absolute amount with its interval, ``{signed}`` the signed one, ``{more}`` one
+    of `words`, ``{axis}`` the axis of a turn."""
     words: tuple[str, str]
-    """What ``{more}`` is for positive and for negative amounts."""
+    """The word ``{more}`` for positive and for negative amounts."""
     remedy: str
     column: Callable[[Excerpt, int], Floats] | None = None
-    """(N,) torque per amount [SI] on a joint, of what is suspected of every joint by itself; None for all others."""
+    """Function of an excerpt and a joint's index: (N,) torque on this joint per unit amount [SI]. None for kinds whose
+    columns are formed elsewhere, because they act on several joints or need a fit."""
 
 
 _DEGREES = 180.0 / np.pi
@@ -87,19 +105,19 @@ KINDS: dict[str, Kind] = {
     "offset": Kind("runs-differ", "N m or N", 1.0, 0.05, np.inf, "the offset differs by {signed}", ("", ""), ""),
     "friction": Kind("runs-differ", "N m or N", 1.0, 0.05, np.inf, "dry friction differs by {signed}", ("", ""), ""),
 }  # fmt: skip
-"""All kinds of suspects that add a column."""
+"""Key -> kind, for all suspects that add columns to the equations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Suspect:
-    """One thing that may be wrong."""
+    """One possible fault: a kind, and the joint that it concerns."""
 
     kind: str
     """A key of `KINDS`."""
     joint: int | None
     """Index of the joint concerned; None for all."""
     direction: Floats | None = None
-    """(6,) displacement of the joint per unit, slide [m] then turn [rad], in the axes of the body before; else None."""
+    """(6,) for a misplaced joint, its displacement per unit: slide [m], then turn [rad], in the parent body's frame."""
 
     def unit(self, robot: Robot) -> str:
         """The printed unit of its amount."""
@@ -112,7 +130,7 @@ class Suspect:
         return word if self.joint is None or self.kind == "tilt" else f"{word} of {robot.joint_names[self.joint]}"
 
     def describe(self, robot: Robot, value: float, half_width: float) -> str:
-        """What is wrong, with its amount and half its 95 % interval [SI]."""
+        """The sentence of a finding, with the amount and half the width of its 95 % interval [SI]."""
         kind, unit = KINDS[self.kind], self.unit(robot)
         shown, spread = kind.factor * value, kind.factor * half_width
         return kind.says.format(
@@ -123,10 +141,11 @@ class Suspect:
         )
 
     def label(self, robot: Robot) -> str:
-        """Its name, with the axis where it may turn about several."""
+        """Its name, with the axis of the turn if its kind has several."""
         return self.name(robot) + (f" about {self._axis(1.0)}" if "{axis}" in KINDS[self.kind].says else "")
 
     def _axis(self, value: float) -> str:
+        """The axis of its turn, reversed for negative amounts."""
         turn = np.zeros(3) if self.direction is None else np.sign(value) * self.direction[3:]
         return f"({', '.join(f'{round(x, 2) + 0.0:g}' for x in turn.tolist())})"
 
@@ -137,59 +156,68 @@ class Suspect:
 
 
 def placements(robot: Robot) -> Iterator[Suspect]:
-    """What may be wrong with the placement of every joint."""
+    """The suspects that displace a joint: zero, length, angle, and tilt of the base."""
     for j, body in enumerate(robot.bodies):
         yield from (Suspect(kind, j, direction) for kind, direction in _placement_errors(body, robot.gravity))
 
 
 def _placement_errors(body: Body, gravity: Floats) -> Iterator[tuple[str, Floats]]:
-    axis, still = body.R_parent_joint @ body.axis, np.zeros(3)
+    """Kind and displacement (6,) per unit of everything that may be wrong with the placement of a body's joint."""
+    axis, still = body.R_parent_joint @ body.axis, np.zeros(3)  # axis in the parent body's frame
     length = float(np.linalg.norm(body.p_parent_joint))
     yield (
         ("slide zero", np.concatenate([axis, still])) if body.is_prismatic else ("zero", np.concatenate([still, axis]))
     )
-    if body.parent < 0:
+    if body.parent < 0:  # a joint on the base: a turn about the vertical does not act on torques
         if np.any(gravity):
             yield from (("tilt", np.concatenate([still, across])) for across in horizontal_axes(gravity))
         return
     if length > SHORTEST:
         yield "length", np.concatenate([body.p_parent_joint / length, still])
+    # two axes perpendicular to the joint's: a turn about the joint's own axis is an error of its zero
     yield from (("angle", np.concatenate([still, across])) for across in horizontal_axes(axis))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """A robot whose parameters explain some runs, and excerpts of these."""
+    """A robot with parameters that fit some runs, and samples of these runs."""
 
     robot: Robot
-    """The robot with its usual terms; its parameters are those of the model file."""
+    """The robot with its usual terms (friction, rotor inertia, offset); its parameters are those of the model file."""
     base: BaseParameters
+    """Its base parameters, those combinations of the parameters that torques determine."""
     excerpts: tuple[Excerpt, ...]
-    """Samples of the runs; their harmless friction also grows with the load."""
+    """Few samples of each run; their harmless shapes of friction include two that grow with the torque."""
     theta: Floats
-    """(p,) parameters that explain the runs, near the model file's where the runs leave them open."""
+    """(p,) standard parameters that fit the runs, near the model file's where the runs do not determine them."""
 
     @classmethod
     def of(cls, robot: Robot, runs: Sequence[Experiment], delay_s: float = 0.0) -> Model:
-        """Fit a robot to runs whose torques are late by a delay [s]."""
+        """Fit a robot to processed runs, whose torques are late by a delay [s] and are moved back by it."""
         model = add_terms(robot)
         base = choose_base(model)
         excerpts = [take_excerpt(model, run, delay_s) for run in matched_runs(robot, runs)]
         evidence = gather(model, base, excerpts)
         values = trusted_values(evidence, joint_weights(evidence), base, model)
+        # the fitted base parameters exactly: `grouping` (b, p) maps standard to base parameters, with ones at `columns`
         theta = model.parameter_vector.copy()
         theta[list(base.columns)] += values[: base.rank] - base.grouping @ model.parameter_vector
-        links = np.concatenate([theta[: 10 * model.dof], np.zeros(len(model.terms))])
+        links = np.concatenate([theta[: 10 * model.dof], np.zeros(len(model.terms))])  # no friction
         loaded = []
         for excerpt in excerpts:
+            # |torque| sign(dq): friction that grows with the torque of the links, and with the whole torque
             load = [np.abs(torque_along(model, part, excerpt.run)) * excerpt.harmless[0] for part in (links, theta)]
             loaded.append(replace(excerpt, harmless=(*excerpt.harmless, *load)))
         return cls(model, base, tuple(loaded), theta)
 
 
 def placement_columns(model: Model, excerpt: Excerpt, suspects: Sequence[Suspect]) -> Iterator[Column]:
-    """The torque per unit of displacements; a tilt moves all joints that stand on the base."""
+    """For each suspect that displaces a joint, the torques of all joints per unit: joint index -> (N,).
+
+    A tilt of the base displaces all joints that are mounted on the base.
+    """
     run, robot = excerpt.run, model.robot
+    # (N, n, n, 6): derivative of the torque of joint i (second axis) by the placement of joint j (third axis)
     columns = displacement_columns(robot, model.theta, run.q, run.dq, run.ddq)
     ground = [j for j, body in enumerate(robot.bodies) if body.parent < 0]
     for suspect in suspects:
@@ -201,17 +229,29 @@ def placement_columns(model: Model, excerpt: Excerpt, suspects: Sequence[Suspect
 
 
 def channels(robot: Robot) -> Iterator[Suspect]:
-    """What may be wrong with the torque of one joint, beside its gain."""
+    """The suspects with a column in `KINDS`, for each joint: late torque, spring, drift."""
     yield from (Suspect(name, j) for name, kind in KINDS.items() if kind.column for j in range(robot.dof))
 
 
 def channel_columns(robot: Robot, excerpt: Excerpt) -> Iterator[Column]:
-    """The columns of `channels`."""
+    """The columns of the suspects of `channels`, in their order: joint index -> (N,) torque per unit."""
     yield from ({j: kind.column(excerpt, j)} for kind in KINDS.values() if kind.column for j in range(robot.dof))
 
 
 def trusted_values(evidence: Evidence, weights: Floats, base: BaseParameters, robot: Robot) -> Floats:
-    """(h,) values of the harmless columns, held near the model file's where the log leaves them open."""
+    """Fit the harmless columns, held near the model file's parameters where the log does not determine them.
+
+    This is ridge regression towards the prior values: minimise |X x - y|^2 + sum held (x - prior)^2.
+
+    Args:
+        evidence: The rows.
+        weights: (n,) weight of each joint's rows.
+        base: Base parameters, whose columns come first.
+        robot: Its parameters are the prior; that of the further shapes of friction is zero.
+
+    Returns:
+        (h,) values of the harmless columns.
+    """
     scale = weights[evidence.joint]
     X = evidence.columns[:, : evidence.harmless] * scale[:, None]
     prior = np.zeros(evidence.harmless)
@@ -219,18 +259,22 @@ def trusted_values(evidence: Evidence, weights: Floats, base: BaseParameters, ro
     products = X.T @ X
     size = np.diagonal(products)
     usual = np.median(size[size > 0.0]) if size.any() else 1.0
-    held = TRUST * np.maximum(size, usual)  # whatever hardly acts is not fitted to noise
+    held = TRUST * np.maximum(size, usual)  # at least the median, so that short columns are not fitted to noise
     return np.asarray(np.linalg.solve(products + np.diag(held), X.T @ (evidence.torque * scale) + held * prior))
 
 
 def gain_columns(evidence: Evidence, values: Floats, joints: int) -> list[Floats]:
-    """For each joint the column (R, 1) of its gain: its own torque by the fit."""
+    """For each joint the column (R, 1) of its gain: its torque with the fitted values (h,) of the harmless columns."""
     torque = evidence.columns[:, : evidence.harmless] @ values
     return [(torque * (evidence.joint == j))[:, None] for j in range(joints)]
 
 
 def friction_columns(evidence: Evidence, base: BaseParameters, robot: Robot) -> dict[tuple[int, type[Term]], Floats]:
-    """(R,) the columns of the robot's own terms by joint and kind, as far as they are base columns."""
+    """The columns of the robot's terms of single joints, as far as they are base columns.
+
+    Returns:
+        (joint index, type of the term) -> (R,) its column in the evidence.
+    """
     place = {column: k for k, column in enumerate(base.columns)}
     return {
         (placed.joints[0], type(placed.term)): evidence.columns[:, place[column]]

@@ -1,17 +1,26 @@
-"""The one test: is a suspect's amount more than chance between blocks of time, and than model error, can make?
+"""The statistical test of suspects: is an estimated amount larger than chance and errors of the model can make it?
 
-A suspect acts in all blocks of time alike, or in one group of them: a window of a log, a run of several, an arm of a
-fleet. All harmless columns are fitted together with the suspect's.
+A suspect is a possible fault of a log or a model. It adds columns Z to the equations ``torque = X x + Z a + noise``,
+where a (d,) are its amounts and X holds the harmless columns, which a robot without faults has as well. The rows of
+these equations (`dynid.diagnosis.evidence.Evidence`) belong to blocks, consecutive stretches of time. Amounts a and x
+are fitted together, by least squares with one weight per joint.
 
-* In all blocks: the fit is made once more without each block. The scatter of these values is their standard error (a
-  sandwich whose residuals may be correlated within a block, with the jackknife's correction for few blocks), and the
-  block that was left out shows whether the suspect predicts it better than harmless columns alone, friction of any
-  shape among them. Several amounts are judged by Hotelling's T^2, one by Student's t.
-* In one group: what the suspect gains there is compared with what it gains in as long parts elsewhere, where it does
-  not act and model error alone makes it gain (F test, times the number of groups; its degrees of freedom are those
-  that the scatter of these gains shows).
+A suspect acts in all blocks alike, or in one group of them: a window of a log, one run of several, one arm of a fleet.
 
-A column that harmless ones nearly explain is not judged: there the errors of the model decide.
+* In all blocks, the test is the delete-one-block jackknife: the fit is repeated without each block. The scatter of
+  these amounts gives their covariance, although residuals are correlated within a block. A suspect must also predict
+  the left-out blocks better than the harmless columns alone. The p-value is that of Hotelling's T^2, which for one
+  amount is Student's t.
+* In one group, the decrease of the squared residual there (its gain) is compared with the gain of the same columns in
+  other parts of the log. There the suspect does not act, so that only errors of the model make it gain (F test with
+  a Bonferroni factor for the number of groups).
+
+A column that harmless ones explain almost entirely is not judged, since errors of the model decide its amount.
+
+`judge_suspects` names suspects one after the other. It is called by `dynid.diagnosis.naming` (suspects of a log),
+`diagnosis.runs` (differences between runs), `dynid.fleet` (between arms) and `dynid.payload` (wrist sensors).
+
+Letters of shapes: R rows, n joints, B blocks, G groups, d amounts of a suspect, h harmless columns.
 """
 
 from __future__ import annotations
@@ -28,51 +37,51 @@ from dynid.decompositions import eigh, lstsq, svd
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence
 
 LEVEL = 0.01
-"""Probability that faultless data are accused, over all suspects (level)."""
+"""Probability that any suspect is named although the data have no fault (level)."""
 EQUAL = 0.8
-"""Share of what a suspect explains from which on another explains the data equally well (effect)."""
+"""Ratio of the gains of two suspects from which on they explain the data equally well (effect)."""
 SHOWN = 0.02
-"""Share of a suspect's column that harmless ones must leave for it to be judged (effect: columns are wrong by one
-or two percent themselves)."""
+"""A suspect is judged if the part of its column orthogonal to the harmless ones is longer than this share of it
+(effect: columns are wrong by one or two percent themselves)."""
 RESOLUTION = 1e-7
 """Singular value of scaled columns, over the largest, below which a combination of columns is rounding noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A suspect in the rows of the evidence."""
+    """A suspect to be tested, given by its columns."""
 
     columns: Floats
     """(R, d) torque per unit of each of its amounts."""
     groups: Bools | None = None
-    """(G, B) blocks of time in one of which it may act; None where it acts in all blocks."""
+    """(G, B) the blocks of each group; the suspect acts in at most one group. None where it acts in all blocks."""
     general: bool = False
-    """Whether it explains almost anything, so that it is named only where nothing special explains as much."""
+    """Whether it can explain almost anything, as a free torque can. It is named only if no other explains as much."""
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What the test says of one suspect."""
+    """Result of the test of one suspect."""
 
     value: Floats
-    """(d,) amounts; zero where the data do not show them."""
+    """(d,) estimated amounts; zero where the data do not show them."""
     covariance: Floats
     """(d, d) of the amounts; infinite where the data do not show them."""
     p: float
-    """Probability of such a value without the suspect, in any of its groups."""
+    """p-value: probability of such amounts in data without the suspect, in any of its groups."""
     gain: float
-    """By how much it lowers the squares of the residual, in units of its variance."""
+    """Decrease of the weighted sum of squared residuals by the suspect."""
     left_out: float
-    """The same for data that were not fitted; negative where it predicts worse. Of a single block by Akaike's
-    correction."""
+    """The same decrease in blocks that were not fitted; negative where the suspect predicts worse. For a group of one
+    block, which cannot be left out, the gain with Akaike's correction."""
     freedom: int
     """Degrees of freedom of the standard errors."""
     suspect: int = 0
-    """Place among those that were tried."""
+    """Index among the suspects that were tried."""
     group: int | None = None
-    """Place among its groups; None where it acts in all blocks."""
+    """Index among its groups; None where it acts in all blocks."""
     rivals: tuple[int, ...] = ()
-    """Places of other suspects that explain the data equally well, the strongest first."""
+    """Indices of other suspects that explain the data equally well, the strongest first."""
 
     @property
     def stderr(self) -> Floats:
@@ -87,17 +96,20 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The harmless fit of evidence."""
+    """The least squares fit of the harmless columns alone; suspects are tested on what it leaves.
+
+    A weighted row is a row of the evidence times the weight of its joint.
+    """
 
     evidence: Evidence
     weights: Floats
     """(n,) one over the standard deviation of each joint's residual; zero for joints without torques."""
     basis: Floats
-    """(R, r) orthonormal columns that span the weighted harmless ones."""
+    """(R, r) orthonormal columns that span the weighted harmless columns, of rank r."""
     values: Floats
-    """(h,) values of the harmless columns."""
+    """(h,) fitted unknowns of the harmless columns."""
     residual: Floats
-    """(R,) weighted."""
+    """(R,) weighted torques minus the fitted ones."""
 
     @classmethod
     def of(cls, evidence: Evidence) -> Fit:
@@ -109,13 +121,14 @@ class Fit:
         length = np.where(length > 0.0, length, 1.0)
         Q, R = np.linalg.qr(X / length)
         U, s, Vt = svd(R, full_matrices=False)
-        there = s > RESOLUTION * s.max(initial=0.0)
-        basis = Q @ U[:, there]
+        determined = s > RESOLUTION * s.max(initial=0.0)
+        basis = Q @ U[:, determined]
         along = basis.T @ y
-        return cls(evidence, weights, basis, Vt[there].T @ (along / s[there]) / length, y - basis @ along)
+        values = Vt[determined].T @ (along / s[determined]) / length
+        return cls(evidence, weights, basis, values, y - basis @ along)
 
     def with_harmless(self, columns: Floats) -> Fit:
-        """The fit with further harmless columns (R, d)."""
+        """Add harmless columns (R, d); `values` keep those of the old ones."""
         Z, shown, _ = self.beyond(columns)
         U, s, _ = svd(Z[:, shown], full_matrices=False)
         more = U[:, s > RESOLUTION * s.max(initial=0.0)]
@@ -123,10 +136,16 @@ class Fit:
         return replace(self, basis=np.hstack([self.basis, more]), residual=residual)
 
     def left_out(self) -> Floats:
-        """(n, B) squares that the fit of the other blocks leaves in a block, over all of the torque; NaN if empty."""
+        """Cross-validate the harmless columns: predict each block by the fit of all others.
+
+        Returns:
+            (n, B) squared prediction error of a joint in a block, over the squared torque of this joint in all blocks;
+            NaN where a block holds no sample of the joint.
+        """
         evidence, count = self.evidence, len(self.evidence.counts)
         total = np.bincount(evidence.joint, (evidence.torque * self.weights[evidence.joint]) ** 2, count)
         found = np.full((count, len(evidence.runs)), np.nan)
+        # no suspect's columns: their number is zero
         for b, (rows, _, missed) in enumerate(self.without_each(np.zeros((len(self.residual), 0)))):
             joints = evidence.joint[rows]
             here = np.bincount(joints, minlength=count) > 0
@@ -134,40 +153,60 @@ class Fit:
         return found
 
     def beyond(self, columns: Floats) -> tuple[Floats, Bools, Floats]:
-        """Weighted columns without what the basis explains, of length one; which are shown; their lengths before."""
+        """Project columns (R, m) orthogonally to the harmless ones.
+
+        Returns:
+            (R, m) the weighted projections, scaled to length one, zero where not shown; (m,) whether the projection is
+            longer than `SHOWN` times the weighted column; (m,) the lengths of the projections before scaling.
+        """
         weighted = columns * self.weights[self.evidence.joint][:, None]
         rest = weighted - self.basis @ (self.basis.T @ weighted)
-        rest -= self.basis @ (self.basis.T @ rest)
+        rest -= self.basis @ (self.basis.T @ rest)  # again, against rounding
         length, before = np.linalg.norm(rest, axis=0), np.linalg.norm(weighted, axis=0)
         shown = (length > SHOWN * before) & (length > 0.0)
         return rest / np.where(shown, length, np.inf), shown, length
 
     def without_each(self, Z: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
-        """For each block its rows, columns (R, m) there less what harmless ones explain elsewhere, and the residual."""
+        """Predict each block by harmless columns that were fitted to all other blocks.
+
+        With the rows Q of an orthonormal basis in a block and the residuals e of the fit of all blocks, the errors of
+        this prediction are (I - Q Q')^-1 e = e + Q (I - Q' Q)^-1 Q' e, by the Woodbury identity.
+
+        Args:
+            Z: (R, m) columns orthogonal to the basis, from `beyond`.
+
+        Yields:
+            The block's m_b rows; the errors (m_b, m) of the columns Z; the errors (m_b,) of the torque.
+        """
         for b in range(len(self.evidence.runs)):
             rows = np.flatnonzero(self.evidence.block == b)
             Q = self.basis[rows]
-            others = np.linalg.inv((1.0 + RESOLUTION) * np.eye(Q.shape[1]) - Q.T @ Q)
-            rest = np.column_stack([Z[rows], self.residual[rows]])
-            rest += Q @ (others @ (Q.T @ rest))
-            yield rows, rest[:, :-1], rest[:, -1]
+            others = np.linalg.inv((1.0 + RESOLUTION) * np.eye(Q.shape[1]) - Q.T @ Q)  # held off singularity
+            error = np.column_stack([Z[rows], self.residual[rows]])
+            error += Q @ (others @ (Q.T @ error))
+            yield rows, error[:, :-1], error[:, -1]
 
 
 def joint_weights(evidence: Evidence) -> Floats:
-    """(n,) one over the standard deviation of each joint's residual of the harmless columns; zero without torques."""
+    """Fit the harmless columns by iteratively reweighted least squares with one weight per joint.
+
+    Returns:
+        (n,) one over the standard deviation of each joint's residual; zero for joints without torques.
+    """
     count, width = len(evidence.counts), evidence.harmless
     table = np.column_stack([evidence.columns[:, :width], evidence.torque])
-    small = [np.linalg.qr(table[evidence.joint == j], mode="r") for j in range(count)]  # each joint has one weight
+    # all rows of a joint have one weight, so that its triangle (QR) serves as well and is smaller
+    small = [np.linalg.qr(table[evidence.joint == j], mode="r") for j in range(count)]
     joint = np.repeat(np.arange(count), [len(rows) for rows in small])
     rows = np.concatenate(small)
     samples = np.maximum(evidence.counts, 1)
     size = spread = np.sqrt(np.bincount(joint, rows[:, -1] ** 2, count) / samples)
-    for _ in range(3):
+    for _ in range(3):  # from the rms torques as first standard deviations; three times suffice
         weights = np.divide(1.0, spread, out=np.zeros(count), where=spread > 0.0)
         weighted = rows * weights[joint][:, None]
         length = np.linalg.norm(weighted[:, :-1], axis=0)
-        values = lstsq(weighted[:, :-1] / np.where(length > 0.0, length, 1.0), weighted[:, -1], rcond=RESOLUTION)
-        left = weighted[:, -1] - (weighted[:, :-1] / np.where(length > 0.0, length, 1.0)) @ values
+        X = weighted[:, :-1] / np.where(length > 0.0, length, 1.0)
+        left = weighted[:, -1] - X @ lstsq(X, weighted[:, -1], rcond=RESOLUTION)
         spread = np.maximum(np.sqrt(np.bincount(joint, left**2, count) / samples) * spread, RESOLUTION * size)
     return np.divide(1.0, spread, out=np.zeros(count), where=spread > 0.0)
 
@@ -180,31 +219,38 @@ def judge_suspects(
     is_worth: Callable[[int, Verdict], bool] = lambda suspect, verdict: True,
     first: Sequence[Verdict] | None = None,
 ) -> Iterator[Verdict]:
-    """Say which suspects the data show, the strongest first; what was named is harmless for the next.
+    """Name the suspects that the data show, one after the other, the strongest first.
 
-    How to group: the evidence is cut into blocks of time. A suspect of a log acts in all of them (no groups). For
-    suspect x run, x arm or x window, give the blocks of each run, arm or window as a row of `Tried.groups`; blocks
-    outside the group show what model error makes, so there must be some. Rows that are no torques of joints, such as
-    the channels of a wrist sensor, are `Evidence.of_rows` with the channel in place of the joint.
+    A suspect that was named counts as harmless for the next ones.
+
+    A suspect that acts all the time has no groups. For one that may act in one run, arm or window only, give the
+    blocks of each run, arm or window as a row of `Tried.groups`. Other blocks show what errors of the model make, so
+    every group must leave some. Rows may also be of other quantities, such as the channels of a wrist sensor: use
+    `Evidence.of_rows` with the channel in place of the joint.
 
     Args:
-        fit: The harmless fit, `Fit.of(evidence)`.
-        suspects: What is tried.
-        level: Probability that faultless data are accused, over all suspects and groups.
-        is_worth: Called with the place of a suspect and its verdict: whether its effect is worth telling.
-        first: What `test_suspects` says of them, where that is known.
+        fit: The fit of the harmless columns, `Fit.of(evidence)`.
+        suspects: The suspects to be tested.
+        level: Probability that any of them is named in faultless data, over all suspects and groups.
+        is_worth: Called with the index of a suspect and its verdict; whether its effect is large enough to be named.
+        first: The result of `test_suspects(fit, suspects)` if the caller has it already.
+
+    Yields:
+        The verdict of each named suspect, with its index, its group and its rivals.
     """
-    open_ones, verdicts = list(range(len(suspects))), first
+    open_ones, verdicts = list(range(len(suspects))), first  # indices of suspects that are not yet named
     while open_ones:
         verdicts = verdicts or test_suspects(fit, [suspects[k] for k in open_ones])
-        told = dict(zip(open_ones, verdicts, strict=True))
-        worth = {k: found for k, found in told.items() if found.left_out > 0.0 and is_worth(k, found)}
-        likely = {k: found for k, found in worth.items() if found.p * len(suspects) < level}
+        tested = dict(zip(open_ones, verdicts, strict=True))
+        worth = {k: found for k, found in tested.items() if found.left_out > 0.0 and is_worth(k, found)}
+        likely = {k: found for k, found in worth.items() if found.p * len(suspects) < level}  # Bonferroni
         if not likely:
             return
         order = sorted(likely, key=lambda k: -likely[k].left_out)
         best = order[0]
-        if suspects[best].general:  # something is there, and whatever special explains as much of it is named
+        if suspects[best].general:
+            # Something is wrong there, which the general suspect has proved. A special one that explains as much is
+            # named instead, even if it is not significant by itself, as long as it acts in a group of blocks as well.
             gain = likely[best].gain
             alike = [k for k in worth if (k in likely or worth[k].group is not None) and not suspects[k].general]
             special = [k for k in alike if worth[k].gain > EQUAL * gain]
@@ -213,32 +259,43 @@ def judge_suspects(
         rivals = tuple(k for k in order if k != best and likely[k].gain > EQUAL * found.gain)
         yield replace(found, suspect=best, rivals=rivals)
         fit = fit.with_harmless(columns_in_group(fit.evidence, suspects[best], found))
-        verdicts = None
-        if found.group is None:
+        verdicts = None  # test again, on the new residual
+        if found.group is None:  # else it may act in another group as well
             open_ones.remove(best)
 
 
 def compare(rival: Floats, usual: Floats, tried: int) -> tuple[float, float]:
-    """Compare what two explanations leave, as squares (B, n) of joints in blocks of time; NaN if empty.
+    """Compare the squared residuals of two explanations, by a one-sided t test over blocks of time.
+
+    Args:
+        rival: (B, n) squared residuals of joints in blocks, with the new explanation; NaN where there are no samples.
+        usual: (B, n) the same with the usual explanation.
+        tried: Number of rivals that are compared (Bonferroni factor of the p-value).
 
     Returns:
-        The probability that chance between the blocks makes one of so many rivals as good, and the root mean square
-        that the rival leaves over that of the usual one.
+        The p-value, and the ratio of the rms residuals of the rival and of the usual explanation. The ratio is the
+        mean over blocks (geometric) and the product over joints.
     """
-    ratio = np.nansum(np.log(rival / usual), axis=1)
-    chance = tried * float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue)
-    return chance, float(np.exp(0.5 * ratio.mean()))
+    ratio = np.nansum(np.log(rival / usual), axis=1)  # (B,) errors are multiplied, so their logarithms are averaged
+    p = tried * float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue)
+    return p, float(np.exp(0.5 * ratio.mean()))
 
 
 def columns_in_group(evidence: Evidence, suspect: Tried, verdict: Verdict) -> Floats:
-    """(R, d) the columns of a suspect, zero outside the group that a verdict names."""
+    """(R, d) the columns of a suspect, set to zero outside the group of a verdict."""
     if suspect.groups is None or verdict.group is None:
         return suspect.columns
     return np.where(suspect.groups[verdict.group][evidence.block][:, None], suspect.columns, 0.0)
 
 
 def effect_of(evidence: Evidence, columns: Floats, value: Floats) -> float:
-    """Largest rms torque of amounts (d,) of columns (R, d) over the rms torque of a joint, where they act."""
+    """Compute how much torque a suspect makes: its rms torque over the rms torque of a joint, at the worst joint.
+
+    Args:
+        evidence: The rows, with the measured torques.
+        columns: (R, d) columns of the suspect; rows in which all are zero do not count.
+        value: (d,) its amounts.
+    """
     count, here = len(evidence.counts), columns.any(axis=1)
     made = np.bincount(evidence.joint, (columns @ value) ** 2, count)
     total = np.bincount(evidence.joint[here], evidence.torque[here] ** 2, count)
@@ -246,7 +303,7 @@ def effect_of(evidence: Evidence, columns: Floats, value: Floats) -> float:
 
 
 def test_suspects(fit: Fit, suspects: Sequence[Tried]) -> list[Verdict]:
-    """The verdict on each suspect by itself, significant or not."""
+    """Test each suspect by itself; verdicts in the order of the suspects, significant or not."""
     whole = iter(test_columns(fit, [suspect.columns for suspect in suspects if suspect.groups is None]))
     return [
         next(whole) if suspect.groups is None else _test_groups(fit, suspect.columns, suspect.groups)
@@ -258,10 +315,18 @@ def test_suspects(fit: Fit, suspects: Sequence[Tried]) -> list[Verdict]:
 
 
 def test_columns(fit: Fit, columns: Sequence[Floats], *, blocks: int = 0) -> list[Verdict]:  # noqa: PT028
-    """The verdict on suspects (R, d) that act in so many blocks, by default all, each by itself."""
+    """Test suspects that act in all blocks, each by itself, by the delete-one-block jackknife.
+
+    Args:
+        fit: The fit of the harmless columns.
+        columns: (R, d) for each suspect.
+        blocks: Number of blocks in which the suspects act; all by default.
+    """
     if not columns:
         return []
     Z, shown, length = fit.beyond(np.concatenate(columns, axis=1))
+    # Normal equations V a = u of the amounts, after elimination of the harmless unknowns. For each block: its part of
+    # V and u, and the products of the prediction errors that its left-out rows have (`without_each`).
     V, u = Z.T @ Z, Z.T @ fit.residual
     parts = [(Z[rows].T @ ahead, Z[rows].T @ missed, ahead.T @ ahead, ahead.T @ missed)
              for rows, ahead, missed in fit.without_each(Z)]  # fmt: skip
@@ -274,11 +339,13 @@ def test_columns(fit: Fit, columns: Sequence[Floats], *, blocks: int = 0) -> lis
         block, B = (own, own), blocks or len(parts)
         value, each, left_out = _solve(V[block], u[own]), [], 0.0
         for size, score, ahead, missed in parts:
-            there = _solve(V[block] - size[block], u[own] - score[own])
-            left_out += float(2.0 * missed[own] @ there - there @ ahead[block] @ there)
-            each.append(there)
+            amounts = _solve(V[block] - size[block], u[own] - score[own])  # (width,) of all other blocks
+            # |missed|^2 - |missed - ahead amounts|^2: by how much these amounts improve the prediction of the block
+            left_out += float(2.0 * missed[own] @ amounts - amounts @ ahead[block] @ amounts)
+            each.append(amounts)
         off = np.array(each) - value
-        covariance = (B - 1) / B * off.T @ off
+        covariance = (B - 1) / B * off.T @ off  # of the jackknife
+        # Hotelling: T^2 (B - width) / (width (B - 1)) is distributed as F(width, B - width)
         squares = float(value @ _solve(covariance, value))
         freedom = B - width
         p = float(stats.f.sf(squares * freedom / (width * (B - 1)), width, freedom)) if freedom > 0 else 1.0
@@ -288,24 +355,31 @@ def test_columns(fit: Fit, columns: Sequence[Floats], *, blocks: int = 0) -> lis
 
 
 def _solve(products: Floats, right: Floats) -> Floats:
-    """Values of few columns of length one; combinations that are not there get nothing."""
+    """Solve ``products @ x = right`` by the pseudo-inverse of a symmetric matrix (d, d)."""
     values, vectors = eigh(products)
-    there = values > RESOLUTION * max(float(values[-1]), 0.0)
-    return np.asarray(vectors[:, there] @ ((vectors[:, there].T @ right) / values[there]))
+    large = values > RESOLUTION * max(float(values[-1]), 0.0)
+    return np.asarray(vectors[:, large] @ ((vectors[:, large].T @ right) / values[large]))
 
 
 # --- in one group of blocks -------------------------------------------------------------------------------------------
 
 
 def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
-    """The group of blocks in which a suspect gains most, judged by what it gains elsewhere."""
+    """Test the group of blocks in which a suspect gains most, by what it gains elsewhere.
+
+    Args:
+        fit: The fit of the harmless columns.
+        columns: (R, d) of the suspect.
+        groups: (G, B) blocks of each group.
+    """
     d = columns.shape[1]
     gains, values, inverses = _group_gains(fit, columns, groups)
     best = int(np.argmax(gains))
     inside = groups[best]
-    edge = binary_dilation(inside) & ~inside  # it may begin and end within blocks
+    edge = binary_dilation(inside) & ~inside  # neighbouring blocks: it may begin and end within these
     block = fit.evidence.block
-    beside = fit.with_harmless(np.hstack([columns * part[block][:, None] for part in (inside, edge)]))
+    # a fit in which the suspect is free in its group and at the edges, so that it does not disturb the comparison
+    elsewhere = fit.with_harmless(np.hstack([columns * part[block][:, None] for part in (inside, edge)]))
     outside = np.flatnonzero(~inside & ~edge)
     # errors of the model last longer than a block, so parts elsewhere are as long, as far as there are several
     length = max(1, min(int(inside.sum()), -(-outside.size // FEWEST_BLOCKS)))
@@ -313,15 +387,16 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
     parts = np.zeros((len(starts), len(inside)), dtype=bool)
     for part, start in zip(parts, starts, strict=True):
         part[outside[start : start + length]] = True
-    usual, _, _ = _group_gains(beside, columns, parts)
+    usual, _, _ = _group_gains(elsewhere, columns, parts)
     mean, spread = (float(np.mean(usual)), float(np.var(usual))) if len(parts) else (np.inf, 0.0)
-    scale = max(mean / d, 1.0)  # no residual is less than independent
-    # gains that differ more between blocks than those of d normal amounts are those of fewer, larger ones
+    # Gains of white noise are chi-squared with d degrees of freedom: mean d. Correlated residuals scale them up.
+    scale = max(mean / d, 1.0)
+    # A scaled chi-squared of k degrees of freedom has mean^2 / variance = k / 2 (Satterthwaite): k from the scatter
     few = min(float(d), 2.0 * mean**2 / spread) if spread > 0.0 else float(d)
     freedom, gain = few * max(len(parts), 1), float(gains[best])
     p = min(1.0, len(groups) * float(stats.f.sf(gain / d / scale, few, freedom)))
-    left_out = gain - 2.0 * d * scale
-    if inside.sum() > 1 and p < 1.0:
+    left_out = gain - 2.0 * d * scale  # Akaike: d fitted amounts gain 2 d more than they predict
+    if inside.sum() > 1 and p < 1.0:  # several blocks: the jackknife within the group must agree
         own = columns * inside[block][:, None]
         (within,) = test_columns(fit, [own[:, fit.beyond(own)[1]]], blocks=int(inside.sum()))
         left_out, p = within.left_out, min(1.0, 2.0 * min(p, len(groups) * within.p))
@@ -329,12 +404,17 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
 
 
 def _group_gains(fit: Fit, columns: Floats, groups: Bools) -> tuple[Floats, Floats, Floats]:
-    """For each group of blocks a suspect's gain (G,), its values (G, d), and the inverse products (G, d, d)."""
+    """Fit a suspect (R, d) in each group of blocks (G, B) by itself, together with the harmless columns everywhere.
+
+    Returns:
+        (G,) decrease of the squared residual; (G, d) amounts; (G, d, d) inverses of their normal matrices.
+    """
     block = fit.evidence.block
     scaled = columns * fit.weights[fit.evidence.joint][:, None]
     length = np.linalg.norm(scaled, axis=0)
     length = np.where(length > 0.0, length, 1.0)
     L = scaled / length
+    # products of each block, which are summed over the blocks of a group
     parts = [np.flatnonzero(block == b) for b in range(groups.shape[1])]
     sizes = np.array([L[rows].T @ L[rows] for rows in parts])
     along = np.array([fit.basis[rows].T @ L[rows] for rows in parts])
@@ -342,9 +422,10 @@ def _group_gains(fit: Fit, columns: Floats, groups: Bools) -> tuple[Floats, Floa
     gains, values, inverses = [], [], []
     for group in groups:
         size, taken, score = (part[group].sum(axis=0) for part in (sizes, along, scores))
+        # Schur complement: what the harmless columns leave of the suspect's normal matrix
         lambdas, vectors = eigh(size - taken.T @ taken)
-        there = (lambdas > SHOWN**2 * np.trace(size)) & (lambdas > 0.0)
-        inverse = (vectors[:, there] / lambdas[there]) @ vectors[:, there].T
+        large = (lambdas > SHOWN**2 * np.trace(size)) & (lambdas > 0.0)
+        inverse = (vectors[:, large] / lambdas[large]) @ vectors[:, large].T
         values.append(inverse @ score / length)
         gains.append(float(score @ inverse @ score))
         inverses.append(inverse / np.outer(length, length))
