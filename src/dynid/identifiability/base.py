@@ -1,7 +1,13 @@
 """Which parameters a robot's torques reveal, and why the others stay hidden: `base_parameters`, by four methods.
 
-The methods are closed form, minimal combinations, structural and numeric; tests check them against one another. The end
-of the file explains hidden parameters.
+The torques are linear in the p standard parameters, ``tau = Y(q, dq, ddq) theta``: ten inertial parameters per link,
+and one per *term* of friction, motor or spring. The columns of Y are linearly dependent over all motions. Base
+parameters are the b combinations ``beta = grouping @ theta`` that act on the torques; most often b columns of Y are kept, and beta
+are their factors. Identification, reports and exports start from them.
+
+Two methods need formulas of the geometry (closed form, minimal combinations) and two find the row space of Y
+(structural, numeric), from which this file chooses the kept columns. Tests check the methods against one another. The
+end of the file says for each parameter without effect why it has none.
 """
 
 from __future__ import annotations
@@ -40,22 +46,22 @@ REFERENCES: Mapping[Method, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _MethodResult:
-    """Result of a method: kept columns with their combinations, or a row space from which to choose them."""
+    """Result of a method: kept columns with their combinations, or a row space from which to choose columns."""
 
     space: RowSpace | None = None
     """The row space of the regressor; None where the method has chosen columns itself."""
     columns: tuple[int, ...] = ()
-    """The kept columns, where the method has chosen them."""
+    """(b,) the kept columns, where the method has chosen them."""
     combinations: tuple[Combination, ...] = ()
-    """One for each of these columns."""
+    """(b,) formulas of the base parameters, where the method has chosen columns."""
     symbols: Mapping[str, float] = field(default_factory=dict)
-    """Values of the geometric symbols in the combinations."""
+    """Values of the symbols in these formulas: lengths [m], cosines and sines."""
     gap: float = float("inf")
-    """`RowSpace.gap`, where the space was found from samples."""
+    """Ratio of the last singular value that counts to the next, where the row space was found from samples."""
     remark: str = ""
-    """What to add to the name of the method in the result."""
+    """Text after the name of the method in the result."""
     minimal: Members | None = None
-    """Lin's set, of the method of minimal combinations."""
+    """The set of [Lin1995], from the method of minimal combinations."""
 
 
 def base_parameters(
@@ -92,17 +98,17 @@ def base_parameters(
     layout = parameter_layout(robot)
     motion = _describe_motion(robot, unmoved_positions, static)
     chosen = _default_method(robot, motion) if method in (None, "auto") else method
-    assert chosen != "auto"
+    assert chosen != "auto"  # for the type checker
     result = _apply_method(robot, layout, chosen, motion, unmoved_positions, static)
     mixing = None
     units: tuple[str, ...] = ()
     if result.minimal is not None and not order:
-        # Lin's set is taken as it is; standard parameters that can represent its members are the kept columns
+        # Lin's set stays unchanged; its kept columns are standard parameters that can represent its members
         combinations, units, grouping, lin_columns, symbols = result.minimal
         columns = lin_columns or successive_columns(row_space(grouping), keep_order(robot))[0]
         mixing = np.asarray(np.linalg.inv(grouping[:, list(columns)]), dtype=float)
     elif result.space is not None or order:
-        # columns are chosen from the row space: those the user wants first, then the usual order
+        # columns are chosen from the row space: first those the user wants, then in the usual order
         space = result.space or row_space(_coefficients(layout, result.combinations, result.symbols))
         wanted = [layout.index(name) for name in order or ()]
         rest = [column for column in keep_order(robot) if column not in wanted]
@@ -134,12 +140,12 @@ def base_parameters(
 
 
 def choose_base(robot: Robot, base: BaseParameters | None = None, *, every_motion: bool = False) -> BaseParameters:
-    """Check that a set of base parameters is the robot's; without one, find `base_parameters(robot)`.
+    """Return the given set of base parameters if it is of this robot; without one, find `base_parameters(robot)`.
 
     Args:
         robot: The robot with its terms.
-        base: The set.
-        every_motion: Whether sets of a restricted motion, which have fewer members, are refused too.
+        base: The set, or None.
+        every_motion: Whether to refuse also sets of a restricted motion, which have fewer members.
 
     Raises:
         ArgumentError: The set is not of this robot, or not of every motion.
@@ -148,6 +154,7 @@ def choose_base(robot: Robot, base: BaseParameters | None = None, *, every_motio
         return base_parameters(robot)
     if not isinstance(base, BaseParameters):
         raise ArgumentError(f"base is {base!r}", remedy="Use base_parameters(robot).")
+    # the fingerprint is a hash of geometry and terms; where it differs, the set may still be right, see `_explains`
     if base.layout != parameter_layout(robot) or not (base.fingerprint == robot.fingerprint or _explains(robot, base)):
         raise ArgumentError(
             f"the base parameters belong to another robot ('{base.robot}') than '{robot.name}', or to other terms",
@@ -168,13 +175,14 @@ def _explains(robot: Robot, base: BaseParameters) -> bool:
     That holds, for example, for a set of a robot that differs from this one in a constant of a term only.
     """
     robots_base = base_parameters(robot)
+    # equals base.grouping where that is a combination of the rows of robots_base.grouping
     combined = base.grouping[:, list(robots_base.columns)] @ robots_base.grouping
     missed = np.abs(combined - base.grouping).max(initial=0.0)
     return bool(missed <= LARGEST_REST_SHARE * np.abs(base.grouping).max(initial=0.0))
 
 
 def _describe_motion(robot: Robot, unmoved: Mapping[int, float], static: bool) -> str:
-    """Name of a motion, for `BaseParameters.motion`."""
+    """The motion in words, for `BaseParameters.motion`."""
     parts = []
     if static:
         parts.append("at rest")
@@ -210,7 +218,12 @@ def _apply_method(
 
 
 def _apply_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) -> _MethodResult:
-    """Find the base parameters by closed form or minimal combinations, in modified DH frames."""
+    """Find the base parameters by closed form or minimal combinations, in modified DH frames.
+
+    Where rounding spoils the result, for example with lengths of very different sizes, the structural method replaces
+    it. The closed form chooses columns itself only if the robot's body frames are modified DH frames.
+    """
+    # to_dh (p, p) maps parameters in the body frames to the DH frames; None where these are the same
     chain, to_dh = chain_in_dh_frames(robot, method)
     remark = f", axes taken as parallel within {chain.deviation:.0e}" if chain.deviation > SAME else ""
     if method == "minimal-combinations":
@@ -224,7 +237,6 @@ def _apply_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) -
     columns, combinations, symbols = closed_form(chain, layout)
     grouping = _coefficients(layout, combinations, symbols)
     space = row_space(grouping if to_dh is None else grouping @ to_dh)
-    # rounding spoils it, for example, where lengths are of very different sizes
     if not explains_torques(robot, space):
         return _MethodResult(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
     if to_dh is None:
@@ -242,7 +254,7 @@ def _coefficients(layout: ParameterLayout, combinations: Sequence[Combination], 
 
 
 def _unmoved_positions(robot: Robot, unmoved: str | Sequence[str] | Mapping[str, float]) -> dict[int, float]:
-    """Index of each unmoved joint -> its position, from one name, several names, or a table."""
+    """Index of each unmoved joint -> its position [rad or m], from one name, several names, or a table by names."""
     names = (unmoved,) if isinstance(unmoved, str) else unmoved
     positions = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, 0.0)
     if not all(np.isfinite(position) for position in positions.values()):
@@ -264,17 +276,23 @@ def explain_hidden(
 ) -> dict[str, str]:
     """Say in one clause per hidden parameter why it has no effect.
 
+    The reason follows from the kind of the parameter and from the angular velocities that its link can have.
+
     Args:
         robot: The robot.
         layout: Its parameters.
         hidden: Names of the parameters without effect.
-        unmoved: Index of a joint -> position at which it stays.
+        unmoved: Index of a joint -> position [rad or m] at which it stays.
         static: Whether the robot only stands still.
+
+    Returns:
+        Name of a hidden parameter -> the reason.
     """
     spans = attainable_spans(robot, unmoved=unmoved, static=static)
     vertical = " parallel to gravity" if np.linalg.norm(robot.gravity) > 0.0 else ""
 
     def reason(parameter: Parameter) -> str:
+        """Why this parameter, which is known to have no effect, has none."""
         index = parameter.number - 1  # of its body or joint
         kind = parameter.kind
         link = f"link '{parameter.owner}'"
@@ -304,11 +322,11 @@ def explain_hidden(
 
 
 def _is_parallel(cosine: float) -> bool:
-    """Whether the cosine of the angle between two directions says that they are parallel."""
+    """Whether two directions are parallel, by the cosine of the angle between them."""
     return abs(cosine) > 1.0 - SAME
 
 
 def _name_axis(direction: Floats) -> str:
-    """Name of a direction (3,) in the frame of a link, for messages."""
+    """Name of a unit vector (3,) in the frame of a link, for messages."""
     k = int(np.argmax(np.abs(direction)))
     return f"its {'xyz'[k]} axis" if _is_parallel(direction[k]) else "one oblique axis"

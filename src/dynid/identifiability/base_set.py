@@ -1,5 +1,10 @@
 """`BaseParameters`: the combinations of a robot's parameters that act on its torques, and why others do not.
 
+The torques are linear in the p standard parameters theta: ten inertial parameters per link, and one per term of
+friction, motor or spring. ``tau = Y(q, dq, ddq) theta``, but the columns of the regressor Y are linearly dependent over
+all motions. A set of b base parameters ``beta = grouping @ theta`` is as small as possible and gives the same torques.
+`base_parameters` makes it; identification estimates beta, and `conversion_matrix` leads from one set to another.
+
 Parameters fall into three groups ([Atkeson1986] section 4.2.1): those that can be identified alone, those that act only
 in combination with others, and those that never act.
 """
@@ -21,7 +26,7 @@ from dynid.spatial import EXACT
 from dynid.tables import Table, html_card
 
 SAME_SPACE = 1e-8
-"""Largest error of the conversion between two sets, as a share of the largest coefficient, for which they count as
+"""Largest error of the conversion between two sets, as a share of the largest coefficient, at which the sets count as
 equivalent (convention: far above rounding, far below a coefficient that matters)."""
 EVERY_MOTION = "every motion"
 """Value of `BaseParameters.motion` without restriction."""
@@ -29,11 +34,11 @@ EVERY_MOTION = "every motion"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BaseParameters:
-    """A minimal set of parameters that gives the same torques as all p of them.
+    """A minimal set of b parameters that gives the same torques as all p standard parameters.
 
-    Each base parameter takes the place of one standard parameter, its *kept column*: for every motion,
-    ``Y @ theta == Y[:, columns] @ project(theta)``. The members of Lin's set do not; there `mixing` gives the values in
-    the kept columns, and ``Y @ theta == Y[:, columns] @ (mixing @ project(theta))``.
+    Usually each base parameter takes the place of one standard parameter, whose column of the regressor is *kept*: for
+    every motion, ``Y @ theta == Y[:, columns] @ beta`` with ``beta = project(theta)``. The set of [Lin1995] (sums over
+    a link and all links behind it) does not; there ``Y @ theta == Y[:, columns] @ (mixing @ beta)``.
     """
 
     robot: str
@@ -41,33 +46,35 @@ class BaseParameters:
     layout: ParameterLayout
     """The p standard parameters."""
     columns: tuple[int, ...]
-    """(b,) the kept columns of the regressor; ascending, or in the order of the members of Lin's set."""
+    """(b,) the kept columns of the regressor; ascending, in Lin's set in the order of its members."""
     grouping: Floats
-    """(b, p) matrix of the combinations: ``beta = grouping @ theta``; the identity in the kept columns, or the inverse
-    of `mixing`."""
+    """(b, p) matrix of the combinations: ``beta = grouping @ theta``. In the kept columns it is the identity, in Lin's
+    set the inverse of `mixing`."""
     combinations: tuple[Combination, ...]
-    """(b,) the combinations with readable coefficients."""
+    """(b,) the rows of `grouping` as formulas in the robot's lengths and angles."""
     symbols: Mapping[str, float] = field(default_factory=dict)
-    """Values of the geometric symbols in the combinations [m], and cosines and sines of angles."""
+    """Values of the symbols in these formulas: lengths [m], and cosines and sines of angles."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Name of a parameter that never acts -> the reason."""
     method: str
     """How the combinations were found."""
     references: tuple[str, ...] = ()
-    """Papers of the method: keys of docs/references.md."""
+    """Papers of the method, as keys of docs/references.md."""
     motion: str = EVERY_MOTION
-    """The motions that the robot may make; a restricted motion reveals less."""
+    """In words, the motions for which the set holds; a restricted motion reveals fewer parameters."""
     rank_gap: float = float("inf")
-    """`RowSpace.gap` of the sampled regressor; infinite for methods without sampling."""
+    """`RowSpace.gap` of a sampled regressor: its b-th singular value divided by the next; infinite for methods without
+    sampling."""
     mixing: Floats | None = None
-    """(b, b) map from the values of the members to those in the kept columns; None where these are the same."""
+    """(b, b) map from beta to factors of the kept columns, for Lin's set; None where beta are these factors."""
     member_units: tuple[str, ...] = ()
-    """(b,) SI units of the members; empty where they are those of the kept columns."""
+    """(b,) SI units of beta, for Lin's set; empty where they are the units of the kept columns."""
     fingerprint: str = ""
-    """`Robot.fingerprint` of the robot; empty where the parameters are not those of its body frames."""
+    """`Robot.fingerprint`, a hash of the robot's geometry and terms; empty where the parameters refer to other frames
+    than the robot's body frames."""
 
     def __post_init__(self) -> None:
-        """Freeze the matrices."""
+        """Make the matrices read-only."""
         self.grouping.setflags(write=False)
         if self.mixing is not None:
             self.mixing.setflags(write=False)
@@ -79,7 +86,7 @@ class BaseParameters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(b,) ``ZZR1``: an R marks a parameter that others were regrouped into; ``U33_1`` in Lin's set."""
+        """(b,) such as ``ZZR1``: the R marks that other parameters are added to ``ZZ1``; ``U33_1`` in Lin's set."""
         return tuple(combination.name for combination in self.combinations)
 
     @property
@@ -89,12 +96,12 @@ class BaseParameters:
 
     @property
     def expressions(self) -> tuple[str, ...]:
-        """(b,) ``ZZR1 = ZZ1 + YY2 + ...``."""
+        """(b,) formulas as text: ``ZZR1 = ZZ1 + YY2 + ...``."""
         return tuple(map(str, self.combinations))
 
     @property
     def rows_alone(self) -> dict[int, int]:
-        """Column of each standard parameter that can be identified alone -> index of its base parameter."""
+        """Column of each standard parameter that can be identified alone -> index of the kept column, 0 to b - 1."""
         is_alone = np.count_nonzero(self.kept_grouping, axis=1) == 1
         return {column: row for row, column in enumerate(self.columns) if is_alone[row]}
 
@@ -105,7 +112,7 @@ class BaseParameters:
 
     @property
     def kept_grouping(self) -> Floats:
-        """(b, p) map from standard parameters to values in the kept columns; the identity in these columns."""
+        """(b, p) matrix G with ``Y == Y[:, columns] @ G`` for every motion; the identity in the kept columns."""
         if self.mixing is None:
             return self.grouping
         rows = self.mixing @ self.grouping
@@ -126,13 +133,13 @@ class BaseParameters:
         return [name for name, does in zip(self.layout.names, acts, strict=True) if not does]
 
     def owners(self, index: int) -> tuple[str, ...]:
-        """Names of the links and joints whose parameters are in base parameter ``index``."""
+        """Names of the links and joints whose parameters occur in base parameter ``index``."""
         touched = (self.layout[int(column)].owner for column in np.flatnonzero(self.grouping[index]))
         return tuple(dict.fromkeys(touched))
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """(b,) names of the standard parameters in the kept columns; all others depend on them or have no effect."""
+        """(b,) names of the standard parameters of the kept columns."""
         return tuple(self.layout[column].name for column in self.columns)
 
     def project(self, theta: ArrayLike) -> Floats:
@@ -152,11 +159,11 @@ class BaseParameters:
 
     def _repr_html_(self) -> str:
         """The result as HTML, for notebooks."""
-        return html_card(self.headline, self._hidden_lines(), self.table)
+        return html_card(self.headline, self._lines_without_effect(), self.table)
 
     @property
     def table(self) -> Table:
-        """One row per base parameter: its combination, its unit, and whose properties it lumps together."""
+        """One row per base parameter: its combination, its unit, and the links and joints that take part."""
         parts = zip(self.combinations, self.units, self._owner_texts(), strict=True)
         rows = [(combination.name, combination.right_side(), unit, owners) for combination, unit, owners in parts]
         return Table.of(("base parameter", "is", "unit", "of"), rows)
@@ -172,11 +179,11 @@ class BaseParameters:
         lines = [self.headline, ""]
         for text, owners in zip(self.expressions, self._owner_texts(), strict=True):
             lines.append(f"  {text}" + (f"   [{owners}]" if " = " in text else ""))
-        lines += ["", *self._summary(), *self._hidden_lines("  ")]
+        lines += ["", *self._summary_lines(), *self._lines_without_effect("  ")]
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        """The whole result as JSON, for other programs."""
+        """The whole result as JSON, for other programs; coefficients are by name of the standard parameter."""
         names = self.layout.names
         base = [
             {
@@ -209,8 +216,8 @@ class BaseParameters:
         """(b,) the owners of each base parameter as text."""
         return [", ".join(self.owners(index)) for index in range(self.rank)]
 
-    def _summary(self) -> list[str]:
-        """Lines with the values of symbols and the three groups of standard parameters."""
+    def _summary_lines(self) -> list[str]:
+        """Lines with the values of the symbols, and with the three groups of standard parameters."""
         lines = []
         used = {name for c in self.combinations for t in c.terms for name in t.coefficient.symbols}
         values = [f"{name} = {value:.6g}" for name, value in self.symbols.items() if name in used]
@@ -222,8 +229,8 @@ class BaseParameters:
         lines += [f"{what} ({len(names)}): {' '.join(names) or 'none'}" for what, names in groups]
         return [*lines, f"Without effect ({len(self.unidentifiable)}):"]
 
-    def _hidden_lines(self, indent: str = "") -> list[str]:
-        """One line per reason, with the parameters it hides."""
+    def _lines_without_effect(self, indent: str = "") -> list[str]:
+        """One line per reason, with the parameters that have no effect for this reason."""
         by_reason: dict[str, list[str]] = {}
         for name in self.unidentifiable:
             by_reason.setdefault(self.reasons.get(name, "no motion shows it"), []).append(name)
@@ -231,9 +238,10 @@ class BaseParameters:
 
 
 def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
-    """Matrix T (b, b) from the values of one set of base parameters to those of another: ``T @ values``.
+    """Matrix T (b, b) from one set of base parameters to another: ``beta_wanted = T @ beta_given``.
 
-    A covariance P becomes ``T @ P @ T.T``. Closed-form, Lin's and numerical sets of one robot determine one another.
+    A covariance P becomes ``T @ P @ T.T``. The sets that different methods find for one robot and one motion span the
+    same combinations, so each determines the others.
 
     Raises:
         ArgumentError: The sets belong to different parameters or to different motions.
@@ -245,6 +253,7 @@ def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
     """
     if given.layout != wanted.layout:
         raise ArgumentError("the two sets have different standard parameters", remedy="Give two sets of one robot.")
+    # theta with zeros outside the given set's kept columns gives the same torques as any theta with this beta
     matrix = wanted.grouping[:, list(given.columns)]
     if given.mixing is not None:
         matrix = matrix @ given.mixing
@@ -259,10 +268,10 @@ def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
 
 
 def require_kept_columns(base: BaseParameters) -> BaseParameters:
-    """Return the set if its members are columns of the regressor.
+    """Return the set if each base parameter is the factor of one kept column of the regressor.
 
     Raises:
-        ArgumentError: They are not, as in Lin's set.
+        ArgumentError: It is not, as in Lin's set.
     """
     if base.mixing is None:
         return base

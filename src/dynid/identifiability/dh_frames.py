@@ -1,8 +1,10 @@
 """Robots in DH frames: modified ones for the closed forms, standard ones for the elimination of [Izaguirre1992].
 
-The closed forms need a serial robot in modified DH frames, which lie at the near end of each link
-(`chain_in_dh_frames`). [Izaguirre1992] describes each link in its standard DH frame, which lies at the far end of the
-link ("distal"), on the next joint's axis, and eliminates dependent parameters one by one (`distal_base_parameters`).
+`base_parameters` calls `has_closed_form` and `chain_in_dh_frames`: the methods "closed-form" ([GautierKhalil1990]) and
+"minimal-combinations" ([Lin1995]) need a serial robot in modified DH frames, which lie at the near end of each link.
+
+The user calls `distal_base_parameters`: [Izaguirre1992] describes each link in its standard DH frame, which lies at the
+far end of the link ("distal"), on the next joint's axis, and eliminates dependent parameters one by one.
 """
 
 from __future__ import annotations
@@ -32,28 +34,32 @@ LINK_ORDER = ("M", "MX", "MY", "MZ", "XX", "YY", "ZZ", "XY", "YZ", "XZ")
 
 
 def has_closed_form(robot: Robot) -> bool:
-    """Whether the closed forms describe this robot: a chain with rotors, friction and offsets, but no couplings."""
+    """Whether the closed forms describe this robot.
+
+    That is a serial robot whose joints may have rotor inertias, usual friction and torque offsets, but no motor that
+    turns with several joints.
+    """
     return _obstacle(robot) is None
 
 
 def _obstacle(robot: Robot) -> str | None:
-    """Why the closed forms do not describe a robot, as the end of a sentence; None where they do."""
-    if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
+    """Why the closed forms do not describe a robot, in words that follow "the method"; None where they do."""
+    if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):  # it branches
         return f"needs a serial robot, '{robot.name}' is none"
     unknown = [p.term for p in robot.terms if len(p.joints) > 1 or p.term.dependence is Dependence.OTHER]
     return f"does not know the term {type(unknown[0]).__name__}" if unknown else None
 
 
 def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None]:
-    """The chain of a serial robot in modified DH frames: its body frames, where these are modified DH frames already.
+    """The DH table of a serial robot (as a `Chain`), and the map of its parameters to the modified DH frames.
 
     Args:
         robot: The robot.
-        method: Name of the method that asks, for the error message.
+        method: Name of the method that needs the chain, for the error message.
 
     Returns:
-        The chain, and the map (p, p) from the robot's parameters to those in the DH frames; None where these are the
-        body frames.
+        The chain, and the map (p, p) from the parameters in the robot's body frames to those in the DH frames; None
+        where the body frames are modified DH frames already.
 
     Raises:
         ArgumentError: The robot branches, or has couplings or terms of other kinds.
@@ -81,15 +87,15 @@ class DistalBase(NamedTuple):
     base: BaseParameters
     """Names, combinations and hidden parameters; all link parameters are those in the distal frames."""
     to_body: Floats
-    """(p, p) map from the parameter vector in the distal frames to the robot's."""
+    """(p, p) map from the parameter vector in the distal frames to that in the robot's body frames."""
 
 
 def distal_frames(robot: Robot) -> tuple[Floats, ...]:
-    """Frames (4, 4) of every link at its far end, in its body frame: the standard DH frames.
+    """Poses (4, 4) of the standard DH frame at the far end of every link, in the link's body frame.
 
     The frame of link j has its origin and z axis on the axis of joint j + 1 and x along the common perpendicular of the
-    two axes; that of the last link is its modified DH frame. A link that is fixed to the body and lies on the next axis
-    already, as in a robot from a standard DH table, is taken as it is.
+    axes of joints j and j + 1. The last link keeps its modified DH frame. If a link is fixed to the body and its frame
+    already lies on the next axis, as in a robot from a standard DH table, its frame is used.
 
     Raises:
         ArgumentError: The robot is not a serial chain.
@@ -99,8 +105,9 @@ def distal_frames(robot: Robot) -> tuple[Floats, ...]:
     found = []
     for j, body in enumerate(robot.bodies):
         following = robot.bodies[j + 1] if j + 1 < robot.dof else None
+        # frames of fixed links that will do; the body's own frame is the first member
         given = [T for name, T in body.members[1:] if following is None or _lies_on_axis(T, following)]
-        far = np.eye(4)
+        far = np.eye(4)  # pose in the modified DH frame of link j
         if following is not None:
             row = table.rows[j + 1]
             turn = rotation_about(np.array([1.0, 0.0, 0.0]), row.alpha)
@@ -110,7 +117,7 @@ def distal_frames(robot: Robot) -> tuple[Floats, ...]:
 
 
 def _lies_on_axis(T: Floats, following: Body) -> bool:
-    """Whether a frame in the body has its origin and z axis on the next joint's axis."""
+    """Whether a frame with pose T (4, 4) in the body has its origin and z axis on the axis of the following body."""
     axis = following.R_parent_joint @ following.axis
     away = np.cross(T[:3, 3] - following.p_parent_joint, axis)
     return bool(np.abs(away).max() <= SAME and np.abs(np.cross(T[:3, 2], axis)).max() <= SAME)
@@ -135,6 +142,7 @@ def distal_base_parameters(robot: Robot, *, order: Sequence[str] = ()) -> Distal
     to_body = np.eye(len(layout))
     for j, T in enumerate(distal_frames(robot)):
         to_body[10 * j : 10 * j + 10, 10 * j : 10 * j + 10] = transport(T[:3, :3], T[:3, 3])
+    # rows that span the regressor's row space, in the body frames and in the distal frames
     known = structural_row_space(robot) if knows_terms(robot) else numeric_row_space(robot)
     space = row_space(known.rows @ to_body)
     wanted = [layout.index(name) for name in order]
@@ -154,7 +162,7 @@ def distal_base_parameters(robot: Robot, *, order: Sequence[str] = ()) -> Distal
 
 
 def _papers_order(robot: Robot, layout: ParameterLayout) -> list[int]:
-    """Columns in the order in which [Izaguirre1992] keeps them."""
+    """All columns in the order in which [Izaguirre1992] keeps them: rotor inertias, links from the last, the rest."""
     rotors = [c for c, p in enumerate(layout) if p.dependence is Dependence.ACCELERATION]
     links = [layout.index(f"{symbol}{j}") for j in range(robot.dof, 0, -1) for symbol in LINK_ORDER]
     return [*rotors, *links, *(c for c in range(10 * robot.dof, len(layout)) if c not in rotors)]

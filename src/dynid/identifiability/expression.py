@@ -1,8 +1,12 @@
-"""Small polynomials in geometric symbols, and linear combinations of parameters with such coefficients.
+"""Formulas of base parameters, such as ``ZZR1 = ZZ1 + YY2 + (D3^2 + R3^2)*M3``.
 
-Just enough algebra for the regrouping relations: sums and products of symbols such as ``D3`` or ``CA2``, kept in a
-normal form in which the square of a sine is one minus the square of the cosine. Exact zeros vanish, so equal
-expressions look the same.
+A base parameter is a linear combination of the standard inertial parameters, and its coefficients are polynomials in
+the lengths and angles of a modified DH table (`Polynomial`, `Combination`). `closed_form`, `minimal_combinations` and
+`regrouping` compute with these polynomials; `base_set` and the export of formulas print them. `dh_symbols` gives the
+symbols of a DH table: ``D3 R3`` for its lengths [m], ``CA3 SA3 CT3 ST3`` for cosine and sine of alpha and theta.
+
+Polynomials have a normal form, so that equal ones compare equal: ``SA^2`` is written ``1 - CA^2``, and terms that
+cancel vanish.
 """
 
 from __future__ import annotations
@@ -32,22 +36,24 @@ def _cosine_of(sine: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """A polynomial in named quantities with float coefficients."""
+    """A polynomial in named quantities with float coefficients; the default is zero, which is false in a condition."""
 
     terms: tuple[tuple[Monomial, float], ...] = ()
+    """Monomials with their factors, in a fixed order; none of the factors is zero."""
 
     @classmethod
     def constant(cls, value: float) -> Self:
         """A number."""
-        return cls._of({(): float(value)})
+        return cls._normalised({(): float(value)})
 
     @classmethod
     def symbol(cls, name: str) -> Self:
         """A single symbol."""
-        return cls._of({((name, 1),): 1.0})
+        return cls._normalised({((name, 1),): 1.0})
 
     @classmethod
-    def _of(cls, terms: Mapping[Monomial, float]) -> Self:
+    def _normalised(cls, terms: Mapping[Monomial, float]) -> Self:
+        """Sort terms by falling degree, then by name, and drop those whose factor is zero within rounding."""
         kept = {monomial: value for monomial, value in terms.items() if abs(value) > ROUNDING}
         if len(kept) < 2:
             return cls(tuple(kept.items()))
@@ -60,7 +66,7 @@ class Polynomial:
         total = dict(self.terms)
         for monomial, value in _as_polynomial(other).terms:
             total[monomial] = total.get(monomial, 0.0) + value
-        return Polynomial._of(total)
+        return Polynomial._normalised(total)
 
     __radd__ = __add__
 
@@ -75,24 +81,21 @@ class Polynomial:
 
     def __mul__(self, other: Polynomial | float) -> Polynomial:
         if not isinstance(other, Polynomial):
-            return (
-                Polynomial(tuple((monomial, value * other) for monomial, value in self.terms))
-                if other
-                else Polynomial()
-            )
-        if other.terms == _UNIT:
+            scaled = tuple((monomial, value * other) for monomial, value in self.terms)
+            return Polynomial(scaled if other else ())
+        if other.terms == _UNIT:  # a frequent case, worth the shortcut
             return self
         total: dict[Monomial, float] = {}
         for a, x in self.terms:
             for b, y in other.terms:
                 for monomial, value in _replace_squared_sines(_product(a, b), x * y):
                     total[monomial] = total.get(monomial, 0.0) + value
-        return Polynomial._of(total)
+        return Polynomial._normalised(total)
 
     __rmul__ = __mul__
 
     def value(self, symbols: Mapping[str, float]) -> float:
-        """The number it is when the symbols have these values."""
+        """The number that the polynomial is when its symbols have these values."""
         total = 0.0
         for monomial, factor in self.terms:
             for name, power in monomial:
@@ -101,14 +104,14 @@ class Polynomial:
         return total
 
     def rounded(self, tolerance: float) -> Polynomial:
-        """The polynomial with factors that are within ``tolerance`` of a multiple of one half made exact."""
+        """Replace factors that are within ``tolerance`` of a multiple of one half by that multiple."""
         halves = {monomial: round(2.0 * value) / 2.0 for monomial, value in self.terms}
         near = {m: halves[m] if abs(value - halves[m]) <= tolerance else value for m, value in self.terms}
-        return Polynomial._of(near)
+        return Polynomial._normalised(near)
 
     @property
     def symbols(self) -> set[str]:
-        """The names in it."""
+        """Names of the symbols that occur."""
         return {name for monomial, _ in self.terms for name, _ in monomial}
 
     @property
@@ -123,8 +126,7 @@ class Polynomial:
 
 
 _UNIT: tuple[tuple[Monomial, float], ...] = (((), 1.0),)
-
-
+"""The terms of the polynomial 1."""
 ONE = Polynomial.constant(1.0)
 """The factor of a parameter that stands alone."""
 
@@ -147,17 +149,18 @@ def _product(a: Monomial, b: Monomial) -> Monomial:
 
 
 def _replace_squared_sines(monomial: Monomial, value: float) -> list[tuple[Monomial, float]]:
-    """Write squares of sines as one minus the square of the cosine."""
+    """``value * monomial`` as terms without squared sines: each is replaced by one minus the squared cosine."""
     for name, power in monomial:
         cosine = _cosine_of(name)
         if power >= 2 and cosine is not None:
+            # the monomial divided by the squared sine
             rest = tuple((n, p - 2 if n == name else p) for n, p in monomial if n != name or p > 2)
             return _replace_squared_sines(rest, value) + _replace_squared_sines(_product(rest, ((cosine, 2),)), -value)
     return [(monomial, value)]
 
 
 def _monomial_text(monomial: Monomial, size: float) -> str:
-    """A monomial with the absolute value of its factor as text, a simple fraction where it is one."""
+    """A monomial times a positive factor as text: ``3/2*D3^2``; the factor 1 is left out."""
     factors = [name if power == 1 else f"{name}^{power}" for name, power in monomial]
     fraction = Fraction(size).limit_denominator(_DENOMINATOR)
     number = str(fraction) if abs(float(fraction) - size) <= EXACT * size else f"{size:.6g}"
@@ -165,7 +168,11 @@ def _monomial_text(monomial: Monomial, size: float) -> str:
 
 
 def _signed_sum(parts: Iterable[tuple[float, str]]) -> str:
-    """Texts joined by plus and minus signs; of each number only the sign counts."""
+    """Texts joined by plus and minus signs: (-1, "M3"), (1, "M4") give ``-M3 + M4``.
+
+    Args:
+        parts: A number and a text each; only the sign of the number is used.
+    """
     text = ""
     for sign, part in parts:
         text += (" - " if sign < 0 else " + ") + part if text else ("-" if sign < 0 else "") + part
@@ -178,6 +185,7 @@ class Term:
 
     coefficient: Polynomial
     parameter: str
+    """Its name, such as ``MX3``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +202,15 @@ class Combination:
 
     def right_side(self) -> str:
         """``ZZ1 + YY2 + 2*R3*MZ3 + (D3^2 + R3^2)*(M3 + M4)``: terms with the same coefficient are put together."""
-        groups: dict[Polynomial, list[tuple[float, str]]] = {}
+        groups: dict[Polynomial, list[tuple[float, str]]] = {}  # coefficient -> sign and name of its parameters
         for term in self.terms:
             coefficient, sign = (-term.coefficient, -1.0) if term.coefficient.is_negative else (term.coefficient, 1.0)
-            if -coefficient in groups:
+            if -coefficient in groups:  # the same coefficient up to its sign
                 coefficient, sign = -coefficient, -sign
             groups.setdefault(coefficient, []).append((sign, term.parameter))
         parts: list[tuple[float, str]] = []
         for coefficient, members in groups.items():
-            if coefficient == Polynomial.constant(1.0):
+            if coefficient == ONE:
                 parts.extend(members)
             else:
                 parts.append(_product_text(coefficient, members))
@@ -215,7 +223,12 @@ class Combination:
 
 
 def _product_text(coefficient: Polynomial, members: list[tuple[float, str]]) -> tuple[float, str]:
-    """A coefficient times a sum of signed parameters: the sign in front of it, and the text."""
+    """Text of a coefficient times a sum of parameters, after the sign of the first parameter, which goes in front.
+
+    Args:
+        coefficient: The common coefficient.
+        members: Sign and name of each parameter.
+    """
     lead = members[0][0]
     inner = _signed_sum([(sign * lead, text) for sign, text in members])
     factor = str(coefficient)
@@ -228,16 +241,26 @@ class DHSymbols(NamedTuple):
     """One row of a modified DH table as polynomials: numbers where they are 0 or 1, symbols otherwise."""
 
     sigma: int
+    """0 for a revolute joint, 1 for a prismatic one."""
     d: Polynomial
+    """Distance from axis j - 1 to axis j along x of frame j - 1 [m]."""
     T_previous_joint: NDArray[np.object_]
-    """(4, 4) pose of frame j in frame j - 1, [GautierKhalil1990] eq. (A7), where the joint is at zero."""
+    """(4, 4) pose of frame j in frame j - 1 at joint position zero ([GautierKhalil1990] eq. (A7)).
+
+    There a revolute joint has theta = 0, and a prismatic joint r = 0: offsets of joint positions have no effect on base
+    parameters.
+    """
 
 
 def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:
-    """Symbols ``D3 R3 CA3 SA3 CT3 ST3`` of a table and their values; zeros, ones and right angles are folded."""
+    """The rows of a DH table in symbols, and the values of the symbols ``D3 R3 CA3 SA3 CT3 ST3`` that occur.
+
+    Lengths of 0, and cosines and sines of 0, 1 or -1, become numbers instead of symbols.
+    """
     table, values = [], dict[str, float]()
 
     def symbol_for(name: str, value: float) -> Polynomial:
+        """The symbol of that name (its value is noted), or a number."""
         exact = round(value)
         if abs(value - exact) < EXACT and (exact == 0 or (exact in (-1, 1) and name[0] in "CS")):
             return Polynomial.constant(exact)
@@ -247,7 +270,7 @@ def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:
     for j, row in enumerate(rows, start=1):
         d, r = symbol_for(f"D{j}", row.d), Polynomial() if row.sigma else symbol_for(f"R{j}", row.r)
         ca, sa = symbol_for(f"CA{j}", float(np.cos(row.alpha))), symbol_for(f"SA{j}", float(np.sin(row.alpha)))
-        angle = row.theta if row.sigma else 0.0  # that of a revolute joint varies
+        angle = row.theta if row.sigma else 0.0  # theta of a revolute joint is its position, here zero
         ct, st = symbol_for(f"CT{j}", float(np.cos(angle))), symbol_for(f"ST{j}", float(np.sin(angle)))
         T = [[ct, -st, 0, d], [ca * st, ca * ct, -sa, -r * sa], [sa * st, sa * ct, ca, r * ca], [0, 0, 0, 1]]
         table.append(DHSymbols(row.sigma, d, np.array(T, dtype=object)))

@@ -1,4 +1,9 @@
-"""The names, units and owners of a robot's parameters, one per column of its regressor."""
+"""The names, units and owners of a robot's parameters, one per column of its torque regressor.
+
+`parameter_layout` lists them in the order of `Robot.parameter_vector`: ten inertial parameters per moving body, then
+one per term. A term is a further contribution to the joint torques with one parameter: friction, rotor inertia, an
+offset, a spring, or a motor that is coupled to several joints. Nearly all packages use the layout to name results.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,8 @@ from dynid.robot.model import Robot
 from dynid.terms.base import Dependence, Term
 
 INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
-"""The ten parameters of a body about its frame's origin ([GautierKhalil1990] eq. (1))."""
+"""The ten inertial parameters of a body, about the origin of its frame and in its axes ([GautierKhalil1990] eq. (1)):
+inertia tensor, first moments (mass times center of mass), mass."""
 
 INERTIAL_UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 """The unit of each of them."""
@@ -31,17 +37,17 @@ class Parameter:
     name: str
     """Symbol and number of the body or joint: ``XX2``, ``FV2``."""
     unit: str
-    """SI unit."""
+    """SI unit, which differs between revolute and prismatic joints."""
     owner: str
     """Name of the link or, for a term, of the joint; several joints are joined by ``+``."""
     kind: ParameterKind
-    """Group that it belongs to."""
+    """What it describes."""
     number: int
     """Number of the body or joint, from 1."""
     symbol: str
     """The name without the number."""
     dependence: Dependence | None = None
-    """What the column of a term depends on; None for the parameters of links."""
+    """For a term, what its torque depends on, such as the velocity; None for the parameters of links."""
 
     @property
     def regrouped_name(self) -> str:
@@ -104,16 +110,20 @@ def parameter_layout(robot: Robot) -> ParameterLayout:
         term, number = placed.term, placed.number
         unit, name = term_unit(robot, term, placed.joints), f"{term.prefix}{number}"
         rows.append(Parameter(name, unit, placed.owner, "term", number, term.prefix, term.dependence))
-    return ParameterLayout(_unique(rows))
+    return ParameterLayout(_require_unique_names(rows))
 
 
 def term_unit(robot: Robot, term: Term, joints: Sequence[int]) -> str:
-    """Unit of a term's parameter where it acts on joints of these indices."""
+    """Unit of a term's parameter if the term acts on the joints of these indices."""
     return term.unit_for(prismatic=all(robot.bodies[j].is_prismatic for j in joints))
 
 
-def _unique(rows: list[Parameter]) -> tuple[Parameter, ...]:
-    """The parameters, or an ArgumentError where two have one name."""
+def _require_unique_names(rows: list[Parameter]) -> tuple[Parameter, ...]:
+    """Return the parameters.
+
+    Raises:
+        ArgumentError: Two of them have one name.
+    """
     names = [row.name for row in rows]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:

@@ -1,12 +1,16 @@
 """Lin's set of base parameters as named combinations of standard parameters ([Lin1995] theorem 2).
 
-The constants themselves come from `dynid.dynamics.minimal_constants`. Here they are mapped to the robot's body frames,
-the parameters of terms are added, and coefficients are written in the robot's geometric symbols. Lin's letters, each
-for a link i together with all links behind it:
+This is method "minimal-combinations" of `base_parameters`, which calls `minimal_combinations` with a serial robot.
+`minimal_set` of `dynid.dynamics.minimal_constants` gives the constants of the links, as linear combinations of link
+parameters in modified DH frames. Here they are mapped to the robot's body frames, the parameters of terms (friction,
+rotor inertias, offsets) are added, and coefficients are written as formulas in the lengths and angles of the DH table.
+Lin's letters, each for a link i together with all links behind it:
 
     U     moments and products of inertia
     K     first moments; K1 and K2 (kappa in the paper): the two components across the axis of joint r
     MC    mass
+
+Joint r is the first revolute joint.
 """
 
 from __future__ import annotations
@@ -38,15 +42,16 @@ _SAME_LINK = {
     "KZ": "MZ",
     "MC": "M",
 }
-"""Symbol of a member -> the parameter of the same link that it contains with factor one."""
+"""Symbol of one of Lin's constants (a member of the set) -> the parameter of the same link that it contains with factor
+one."""
 
 
 class Members(NamedTuple):
     """Lin's set of b constants, with the parameters of terms."""
 
     combinations: tuple[Combination, ...]
-    """``U33_1  U11-U22_4  KX4  MC3`` (mass of all links from 3 on), and terms by their names. Coefficients are in
-    geometric symbols, or numbers where the robot's frames are no modified DH frames."""
+    """(b,) ``U33_1  U11-U22_4  KX4  MC3`` (mass of all links from 3 on), and terms by their names. Coefficients are
+    formulas, or numbers where the robot's body frames are no modified DH frames."""
     units: tuple[str, ...]
     """(b,) SI units."""
     grouping: Floats
@@ -55,7 +60,7 @@ class Members(NamedTuple):
     """(b,) columns in which `grouping` is invertible, so that these standard parameters can represent the set. None
     where the robot's frames are no modified DH frames."""
     symbols: Mapping[str, float]
-    """Values of the geometric symbols; empty where the coefficients are numbers."""
+    """Values of the symbols in the formulas (lengths [m], cosines, sines); empty where the coefficients are numbers."""
 
 
 def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to_dh: Floats | None) -> Members:
@@ -68,8 +73,9 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
         to_dh: (p, p) map from parameters in the robot's body frames to those in the DH frames; None where these are the
             same frames.
     """
-    members = minimal_set(chain)
+    members = minimal_set(chain)  # member (its joint, symbol and unit) -> row of link parameters (10 n,)
     table, symbols = dh_symbols(chain.rows)
+    # rotor inertia -> the combination of other parameters that it acts like, if there is one
     substitutes = rotor_substitutes(chain, table, layout)
     # columns of the terms that are constants by themselves: all but rotors that act like other parameters
     terms = [c for c, p in enumerate(layout) if p.kind == "term" and p.name not in substitutes]
@@ -78,9 +84,10 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
     numbers = {rotor: {k: c.value(symbols) for k, c in linear.items()} for rotor, linear in substitutes.items()}
     matrix = _rows(members, layout, terms, numbers).astype(float)
     matrix = matrix if to_dh is None else matrix @ to_dh
-    # A coefficient is a sum of products of so many lengths. Rounding leaves of a zero what grows with that power.
+    # Coefficients that are zero within rounding become zero. A coefficient is a sum of products of lengths, and its
+    # rounding grows with the longest of them to the power of their number: the power of m in its unit.
     longest = max(float(np.abs(body.p_parent_joint).max()) for body in robot.bodies)
-    powers = np.array([_degree(unit) for unit in units])[:, None] - [_degree(unit) for unit in layout.units]
+    powers = np.array([_length_power(unit) for unit in units])[:, None] - [_length_power(unit) for unit in layout.units]
     matrix[np.abs(matrix) <= ROUNDING * longest ** np.maximum(powers, 0)] = 0.0
     formulas = matrix
     columns = None
@@ -90,6 +97,7 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
         formulas = _rows(minimal_set(in_symbols), layout, terms, substitutes)
         columns = (*_same_link_columns(chain, list(members), layout), *terms)
     combinations = tuple(
+        # numbers become polynomials by the sum
         Combination(name, tuple(Term(Polynomial() + formula[c], layout.names[c]) for c in np.flatnonzero(row).tolist()))
         for name, row, formula in zip(names, matrix, formulas, strict=True)
     )
@@ -102,13 +110,14 @@ def _rows(
     terms: list[int],
     substitutes: Mapping[str, Mapping[str, Any]],
 ) -> NDArray[np.object_]:
-    """Rows (b, p): the members, then one row per term.
+    """Rows (b, p) of coefficients: one per member of Lin's set, then one per term.
 
     Args:
-        members: Member -> its row of link parameters.
-        layout: The parameters.
-        terms: Columns of the terms.
-        substitutes: Rotor inertia -> the parameters it acts like, with coefficients; its column is made of theirs.
+        members: Member -> its row of link parameters (10 n,), numbers or polynomials.
+        layout: The p parameters.
+        terms: Columns of the terms that are constants by themselves.
+        substitutes: Rotor inertia -> the parameters it acts like, with coefficients; its column is the same combination
+            of their columns.
     """
     rows = np.zeros((len(members) + len(terms), len(layout)), dtype=object)
     for k, row in enumerate(members.values()):
@@ -121,9 +130,9 @@ def _rows(
 
 
 def _same_link_columns(chain: Chain, members: list[Member], layout: ParameterLayout) -> list[int]:
-    """For every member the column of a parameter of the same link.
+    """For every member the column of a parameter of the same link that it contains.
 
-    In these columns the matrix of the set is triangular, link by link, with ones on the diagonal.
+    In these columns the matrix of the set is triangular, link by link, with ones on the diagonal, and so invertible.
     """
     columns = []
     for member in members:
@@ -136,6 +145,6 @@ def _same_link_columns(chain: Chain, members: list[Member], layout: ParameterLay
     return columns
 
 
-def _degree(unit: str) -> int:
-    """Power of length in the unit of a member or of a link's parameter; 0 for terms."""
+def _length_power(unit: str) -> int:
+    """Power of length in the unit of a link's parameter or of a member; 0 for terms."""
     return {"kg m^2": 2, "kg m": 1}.get(unit, 0)

@@ -1,9 +1,12 @@
 """Count the operations of inverse dynamics in base parameters ([Lin1995] section III, [GautierKhalil1990] section VI).
 
-Standard form: all parameters but the base parameters are zero. The plain recursion, recorded with these values, loses
-every product with a zero: that *is* the customised Newton-Euler algorithm. Minimal form: the recursion in Lin's minimal
-linear combinations. Counted is the recorded program, in which constants are folded. As in the papers, sines, cosines
-and sign changes do not count.
+`count_inverse_dynamics` serves the command ``dynid base --counts`` and the comparison with the papers' tables. It
+records the Newton-Euler recursion as a program of scalar operations, with the parameter values as constants, and counts what
+remains after products with zero are removed and constants are combined. As in the papers, sines, cosines and sign
+changes do not count.
+
+Standard form: all standard parameters but those kept as base parameters are zero; the recorded recursion then is the
+customised Newton-Euler algorithm. Minimal form: Lin's recursion in the minimal linear combinations of [Lin1995].
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from dynid.tape import OperationCount, count, record
 def count_inverse_dynamics(
     robot: Robot, kept: Sequence[str] | None = None, *, form: Form = "standard"
 ) -> OperationCount:
-    """Cost of the torques of the links for one state, where parameter values are known numbers.
+    """Additions and multiplications for the torques of the links in one state, if parameter values are known numbers.
 
     Args:
         robot: The robot; its terms are left out.
@@ -46,9 +49,10 @@ def count_inverse_dynamics(
 
 
 def known_values(robot: Robot, kept: Sequence[str] | None, form: str) -> tuple[Robot, Floats]:
-    """The robot without terms, and a parameter vector (p,) of which the kept values are different irrational numbers.
+    """The robot without terms, and its parameter vector (p,) with square roots of 2, 3, 4 ... at the kept parameters.
 
-    So no values cancel or coincide by chance. The arguments are those of `count_inverse_dynamics`.
+    The kept values are different numbers, so that none cancel by chance; the others are zero. The arguments are those
+    of `count_inverse_dynamics`.
     """
     plain = replace(robot.with_terms(), couplings=())
     layout = parameter_layout(plain)

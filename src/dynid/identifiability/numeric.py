@@ -1,7 +1,11 @@
 """The row space of the torque regressor, from its values at random states ([Izaguirre1992] section 6.1).
 
-This works for every robot, tree and term. [Gautier1990] uses the same idea with QR. The file also has the order in
-which columns are kept as base parameters (`keep_order`).
+This is method "numeric" of `base_parameters`: the regressor Y (n, p) of ``tau = Y(q, dq, ddq) theta`` is evaluated at
+random states and stacked; its row space holds the combinations of parameters that act on the torques. It works for
+every tree robot and every term of friction, motors or springs. [Gautier1990] uses the same idea with QR.
+
+All methods use the other two functions: `explains_torques` checks a row space against one random state, and
+`keep_order` says which columns of the regressor to prefer as base parameters.
 """
 
 from __future__ import annotations
@@ -25,13 +29,13 @@ LARGEST_RATE = 3.0
 """Largest velocity and acceleration in random states [SI units] (convention: torques of motion and of gravity are then
 of similar size)."""
 SLOW_RATIO = 2.0
-"""Ratio of the largest velocity of slow random states to the scale of a term (convention: tanh(2) = 0.96)."""
+"""Largest velocity of slow random states, in units of a term's velocity scale (convention: tanh(2) = 0.96)."""
 SPARE_STATES = 20
 """Number of random states in addition to half the number of parameters; each gives one equation per joint
 (convention)."""
 LARGEST_REST_SHARE = 1e-6
-"""Share of a regressor that may lie outside a row space that explains it (convention: axes are rounded to six
-digits)."""
+"""Largest share of a regressor's norm outside a row space that still counts as explaining it (convention: joint axes
+in robot files are rounded to six digits)."""
 
 
 class States(NamedTuple):
@@ -48,7 +52,7 @@ class States(NamedTuple):
 def random_states(
     robot: Robot, count: int, *, unmoved: Mapping[int, float] | None = None, static: bool = False, seed: int = 0
 ) -> States:
-    """Draw states that excite everything: whole turns, and strokes of prismatic joints as long as the robot's links.
+    """Draw states that excite all parameters: revolute joints anywhere, prismatic ones within a link's length of zero.
 
     Args:
         robot: The robot.
@@ -71,9 +75,18 @@ def random_states(
 
 
 def slow_down(robot: Robot, dq: Floats, random: np.random.Generator) -> Floats:
-    """Reduce the velocities of every second state of dq (N, n) to the scales of the robot's terms.
+    """Reduce the velocities of every second state to those at which the robot's smooth friction terms change.
 
-    Far above its scale a smooth sign cannot be told from a sign. Robots without scaled terms keep their velocities.
+    Such a term, like ``tanh(dq / scale)``, equals the sign of the velocity far above its scale; only slow states tell
+    it from dry friction. Joints without scaled terms keep their velocities.
+
+    Args:
+        robot: The robot.
+        dq: (N, n) velocities up to `LARGEST_RATE` [rad/s or m/s].
+        random: Chooses one of the scales where a joint has several.
+
+    Returns:
+        (N, n) velocities.
     """
     scales: dict[int, list[float]] = {}
     for placed in robot.terms:
@@ -83,6 +96,7 @@ def slow_down(robot: Robot, dq: Floats, random: np.random.Generator) -> Floats:
     slowed = dq.copy()
     for joint, scales_of_joint in scales.items():
         speeds = slowed[1::2, joint]  # a view: the next line changes `slowed`
+        # from at most LARGEST_RATE to at most SLOW_RATIO * scale, but never faster
         speeds *= np.minimum(SLOW_RATIO * random.choice(scales_of_joint, speeds.size) / LARGEST_RATE, 1.0)
     return slowed
 
@@ -115,31 +129,32 @@ def numeric_row_space(
 
 
 def explains_torques(robot: Robot, space: RowSpace) -> bool:
-    """Whether a row space contains the regressor of a random state, within the rounding of a robot's axes."""
+    """Whether a row space contains the rows of the regressor at a random state, within the rounding of robot files."""
     state = random_states(robot, 1)
     Y = torque_regressor(robot, state.q[0], state.dq[0], state.ddq[0])  # quicker than compiling for one state
     length = np.linalg.norm(Y, axis=0)
     acts = length > EXACT * float(length.max(initial=0.0))
-    scale = np.where(acts, length, 1.0)
+    scale = np.where(acts, length, 1.0)  # columns of equal length, so that units do not matter
     scaled = np.where(acts, Y / scale, 0.0)
     rows = space.rows / scale
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
-    Q = np.linalg.qr(rows.T)[0]  # orthonormal basis of the space
-    rest = np.linalg.norm(scaled - scaled @ Q @ Q.T)
+    Q = np.linalg.qr(rows.T)[0]  # (p, b) orthonormal basis of the space
+    rest = np.linalg.norm(scaled - scaled @ Q @ Q.T)  # what lies outside the space
     return bool(rest <= LARGEST_REST_SHARE * max(1.0, float(np.linalg.norm(scaled))))
 
 
 def keep_order(robot: Robot) -> list[int]:
-    """Columns in the order in which to keep them; the groupings are then those of [GautierKhalil1990] eqs. (15), (16).
+    """All columns of the regressor, those first that are preferred as base parameters.
 
-    Of a link that turns (about z, say), ``YY MZ M`` can be counted to the link before and come late; the others come
-    early, ZZ first. Of a link that slides, mass and first moments come early and the tensor late. Last come the rotor
-    inertias of single joints.
+    In this order the combinations come out as in [GautierKhalil1990] eqs. (15), (16). Of a link that turns about z,
+    ``YY MZ M`` can be moved to the link before and come late; its other parameters come early, ZZ first. Of a link that
+    slides, mass and first moments come early and the inertia tensor late. Last come the rotor inertias of single
+    joints.
     """
-    groups: list[list[int]] = [[] for _ in range(6)]  # the four of `_groups`, other terms, rotor inertias
+    groups: list[list[int]] = [[] for _ in range(6)]  # the four of `_link_groups`, other terms, rotor inertias
     for j, body in enumerate(robot.bodies):
-        for group, symbols in _groups(body.is_prismatic, int(np.argmax(np.abs(body.axis)))).items():
-            groups[group].extend(10 * j + k for k in symbols)
+        for group, positions in _link_groups(body.is_prismatic, int(np.argmax(np.abs(body.axis)))).items():
+            groups[group].extend(10 * j + k for k in positions)
     for column, placed in enumerate(robot.terms, start=10 * robot.dof):
         is_rotor = placed.term.dependence is Dependence.ACCELERATION and len(placed.joints) == 1
         groups[5 if is_rotor else 4].append(column)
@@ -150,17 +165,18 @@ _MOMENTS = (0, 3, 5)
 """Positions of XX, YY, ZZ among the ten parameters of a link: XX XY XZ YY YZ ZZ MX MY MZ M."""
 
 
-def _groups(is_prismatic: bool, along: int) -> dict[int, list[int]]:
-    """Group -> positions among the ten parameters of a link.
+def _link_groups(is_prismatic: bool, along: int) -> dict[int, list[int]]:
+    """Number of a group -> positions among the ten parameters of a link.
 
-    Groups: wanted of turning (0) and of sliding links (1), unwanted of turning (2) and of sliding links (3).
+    Groups: preferred parameters of turning (0) and of sliding links (1), others of turning (2) and of sliding links
+    (3).
 
     Args:
         is_prismatic: Whether the link slides.
-        along: The axis of the joint: 0 for x, 1 for y, 2 for z.
+        along: The coordinate axis nearest to the joint axis: 0 for x, 1 for y, 2 for z.
     """
     if is_prismatic:
-        return {1: [9, 6, 7, 8], 3: list(range(6))}
+        return {1: [9, 6, 7, 8], 3: list(range(6))}  # M MX MY MZ; the tensor
     across = max(k for k in range(3) if k != along)
     unwanted = [_MOMENTS[across], 6 + along, 9]
     wanted = [_MOMENTS[along]] + [k for k in range(9) if k not in unwanted and k != _MOMENTS[along]]

@@ -1,9 +1,12 @@
-"""The row space of a regressor, and the choice of columns that represent it.
+"""The row space of a regressor, and the choice of independent columns that represent it.
 
-A set of parameters acts on the torques only through the row space of the regressor. Every method of this package ends
-in such a space; what differs is how it is found. From the space, columns are kept one after another in a given order,
-each if it is independent of those kept before ([Izaguirre1992] section 6.1, eqs. (27)-(29)); all other columns are
-combinations of the kept ones.
+Torques are ``tau = Y @ theta`` with p parameters theta. Over all motions, the rows of the regressor Y span a space of
+dimension b <= p, and only the components of theta in this space act on the torques. The methods of this package find
+this space in different ways: from sampled regressors (`numeric`), or from the energy without samples (`structural`).
+
+`row_space` takes rows that span it. `successive_columns` then chooses base parameters: columns are kept one after
+another in a given order, each if it is independent of those kept before ([Izaguirre1992] section 6.1, eqs. (27)-(29));
+all other columns are combinations of the kept ones.
 """
 
 from __future__ import annotations
@@ -18,25 +21,26 @@ from dynid.decompositions import svd
 from dynid.spatial import EXACT, SAME, TINY
 
 LEAST_REST_SHARES = (1e-3, 1e-7)
-"""Share of a column that must remain outside the kept columns for it to count as independent, in the first and in the
-second round: clearly independent columns are preferred (convention)."""
+"""Share of a column that must lie outside the span of the kept columns for it to count as independent, in the first
+round and in the second. The first round prefers clearly independent columns (convention)."""
 SHORTEST = 1e-6
-"""Smallest length of a column of the orthonormal basis that this share refers to (convention): shorter columns are
-mostly rounding."""
+"""Length of a column of the orthonormal basis below which the share refers to this length instead (convention): such
+short columns are mostly rounding."""
 HALF = 1e-10
 """Largest distance of a coefficient from a multiple of one half that counts as rounding (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSpace:
-    """The row space of a matrix (m, p): the combinations of p parameters that its products with them depend on."""
+    """The row space of a matrix Y (m, p): the combinations of p parameters theta on which Y @ theta depends."""
 
     basis: Floats
-    """(b, p) orthonormal rows that span the space of the matrix with columns divided by their scale."""
+    """(b, p) orthonormal rows that span the row space of the scaled matrix: columns are divided by `scale`, so that
+    units do not decide what is small."""
     scale: Floats
     """(p,) norm of every column of the matrix; 1 for a column of zeros."""
     singular_values: Floats
-    """(p,) of the scaled matrix, descending."""
+    """(p,) singular values of the scaled matrix, descending."""
 
     @property
     def rank(self) -> int:
@@ -45,7 +49,7 @@ class RowSpace:
 
     @property
     def gap(self) -> float:
-        """Ratio of the smallest singular value of the space to the largest outside it; infinite without the latter."""
+        """Ratio of the b-th singular value, the last that counts, to the next; infinite if that is zero or missing."""
         values = self.singular_values
         if not 0 < self.rank < len(values) or values[self.rank] == 0.0:
             return float("inf")
@@ -53,7 +57,7 @@ class RowSpace:
 
     @property
     def rows(self) -> Floats:
-        """(b, p) rows that span the space of the matrix as it was given."""
+        """(b, p) rows that span the row space of the matrix before scaling."""
         return self.basis * self.scale
 
 
@@ -62,7 +66,7 @@ def row_space(matrix: Floats, rounding: float = 0.0) -> RowSpace:
 
     Args:
         matrix: The matrix.
-        rounding: Columns no longer than this are taken for zero, like those far shorter than the longest.
+        rounding: Columns whose norm is at most this are taken for zero, like those far shorter than the longest.
     """
     norms = np.linalg.norm(matrix, axis=0)
     is_zero = norms <= max(EXACT * float(norms.max(initial=0.0)), rounding, TINY)
@@ -78,7 +82,7 @@ def row_space(matrix: Floats, rounding: float = 0.0) -> RowSpace:
 
 
 def successive_columns(space: RowSpace, order: Sequence[int]) -> tuple[tuple[int, ...], Floats]:
-    """Keep columns in the given order while they are independent of those kept before.
+    """Choose b independent columns: in the given order, each that is independent of those kept before.
 
     Args:
         space: The row space.
@@ -92,22 +96,25 @@ def successive_columns(space: RowSpace, order: Sequence[int]) -> tuple[tuple[int
     kept = list(columns)
     # every other column as a combination of the kept ones: [Izaguirre1992] eqs. (27)-(29)
     grouping = np.linalg.solve(space.basis[:, kept], space.basis) if kept else np.zeros((0, space.basis.shape[1]))
-    # scaled coefficients are of order one, so what is far below is rounding
+    # columns have norm one here, so coefficients are of order one, and what is far below is rounding
     grouping[np.abs(grouping) < SAME * max(1.0, float(np.abs(grouping).max(initial=0.0)))] = 0.0
-    grouping = grouping * space.scale / space.scale[kept, None]
+    grouping = grouping * space.scale / space.scale[kept, None]  # for the unscaled columns
     grouping[:, kept] = np.eye(len(kept))
     return columns, _round_halves(grouping)
 
 
 def _find_independent(basis: Floats, order: Sequence[int], rank: int) -> list[int]:
-    """The first ``rank`` columns in this order that are independent; nearly dependent ones wait for a second round."""
+    """The first ``rank`` independent columns of the basis (b, p) in this order, by Gram-Schmidt.
+
+    Nearly dependent columns wait for the second round.
+    """
     kept: list[int] = []
     directions: list[Floats] = []  # orthonormal, spanning the kept columns
     for least_share in LEAST_REST_SHARES:
         for column in order:
             if column in kept or len(kept) == rank:
                 continue
-            rest = _reject(basis[:, column], directions)
+            rest = _remove_components(basis[:, column], directions)
             length = float(np.linalg.norm(rest))
             if length > least_share * max(float(np.linalg.norm(basis[:, column])), SHORTEST):
                 kept.append(column)
@@ -115,8 +122,8 @@ def _find_independent(basis: Floats, order: Sequence[int], rank: int) -> list[in
     return kept
 
 
-def _reject(vector: Floats, directions: list[Floats]) -> Floats:
-    """What remains of a vector after its parts along orthonormal directions are removed."""
+def _remove_components(vector: Floats, directions: list[Floats]) -> Floats:
+    """The vector (b,) minus its components along orthonormal directions (b,)."""
     if directions:
         Q = np.array(directions)
         for _ in range(2):  # twice is enough: the second round removes the rounding of the first

@@ -1,19 +1,32 @@
-"""Base parameters of any tree without sampling: a recursion over the span of attainable energies.
+"""Base parameters of any tree robot without sampling: method "structural" of `base_parameters`.
 
-The energy of the robot is ``sum_j delta_j . h_j(q, dq)``; a change delta of the parameters is invisible exactly when
-that sum is constant. The row h_j (10,) of body j follows from its parent's, ``h_j = S_j(q_j)^T h_p + dq_j mixed(u_j,
-t_j) + dq_j^2 K(u_j)`` ([GautierKhalil1990] eqs. (9)-(13)), where S_j is a polynomial in q_j (prismatic joint) or a
-trigonometric one (revolute joint): ``S_j = sum_m phi_m(q_j) S_jm``, phi_0 = 1. So the *span* of all attainable h_j and
-of all attainable twists t_j follows joint by joint, and seen from the last joint backwards delta is invisible exactly
-when, with ``delta'_j = delta_j + sum_children S_c0 delta'_c``,
+Input is a robot, output the row space of its torque regressor: the combinations of parameters that its torques show.
 
-- ``delta'_j . S_jm^T h = 0`` for m > 0 and all attainable h of the parent (nothing may depend on q_j),
-- ``delta'_j . mixed(u_j, t) = 0`` for all attainable t, and ``delta'_j . K(u_j) = 0`` (nothing may depend on dq_j).
+Notation. theta_j (10,) are the inertial parameters of body j about the origin of its frame, h_j(q, dq) (10,) is the
+total energy (kinetic and potential) of body j per unit of each of them, t_j = (w, v) is the twist of its frame, u_j the
+twist per unit velocity of joint j. The total energy of all links is ``E = sum_j h_j . theta_j``. A change delta of the
+parameters changes no torque exactly when it changes E by a constant ([GautierKhalil1990] section III).
 
-These conditions are the rows that span what can be known. Rotor inertias, offsets and couplings enter the same
-conditions. The idea of propagating spans instead of samples is that of the recursive parameter nullspace algorithm
-(Wensing, Niemeyer, Slotine). The robot is expressed in its own units of length and time, so that "small" means the same
-for a gripper and for a crane.
+Outward recursion ([GautierKhalil1990] eqs. (9)-(13)), p being the parent of j and X_j(q_j) the map of twists to body j:
+
+    t_j = X_j(q_j) t_p + dq_j u_j
+    h_j = S_j(q_j)^T h_p + dq_j B(u_j) X_j(q_j) t_p + dq_j^2 k(u_j)
+
+S_j is `transport`, B is `mixed_kinetic_matrix`, k is `kinetic_row`. X_j and S_j are sums of functions of q_j times
+constant matrices, ``S_j = sum_m phi_m(q_j) S_jm`` with phi_0 = 1: powers of q_j up to the second (prismatic joint), or
+cosines and sines of q_j and 2 q_j (revolute joint). So the linear spans of all attainable h_j and t_j follow exactly,
+joint by joint (`attainable_spans`).
+
+Inward recursion, from the last joint to the first: ``delta'_j = delta_j + sum over children c of S_c0 delta'_c`` is the
+change of body j and all bodies behind it, at constant parts only. E stays constant exactly when at every joint j
+
+    delta'_j . S_jm^T h_p = 0         for m > 0 and all attainable h_p    (E does not depend on q_j)
+    delta'_j . B(u_j) X_j(q_j) t_p = 0    for all attainable t_p and q_j  (E has no term in dq_j)
+    delta'_j . k(u_j) = 0                                                 (E has no term in dq_j^2)
+
+These conditions are linear in delta; their coefficients are the rows of the row space that is sought. Rotor inertias,
+offsets and motor couplings have an energy as well and add coefficients to these rows; friction gives rows of its own.
+Spans instead of samples are also the idea of the recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine).
 """
 
 from __future__ import annotations
@@ -41,12 +54,73 @@ _DIMENSIONS = {
     "kg m^2": (2, 0), "kg m": (1, 0), "kg": (0, 0), "N m": (2, -2), "N": (1, -2),
     "N m s/rad": (2, -1), "N s/m": (0, -1),
 }  # fmt: skip
-"""Unit -> exponents of length and time."""
+"""Unit of a parameter -> exponents of length and time in it."""
+
+
+def knows_terms(robot: Robot) -> bool:
+    """Whether this recursion can describe all terms of the robot (its friction, rotor inertias, offsets, couplings).
+
+    It can where a term's torque per unit of its parameter is an acceleration, a velocity, the sign of one, or constant.
+    """
+    return all(placed.term.dependence is not Dependence.OTHER for placed in robot.terms)
+
+
+def structural_row_space(robot: Robot, *, unmoved: Mapping[int, float] | None = None, static: bool = False) -> RowSpace:
+    """The combinations of the p parameters on which the torques of the moving joints depend; exact, for any tree.
+
+    Args:
+        robot: The robot; see `knows_terms` for the terms it may have.
+        unmoved: Index of a joint -> position [rad or m] at which it is held; its torque is not measured.
+        static: Whether the robot only stands still.
+
+    Raises:
+        ArgumentError: The recursion cannot describe a term.
+    """
+    scaled = unit_robot(robot)
+    robot, unmoved = scaled.robot, _scale_positions(robot, unmoved or {}, scaled.length)
+    terms = _terms_by_column(robot)
+    spans = attainable_spans(robot, unmoved=unmoved, static=static)
+    size = robot.parameter_vector.size
+    rows = [np.zeros((0, size))]
+    composite = np.zeros((robot.dof, 10, size))  # composite[j] (10, p): delta'_j = composite[j] @ delta
+    for j in reversed(range(robot.dof)):
+        body = robot.bodies[j]
+        composite[j, :, 10 * j : 10 * j + 10] += np.eye(10)
+        parent = spans[body.parent] if body.parent >= 0 else _base_span(robot, unmoved, static)
+        if j in unmoved:
+            constant = _parameter_map(body, unmoved[j])
+        else:
+            constant = _constant_and_rest(_parameter_map, body)[0]
+            rows.extend(_conditions(robot, j, parent, composite[j], terms, static))
+        if body.parent >= 0:
+            composite[body.parent] += constant @ composite[j]
+    rows.extend(_friction_rows(robot, terms, unmoved, static))
+    space = row_space(np.vstack(rows), rounding=EXACT)
+    return replace(space, scale=space.scale * scaled.factors)  # columns per SI unit of the parameters again
+
+
+def _terms_by_column(robot: Robot) -> dict[int, PlacedTerm]:
+    """Column of the regressor -> the term whose parameter it belongs to; the columns of the links come before.
+
+    Raises:
+        ArgumentError: The recursion cannot describe the torque of a term.
+    """
+    for placed in robot.terms:
+        if placed.term.dependence is Dependence.OTHER:
+            raise ArgumentError(
+                f"the structural method does not know the term {type(placed.term).__name__}",
+                place=f"joint '{placed.owner}'",
+                remedy="Use method='numeric'.",
+            )
+    return dict(enumerate(robot.terms, start=10 * robot.dof))
+
+
+# --- units: lengths near one, so that "smaller than rounding" means the same for a gripper and for a crane
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitRobot:
-    """The same robot with its largest lever one unit long, under a gravity of one or none."""
+    """The same robot in units in which its longest joint offset and its gravity are one (gravity may be none)."""
 
     robot: Robot
     length: float
@@ -56,7 +130,7 @@ class UnitRobot:
 
 
 def unit_robot(robot: Robot) -> UnitRobot:
-    """Express a robot in units of its own size; unknown units of parameters are left as they are."""
+    """Express a robot in units of its own size; parameters of other units than `_DIMENSIONS` are left as they are."""
     length = max((float(np.linalg.norm(body.p_parent_joint)) for body in robot.bodies), default=0.0) or 1.0
     strength = float(np.linalg.norm(robot.gravity))
     time = float(np.sqrt(length / strength)) if strength > 0.0 else 1.0
@@ -71,59 +145,28 @@ def unit_robot(robot: Robot) -> UnitRobot:
     return UnitRobot(replace(robot, joints=tuple(joints), gravity=gravity, source=None), length, factors)
 
 
+def _scale_positions(robot: Robot, unmoved: Mapping[int, float], length: float) -> dict[int, float]:
+    """Positions of held joints with those of prismatic joints in the unit of length."""
+    return {j: position / length if robot.bodies[j].is_prismatic else position for j, position in unmoved.items()}
+
+
+# --- outward: what energies and twists each body can have
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AttainableSpan:
-    """Energies and twists of a body over all motions of the robot."""
+    """Linear spans of the energy rows and of the twists of a body over all motions of the robot."""
 
     energy: Floats
-    """(k, 11) orthonormal rows that span the energy rows (h, 1); the 1 tells points from directions."""
+    """(k, 11) orthonormal rows that span all (h, 1). The 1 is carried along because h itself fills an affine set only:
+    the last column tells whether a row of the basis stands for an h or for a difference of two."""
     twists: Floats
-    """(k, 6 + n) orthonormal rows that span (w, v, dq): twist of the origin in the body frame, joint velocities."""
+    """(k, 6 + n) orthonormal rows that span all (w, v, dq): the body's twist in its own frame, all joint velocities."""
 
     @property
     def turning(self) -> Floats:
         """(k, 3) orthonormal rows that span the attainable angular velocities, body frame."""
         return _orthonormal_rows(self.twists[:, :3])
-
-
-def knows_terms(robot: Robot) -> bool:
-    """Whether this recursion can describe the torques of all terms."""
-    return all(placed.term.dependence is not Dependence.OTHER for placed in robot.terms)
-
-
-def structural_row_space(robot: Robot, *, unmoved: Mapping[int, float] | None = None, static: bool = False) -> RowSpace:
-    """The combinations of parameters on which the torques of the free joints depend; exact, for any tree.
-
-    Args:
-        robot: The robot; its terms may be accelerations, velocities, their signs and constants, see `Dependence`.
-        unmoved: Joint number (from 0) -> position [rad or m] at which it is held; its torque is not measured.
-        static: Whether the robot only stands still.
-    """
-    scaled = unit_robot(robot)
-    robot, unmoved = scaled.robot, _scale_positions(robot, unmoved or {}, scaled.length)
-    terms = _known_terms(robot)
-    bodies = attainable_spans(robot, unmoved=unmoved, static=static)
-    size = robot.parameter_vector.size
-    rows = [np.zeros((0, size))]
-    carried = np.zeros((robot.dof, 10, size))
-    for j in reversed(range(robot.dof)):
-        body = robot.bodies[j]
-        carried[j, :, 10 * j : 10 * j + 10] += np.eye(10)
-        parent = bodies[body.parent] if body.parent >= 0 else _base_span(robot, unmoved, static)
-        if j in unmoved:
-            constant = _energy_map(body, unmoved[j])
-        else:
-            constant = _parts(_energy_map, body)[0]
-            rows.extend(_conditions(robot, j, parent, carried[j], terms, static))
-        if body.parent >= 0:
-            carried[body.parent] += constant @ carried[j]
-    rows.extend(_friction_rows(robot, terms, unmoved, static))
-    space = row_space(np.vstack(rows), rounding=EXACT)
-    return replace(space, scale=space.scale * scaled.factors)
-
-
-def _scale_positions(robot: Robot, unmoved: Mapping[int, float], length: float) -> dict[int, float]:
-    return {j: position / length if robot.bodies[j].is_prismatic else position for j, position in unmoved.items()}
 
 
 def attainable_spans(
@@ -139,57 +182,101 @@ def attainable_spans(
 
 
 def _base_span(robot: Robot, unmoved: Mapping[int, float], static: bool) -> AttainableSpan:
-    """The span of the root, which does not move: gravity alone, and any velocities of the joints that may move."""
-    energy = np.concatenate([np.zeros(6), -robot.gravity, [0.0, 1.0]])  # [GautierKhalil1990] eqs. (A10), (A12)
+    """The span of the base, which does not move: energy from gravity alone, and any speeds of the joints that move."""
+    # potential energy -g . (m c): [GautierKhalil1990] eqs. (A10), (A12); then the 1 of (h, 1)
+    energy = np.concatenate([np.zeros(6), -robot.gravity, [0.0, 1.0]])
     rates = np.zeros((0, robot.dof)) if static else np.eye(robot.dof)[[j for j in range(robot.dof) if j not in unmoved]]
     return AttainableSpan(energy[None, :], np.hstack([np.zeros((len(rates), 6)), rates]))
 
 
 def _next_span(body: Body, j: int, parent: AttainableSpan, held: float | None, static: bool) -> AttainableSpan:
-    """The span of a body from that of its parent."""
-    energy_maps, twist_maps = (
-        _parts(map_at, body) if held is None else [map_at(body, held)] for map_at in (_energy_map, _twist_map)
+    """The spans of body j from those of its parent; `held` is the position of a joint that does not move, or None."""
+    parameter_maps, twist_maps = (
+        _constant_and_rest(map_at, body) if held is None else [map_at(body, held)]
+        for map_at in (_parameter_map, _twist_map)
     )
     # [GautierKhalil1990] eqs. (9), (10)
-    energies = [_map_points(parent.energy, S.T, constant=m == 0) for m, S in enumerate(energy_maps)]
-    twists = [_map_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(twist_maps)]
-    moved = np.vstack(twists)
+    energies = [_map_energies(parent.energy, S.T, is_constant=m == 0) for m, S in enumerate(parameter_maps)]
+    moved = _moved_twists(parent.twists, twist_maps)
     if held is None and not static:
         u = _unit_twist(body)
-        # what the joint's own speed adds: [GautierKhalil1990] eqs. (A8), (A9)
+        # what the joint's own speed adds, B(u) X t and k(u): [GautierKhalil1990] eqs. (A8), (A9)
         rows = np.vstack([moved[:, :6] @ mixed_kinetic_matrix(u).T, kinetic_row(u)])
         energies.append(np.hstack([rows, np.zeros((len(rows), 1))]))
-        moved = moved.copy()
         moved[:, :6] += moved[:, 6 + j, None] * u
     return AttainableSpan(_orthonormal_rows(np.vstack(energies)), _orthonormal_rows(moved))
 
 
+def _map_energies(energies: Floats, matrix: Floats, is_constant: bool) -> Floats:
+    """Energy rows (k, 11) through one matrix (10, 10) of a map; the 1 of (h, 1) passes with the constant one only."""
+    return np.hstack([energies[:, :10] @ matrix.T, energies[:, 10:] * is_constant])
+
+
+def _moved_twists(twists: Floats, maps: list[Floats]) -> Floats:
+    """Rows (k, 6 + n) that span (X t, dq) over all joint positions; X = maps[0] + functions of q times the others."""
+    return np.vstack([np.hstack([twists[:, :6] @ X.T, twists[:, 6:] * (m == 0)]) for m, X in enumerate(maps)])
+
+
+def _orthonormal_rows(rows: Floats) -> Floats:
+    """Orthonormal rows with the same span."""
+    if rows.size == 0:
+        return np.zeros((0, rows.shape[1]))
+    _, values, Vt = svd(rows, full_matrices=False)
+    return np.asarray(Vt[values > SAME * max(1.0, float(values[0]))])
+
+
+# --- inward: the conditions at each joint
+
+
 def _conditions(
-    robot: Robot, j: int, parent: AttainableSpan, carried: Floats, terms: Mapping[int, PlacedTerm], static: bool
+    robot: Robot, j: int, parent: AttainableSpan, composite: Floats, terms: Mapping[int, PlacedTerm], static: bool
 ) -> list[Floats]:
-    """Rows (k, p) whose products with the parameters must vanish so that nothing depends on joint j."""
+    """Rows (k, p): the energy changes with q_j or dq_j unless their products with delta vanish.
+
+    Args:
+        robot: The robot in its own units.
+        j: Index of a joint that moves.
+        parent: The spans of the body before joint j.
+        composite: (10, p) map from delta to delta'_j.
+        terms: Column -> term.
+        static: Whether all velocities are zero.
+    """
     body, own = robot.bodies[j], {c: p.term.dependence for c, p in terms.items() if p.joints == (j,)}
     offsets = [column for column, dependence in own.items() if dependence is Dependence.CONSTANT]
     rotors = [column for column, dependence in own.items() if dependence is Dependence.ACCELERATION]
     rows = []
-    for q, S in zip((1.0, -1.0) if body.is_prismatic else [0.0] * 5, _parts(_energy_map, body)[1:], strict=True):
-        block = parent.energy[:, :10] @ S @ carried
-        block[:, offsets] += q * parent.energy[:, 10, None]  # the energy of a slide's offset is OFF * q
+    # The energy of a slide's offset is OFF * q; q = 1, -1 are the samples of `_constant_and_rest`. An offset of a
+    # revolute joint has no single-valued energy and stands in `_friction_rows`.
+    positions = (1.0, -1.0) if body.is_prismatic else [0.0] * 5
+    for q, S in zip(positions, _constant_and_rest(_parameter_map, body)[1:], strict=True):
+        block = parent.energy[:, :10] @ S @ composite
+        block[:, offsets] += q * parent.energy[:, 10, None]
         rows.append(block)
     if not static:
         u = _unit_twist(body)
-        inertial = kinetic_row(u) @ carried
-        inertial[rotors] += 0.5
-        twists = np.vstack(
-            [_map_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(_parts(_twist_map, body))]
-        )
-        mixed = twists[:, :6] @ mixed_kinetic_matrix(u).T @ carried
+        inertial = kinetic_row(u) @ composite
+        inertial[rotors] += 0.5  # energy of a rotor: 1/2 IA dq_j^2
+        twists = _moved_twists(parent.twists, _constant_and_rest(_twist_map, body))
+        mixed = twists[:, :6] @ mixed_kinetic_matrix(u).T @ composite
         rows += [inertial[None, :], mixed + _coupled_inertia(robot, j, twists[:, 6:], terms)]
     return rows
 
 
 def _coupled_inertia(robot: Robot, j: int, rates: Floats, terms: Mapping[int, PlacedTerm]) -> Floats:
-    """Coefficient (k, p) of dq_j in the couplings' energy IAM * sum r_k r_i dq_k dq_i, from the joints i before j."""
+    """What the inertia of motors that turn with several joints adds to the coefficient of dq_j in the energy.
+
+    Such an energy is IAM times the sum of r_k r_i dq_k dq_i over all pairs of its joints, r being the gear ratios. Here
+    each pair counts at its later joint.
+
+    Args:
+        robot: The robot.
+        j: Index of the joint.
+        rates: (k, n) joint velocities.
+        terms: Column -> term.
+
+    Returns:
+        Rows (k, p).
+    """
     rows = np.zeros((len(rates), robot.parameter_vector.size))
     for column, placed in terms.items():
         ratios = placed.speeds if placed.term.dependence is Dependence.ACCELERATION else {}
@@ -202,12 +289,16 @@ def _coupled_inertia(robot: Robot, j: int, rates: Floats, terms: Mapping[int, Pl
 def _friction_rows(
     robot: Robot, terms: Mapping[int, PlacedTerm], unmoved: Mapping[int, float], static: bool
 ) -> list[Floats]:
-    """Rows (1, p) for friction and offsets, whose torques no link parameter has (except the offset of a slide)."""
-    size = robot.parameter_vector.size
-    rows: dict[object, Floats] = {}
+    """Rows (1, p) for friction and for the offsets of revolute joints, whose torques no link parameter gives.
 
-    def add(key: object, column: int, value: float) -> None:
-        rows.setdefault(key, np.zeros(size))[column] += value
+    Terms with the same torque up to a factor share a row: offsets of one joint, viscous friction of one joint or
+    between the same two joints, dry friction of motors that always turn together.
+    """
+    size = robot.parameter_vector.size
+    rows: dict[object, Floats] = {}  # what identifies the torque -> factor of every parameter in it
+
+    def add(torque: object, column: int, factor: float) -> None:
+        rows.setdefault(torque, np.zeros(size))[column] += factor
 
     for column, placed in terms.items():
         dependence = placed.term.dependence
@@ -217,8 +308,9 @@ def _friction_rows(
                 if not robot.bodies[j].is_prismatic:
                     add((dependence, j), column, 1.0)
         elif dependence is Dependence.VELOCITY and not static:
+            # viscous friction of a coupling acts between its different joints only
             for pair in combinations(sorted(ratios), 2) if len(placed.joints) > 1 else [tuple(ratios)]:
-                if pair:
+                if pair:  # empty where the term's only joint is held
                     add((dependence, pair), column, float(np.prod([ratios[k] for k in pair])))
         elif dependence is Dependence.DIRECTION and not static and ratios:
             direction, length = _direction(ratios)
@@ -227,28 +319,15 @@ def _friction_rows(
 
 
 def _direction(ratios: Mapping[int, float]) -> tuple[tuple[tuple[int, float], ...], float]:
-    """Ratios up to a factor, and that factor's size: motors with the same direction share the sign of their speed."""
+    """Gear ratios divided by the first, as pairs (joint, ratio), and the size of the first.
+
+    Motors with the same divided ratios always turn together, so their dry friction has the same sign.
+    """
     first = ratios[min(ratios)]
     return tuple((k, round(r / first, RATIO_DIGITS)) for k, r in sorted(ratios.items())), abs(first)
 
 
-def _known_terms(robot: Robot) -> dict[int, PlacedTerm]:
-    """Column of every term -> the term.
-
-    Raises:
-        ArgumentError: The recursion cannot describe the torque of a term.
-    """
-    for placed in robot.terms:
-        if placed.term.dependence is Dependence.OTHER:
-            raise ArgumentError(
-                f"the structural method does not know the term {type(placed.term).__name__}",
-                place=f"joint '{placed.owner}'",
-                remedy="Use method='numeric'.",
-            )
-    return dict(enumerate(robot.terms, start=10 * robot.dof))
-
-
-# --- the joint's motion as a sum of functions of q
+# --- the joint's motion: S_j(q) and X_j(q), and their split into constant matrices
 
 
 def _unit_twist(body: Body) -> Floats:
@@ -264,40 +343,26 @@ def _pose(body: Body, q: float) -> tuple[Floats, Floats]:
     return body.R_parent_joint @ rotation_about(body.axis, q), body.p_parent_joint
 
 
-def _energy_map(body: Body, q: float) -> Floats:
-    """(10, 10) the parameters of the body as parameters of its parent."""
+def _parameter_map(body: Body, q: float) -> Floats:
+    """S_j(q) (10, 10): inertial parameters in the body's frame -> the same mass in the parent's frame."""
     return transport(*_pose(body, q))
 
 
 def _twist_map(body: Body, q: float) -> Floats:
-    """(6, 6) from the parent's twist (w, v) to the body's, joint at rest."""
+    """X_j(q) (6, 6): twist (w, v) of the parent's frame -> of the body's frame, joint at rest."""
     R, p = _pose(body, q)
     return np.block([[R.T, np.zeros((3, 3))], [-R.T @ skew(p), R.T]])
 
 
-def _parts(map_at: Callable[[Body, float], Floats], body: Body) -> list[Floats]:
-    """The constant part of a map, then what spans its rest: samples of 1, q, q^2, or of harmonics up to the second."""
+def _constant_and_rest(map_at: Callable[[Body, float], Floats], body: Body) -> list[Floats]:
+    """The constant part of a map of the joint position, then matrices that span all its other parts.
+
+    Prismatic: value at 0, then the differences to it at 1 and -1, which fix a quadratic. Revolute: mean over five
+    equal angles, then the differences to it there, which fix harmonics up to the second.
+    """
     if body.is_prismatic:
         constant, *samples = (map_at(body, q) for q in (0.0, 1.0, -1.0))
     else:
         samples = [map_at(body, 2.0 * np.pi * k / 5) for k in range(5)]
         constant = np.mean(samples, axis=0)
     return [constant, *(sample - constant for sample in samples)]
-
-
-def _map_points(points: Floats, matrix: Floats, constant: bool) -> Floats:
-    """Energy rows (k, 11) through a map (10, 10); only the constant part keeps the mark of a point."""
-    return np.hstack([points[:, :10] @ matrix.T, points[:, 10:] * constant])
-
-
-def _map_twists(twists: Floats, matrix: Floats, constant: bool) -> Floats:
-    """Twist rows (k, 6 + n) through a map (6, 6); only the constant part keeps the joint velocities."""
-    return np.hstack([twists[:, :6] @ matrix.T, twists[:, 6:] * constant])
-
-
-def _orthonormal_rows(rows: Floats) -> Floats:
-    """Orthonormal rows with the same span."""
-    if rows.size == 0:
-        return np.zeros((0, rows.shape[1]))
-    _, values, Vt = svd(rows, full_matrices=False)
-    return np.asarray(Vt[values > SAME * max(1.0, float(values[0]))])
