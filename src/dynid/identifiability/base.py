@@ -2,8 +2,8 @@
 
 The torques are linear in the p standard parameters, ``tau = Y(q, dq, ddq) theta``: ten inertial parameters per link,
 and one per *term* of friction, motor or spring. The columns of Y are linearly dependent over all motions. Base
-parameters are the b combinations ``beta = grouping @ theta`` that act on the torques; most often b columns of Y are kept, and beta
-are their factors. Identification, reports and exports start from them.
+parameters are the b combinations ``beta = grouping @ theta`` that act on the torques; most often b columns of Y are
+kept, and beta are their factors. Identification, reports and exports start from them.
 
 Two methods need formulas of the geometry (closed form, minimal combinations) and two find the row space of Y
 (structural, numeric), from which this file chooses the kept columns. Tests check the methods against one another. The

@@ -92,7 +92,7 @@ def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: l
     S = transport(row.T_previous_joint[:3, :3], row.T_previous_joint[:3, 3])
 
     def move(source: int, *acts_like: int) -> None:
-        """Add what has gathered at a parameter to link j - 1, as if it were the sum ``acts_like`` (itself by default)."""
+        """Add what has gathered at a parameter to link j - 1, as if at the sum ``acts_like`` (itself by default)."""
         for k, factor in enumerate(S[:, list(acts_like or (source,))].sum(axis=1)):
             _add(before[k], link[source], factor)
 

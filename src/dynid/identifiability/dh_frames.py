@@ -1,7 +1,7 @@
 """Robots in DH frames: modified ones for the closed forms, standard ones for the elimination of [Izaguirre1992].
 
-`base_parameters` calls `has_closed_form` and `chain_in_dh_frames`: the methods "closed-form" ([GautierKhalil1990]) and
-"minimal-combinations" ([Lin1995]) need a serial robot in modified DH frames, which lie at the near end of each link.
+`base_parameters` calls `has_closed_form` and `chain_in_dh_frames`: the methods "closed-form" (Gautier and Khalil) and
+"minimal-combinations" (Lin) need a serial robot in modified DH frames, which lie at the near end of each link.
 
 The user calls `distal_base_parameters`: [Izaguirre1992] describes each link in its standard DH frame, which lies at the
 far end of the link ("distal"), on the next joint's axis, and eliminates dependent parameters one by one.

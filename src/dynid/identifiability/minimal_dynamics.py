@@ -1,8 +1,8 @@
 """Count the operations of inverse dynamics in base parameters ([Lin1995] section III, [GautierKhalil1990] section VI).
 
 `count_inverse_dynamics` serves the command ``dynid base --counts`` and the comparison with the papers' tables. It
-records the Newton-Euler recursion as a program of scalar operations, with the parameter values as constants, and counts what
-remains after products with zero are removed and constants are combined. As in the papers, sines, cosines and sign
+records the Newton-Euler recursion as a program of scalar operations, with the parameter values as constants, and counts
+what remains after products with zero are removed and constants are combined. As in the papers, sines, cosines and sign
 changes do not count.
 
 Standard form: all standard parameters but those kept as base parameters are zero; the recorded recursion then is the
