@@ -10,7 +10,7 @@ import pytest
 from dynid.robot.model import Robot
 from dynid.servos.drive_laws import MotorLaw, PositionLaw
 from dynid.servos.servo_run import ServoRun
-from dynid.servos.servo_step import ServoPlant, _signs, step_tape
+from dynid.servos.servo_step import ServoPlant, _find_signs, step_tape
 from dynid.tape import compile_tape
 from support.servo_logs import double_pendulum, pendulum
 
@@ -36,7 +36,7 @@ def _run(plant: ServoPlant, steps: int = 400, h: float = 0.0025) -> tuple[ServoR
     rest |= {"link_mass": 0.1, "link_mz": -0.02, "link_yy": 0.004}
     table = dict(zip(KINDS, VALUES, strict=True)) | rest | {"stall_torque": 9.0, "no_load_speed": 6.0}
     parameters = np.concatenate([np.full(n, table[kind]) * (1.0 + 0.1 * np.arange(n)) for kind in plant.kinds])
-    start = np.zeros(plant.state)
+    start = np.zeros(plant.state_size)
     return ServoRun(plant), (start, samples, given, parameters)
 
 
@@ -59,8 +59,8 @@ def test_derivatives_are_those_of_the_steps(law: PositionLaw | MotorLaw, kinds: 
     moving = np.abs(trace[1:, dof : 2 * dof]).max()
     assert moving > 0.3
     e = 1e-7
-    for column in range(plant.cells):
-        unit = np.eye(plant.cells)[column] * e
+    for column in range(plant.parameter_count):
+        unit = np.eye(plant.parameter_count)[column] * e
         ends = [run.trace(start, samples, given, parameters + sign * unit)[2::2, :dof] for sign in (1.0, -1.0)]
         np.testing.assert_allclose(found[:, :, column], (ends[0] - ends[1]) / (2 * e), atol=2e-5)
     for j in range(dof):
@@ -69,7 +69,7 @@ def test_derivatives_are_those_of_the_steps(law: PositionLaw | MotorLaw, kinds: 
             other = samples.copy()
             other[:, [1 + j, 1 + dof + j]] += sign * e  # the command and the commanded velocity
             shifted.append(run.trace(start, other, given, parameters)[2::2, :dof])
-        np.testing.assert_allclose(found[:, :, plant.cells + j], (shifted[0] - shifted[1]) / (2 * e), atol=2e-5)
+        np.testing.assert_allclose(found[:, :, plant.parameter_count + j], (shifted[0] - shifted[1]) / (2 * e), atol=2e-5)
 
 
 def test_numpy_and_machine_code_agree() -> None:
@@ -99,7 +99,7 @@ def test_the_joints_that_stick_are_those_of_an_exhaustive_search() -> None:
         root = rng.normal(size=(3, 3))
         A = root @ root.T + 0.5 * np.diag(rng.uniform(0.2, 2.0, 3))
         right, bound = rng.normal(size=3), rng.uniform(0.0, 1.0, 3)
-        signs = _signs(A, right, bound, np.zeros(3)).astype(float)
+        signs = _find_signs(A, right, bound, np.zeros(3)).astype(float)
         np.testing.assert_array_equal(signs, _exhaustive(A, right, bound))
 
 

@@ -1,7 +1,10 @@
-"""Laws of drives: formulas for the torque of a joint's drive, and its derivative by the joint's velocity.
+"""Laws of drives: formulas for the torque of a joint's drive, and its derivative with respect to the joint's velocity.
 
-A law is recorded on a tape, as the dynamics are, so its formula has no branches: `limited` clips without `if`. The
-derivative lets the simulation treat velocity feedback implicitly, which keeps stiff feedback stable at any step.
+`PositionLaw` is PID control of a position, `MotorLaw` a DC motor with a voltage proportional to the position error.
+Users choose one and give it to a model of servos. The simulation (servo_step.py) calls `DriveLaw.torque` with symbols
+instead of numbers, to record a program that is then compiled; such a program has no branches, so a law has none either:
+`limited` clips without `if`. The derivative lets the simulation treat velocity feedback implicitly, which keeps stiff
+feedback stable at any time step.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from dynid.control_loop.laws import as_gains
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Quantities that the drive of one joint measures or is given at an instant; numbers, or scalars of a tape."""
+    """Quantities that the drive of one joint measures or gets at an instant; numbers, or symbols while recording."""
 
     error: Any
     """Commanded minus measured position [rad or m]."""
@@ -44,30 +47,34 @@ class DriveLaw(ABC):
     """A formula for the torque of one joint's drive."""
 
     kinds: ClassVar[tuple[str, ...]]
-    """Names of the parameter kinds that it can read (`dynid.servos.kinds`); those that a model does not use have no
-    effect."""
+    """Names of the parameters that the formula can have, such as ``effort_limit`` (catalogue: `dynid.servos.kinds`);
+    those that a model leaves out have no effect."""
     needs: ClassVar[tuple[str, ...]] = ()
-    """Names of the gains that the law or the motion must state, such as kp."""
+    """Names of the gains that the law or the log of the motion must state, such as kp."""
     integrates: bool
     """Whether it uses the integral of the position error."""
 
     @abstractmethod
     def torque(self, values: Mapping[str, Any], seen: Seen) -> tuple[Any, Any]:
-        """Compute the torque [N m or N] and its derivative by the velocity [N m s/rad or N s/m].
+        """Compute the torque [N m or N] and its derivative with respect to the velocity [N m s/rad or N s/m].
 
         Args:
-            values: Kind of parameter -> value, for every kind that the model uses.
-            seen: What the drive measures and is given.
+            values: Name of a parameter -> its value, for every one that the model has.
+            seen: Position error, velocity, gains and other quantities of the drive.
         """
 
     def gains(self, dof: int) -> dict[str, Floats]:
-        """Return kp, kd, ki and voltage (n,) for motions that state none; zero if the law states none either."""
+        """Return kp, kd, ki and voltage, (n,) each, for motions that state none; zero if the law states none either."""
         given = {name: getattr(self, name, None) for name in ("kp", "kd", "ki", "voltage")}
         return {name: as_gains(0.0 if value is None else value, name, dof) for name, value in given.items()}
 
 
 def limited(value: Any, limit: Any) -> tuple[Any, Any]:
-    """Clip a value to plus and minus a limit, without branches; return also 1 if it was within, 0 if beyond."""
+    """Clip a value to plus and minus a limit, without branches.
+
+    Returns:
+        The clipped value; and 1 if the value was within the limit, 0 if beyond, by which derivatives are multiplied.
+    """
     clipped = 0.5 * (np.abs(value + limit) - np.abs(value - limit))
     return clipped, 0.5 + 0.5 * np.sign(limit - np.abs(value))
 
@@ -76,8 +83,9 @@ def limited(value: Any, limit: Any) -> tuple[Any, Any]:
 class PositionLaw(DriveLaw):
     """PID control of a position: ``g (kp e + kd (dq_r - dq) + ki integral(e))``, clipped.
 
-    With e the position error, dq_r the commanded velocity and g the ``gain_scale``. The torque stays within the
+    Here e is the position error, dq_r the commanded velocity and g the ``gain_scale``. The torque stays within the
     ``effort_limit`` and below the line of a motor at its supply voltage, ``stall_torque (1 - dq / no_load_speed)``.
+    ``kp_scale``, ``kd_scale`` and ``ki_scale`` are factors of single gains.
     """
 
     kp: ArrayLike | None = None
@@ -130,7 +138,8 @@ class MotorLaw(DriveLaw):
     voltage: ArrayLike | None = None
     """Supply voltage V for motions that state none [V]."""
     duty_per_gain: float = 1.0
-    """Duty cycle per position error and unit of kp [1/rad], for gains in the unit of a servo's register."""
+    """Factor of kp, for gains in the unit of a servo's register: duty cycle per position error and unit of kp
+    [1/rad]."""
     needs = ("kp", "voltage")
     kinds: ClassVar[tuple[str, ...]] = ("gain_scale", "kt", "resistance", "current_limit")
     integrates = False
@@ -139,6 +148,7 @@ class MotorLaw(DriveLaw):
         """See `DriveLaw.torque`."""
         kt = values["kt"]
         per_ohm = 1.0 / values["resistance"]
+        # the clipping of the duty cycle does not depend on the velocity; back-EMF gives the slope -kt^2 / R
         duty, _ = limited(values.get("gain_scale", 1.0) * self.duty_per_gain * seen.kp * seen.error, 1.0)
         current = (duty * seen.voltage - kt * seen.velocity) * per_ohm
         slope = -kt * kt * per_ohm

@@ -1,7 +1,9 @@
 """The catalogue of parameters that a simulated servo can have, with units, first guesses and bounds.
 
-A kind, such as ``viscous``, stands for one number per joint. ``delay`` is the only one that the equations of motion do
-not contain: it shifts the command in time. Kinds of sliding joints have other units, and with them other numbers.
+A *kind* of parameter, such as ``viscous`` friction, stands for one number per joint. `KINDS` has those of revolute
+joints, `SLIDES` those of prismatic ones, with other units and therefore other numbers. servo_step.py has the equations
+of motion that contain the kinds, except ``delay``, which shifts the command in time. drive_laws.py has the formulas for
+the torque of the drive, with gains, limits and motor constants.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class ParameterKind:
     meaning: str
     """Description, as a phrase."""
     neutral: float
-    """Value at which it has no effect, or the usual value of a scale."""
+    """Value at which it has no effect; for ``stribeck_speed``, ``kt`` and ``resistance``, which have none, a usual
+    one."""
     start: float
     """First guess of a fit."""
     lower: float
@@ -80,12 +83,12 @@ _SLIDING = {
 
 
 def _sliding(kind: ParameterKind) -> ParameterKind:
-    """Convert a kind to prismatic joints; values that mean "no effect" or "no limit" stay as they are."""
+    """Convert a kind from revolute to prismatic joints; values that mean "no effect" or "no limit" stay as they are."""
     if kind.name not in _SLIDING:
         return kind
     unit, power = _SLIDING[kind.name]
     factor = RADIUS_M ** (-power)
-    is_limit = kind.neutral == kind.upper
+    is_limit = kind.neutral == kind.upper  # its upper bound means "no limit"
     neutral = kind.neutral if is_limit or kind.neutral == 0.0 else factor * kind.neutral
     found = replace(
         kind, unit=unit, neutral=neutral, start=factor * kind.start, lower=factor * kind.lower,

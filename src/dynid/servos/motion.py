@@ -1,7 +1,9 @@
 """`CommandedMotion`: commanded and measured positions of joints, without torques; and how it is cut into stretches.
 
-A simulation needs the commands at every instant and an initial state. So a motion is cut where samples are missing for
-long, and each stretch starts from a reading whose velocity is measured or can be computed from its neighbours.
+It is the input of the identification of servos, made directly or from a log (`dynid.servos.commanded_motion`). The
+servos are simulated under the commands and compared with the readings. A simulation needs the commands at every instant
+and an initial state. So a motion is cut where samples are missing for long; each *stretch* between two cuts starts from
+a reading whose velocity is measured, or computed from readings around it.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from dynid.checks import as_number
 from dynid.errors import ArgumentError
 
 AROUND = 8
-"""Samples on each side of an instant through which a cubic is fitted, whose slope is the velocity there (convention:
-the noise of that velocity is an eighth of that of one reading per period, and motions of 3 Hz at 200 Hz get their
-velocity within 0.1 %)."""
+"""Number of samples on each side of an instant to which a cubic is fitted; its slope is the velocity there (convention:
+the noise of that velocity is an eighth of the noise of a reading over the sampling period, and motions of 3 Hz at
+200 Hz get their velocity within 0.1 %)."""
 HOLE_S, HOLE_STEPS = 0.05, 3.5
-"""Time [s], and number of median steps, between two samples; a motion is cut where the time is longer than both
-(convention: a motion of 2 Hz deviates from a straight line through its commands by at most 5 % of its amplitude in
-0.05 s; two lost rows never cut a motion)."""
+"""A motion is cut where the time between two samples is longer than this time [s], and than this number of median
+sampling periods (convention: a motion of 2 Hz deviates from a straight line through its commands by at most 5 % of its
+amplitude in 0.05 s; two lost rows never cut a motion)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,8 +59,8 @@ class CommandedMotion:
     voltage: float | None = None
     """Supply voltage [V]; None if it is not known or the law does not need it."""
     held: bool = True
-    """Whether the drives keep each command until the next one; otherwise straight lines join the commands, as for logs
-    with samples of a set point that moves between them."""
+    """Whether the drives keep each command until the next one; otherwise straight lines join the commands, for logs
+    that sample a moving set point."""
     name: str = "motion"
     """A name for reports, such as the file's."""
 
@@ -82,13 +84,13 @@ class CommandedMotion:
             as_number("voltage", self.voltage, above=0.0)
 
     def _fill_readings(self, shape: tuple[int, int]) -> None:
-        """Interpolate missing readings linearly, and do not count them."""
+        """Interpolate missing readings linearly, and do not count them; `shape` is (N, n)."""
         position = np.array(self.position, dtype=float)
         missing = np.isnan(position)
         if np.size(self.counted) == 0:
             object.__setattr__(self, "counted", np.ones(shape, dtype=bool))
         if position.shape != shape or np.shape(self.counted) != shape or not missing.any():
-            return
+            return  # `_frozen` refuses wrong shapes
         for j in np.flatnonzero(missing.any(axis=0)):
             if missing[:, j].all():
                 raise ArgumentError(
@@ -133,8 +135,9 @@ class CommandedMotion:
     def stretches(self) -> tuple[CommandedMotion, ...]:
         """Cut the motion where samples are so far apart that the commands in between are not known.
 
-        Each stretch starts from a reading of its own: its first, or, after a gap and without measured velocities, its
-        ninth, whose neighbours show the velocity. Stretches with eight or fewer samples from there on are left out.
+        Each stretch starts from a reading of its own. That is its first one, or its ninth if it follows a gap and no
+        velocities are measured: eight neighbours on each side then show the velocity. Stretches with eight or fewer
+        samples from there on are left out.
 
         Raises:
             ArgumentError: No stretch is left.
@@ -142,7 +145,7 @@ class CommandedMotion:
         cuts = np.flatnonzero(np.diff(self.time) > longest_hole(self.period_s)) + 1
         if not cuts.size:
             return (self,)
-        skipped = 0 if self.velocity is not None else AROUND
+        skipped = 0 if self.velocity is not None else AROUND  # samples before the first one of a stretch
         kept = []
         for start, stop in pairwise([0, *cuts.tolist(), len(self.time)]):
             row = self._known_row(start + skipped) if start else 0
@@ -154,14 +157,15 @@ class CommandedMotion:
         return tuple(kept)
 
     def _begin_at(self, row: int, near: slice, name: str) -> CommandedMotion:
-        """Make a motion of the samples from a row on, with the velocity there.
+        """Make a motion of the samples from a row on, with an initial velocity.
 
-        Without measured velocities it is the slope of a cubic through the neighbours, before the row as well. The first
-        command counts as held since before the start.
+        Without measured velocities this is the slope of a cubic through neighbours on both sides of the row; at the
+        start of the whole motion it is not set, and the simulation starts at rest. The first command counts as held
+        since before the start.
 
         Args:
-            row: The first sample.
-            near: Samples without gap around it, up to the end of the motion.
+            row: Index of the first sample.
+            near: Samples without a gap around it; the last one is the end of the new motion.
             name: Name of the motion.
         """
         rest = self.part(slice(row, near.stop), name)
@@ -169,12 +173,12 @@ class CommandedMotion:
             return rest
         around = slice(max(near.start or 0, row - AROUND), row + AROUND + 1)
         time, position = self.time[around] - self.time[row], self.position[around]
-        velocity = np.zeros_like(rest.position)
+        velocity = np.zeros_like(rest.position)  # only the first row is used
         velocity[0] = np.polynomial.polynomial.polyfit(time, position, 3)[1]
         return replace(rest, velocity=velocity)
 
     def _known_row(self, row: int) -> int:
-        """Find the first row from a given one on in which every reading counts; if there is none, the given one."""
+        """Find the first row, from a given one on, in which every reading counts; without such a row the given one."""
         known = np.flatnonzero(self.counted[row:].all(axis=1))
         return row + int(known[0]) if known.size else row
 
@@ -202,7 +206,7 @@ class CommandedMotion:
 
 
 def compared(values: Floats, counted: Bools) -> Floats:
-    """Set values (N, n, ...) to zero where readings (N, n) do not count."""
+    """Set residuals or their derivatives (N, n, ...) to zero where readings do not count (``counted``, (N, n))."""
     return np.where(counted.reshape(counted.shape + (1,) * (values.ndim - 2)), values, 0.0)
 
 
@@ -212,5 +216,5 @@ def longest_hole(period_s: float) -> float:
 
 
 def stretches_of(motions: Sequence[CommandedMotion]) -> tuple[CommandedMotion, ...]:
-    """Cut all motions at their gaps."""
+    """Cut all motions at their gaps; return all stretches, in order."""
     return tuple(part for motion in motions for part in motion.stretches())

@@ -1,7 +1,9 @@
-"""Judge simulated motions: their errors against the encoders, compared with those of two simple predictions.
+"""Judge simulated motions of servos: their errors against the encoders, compared with those of two simple predictions.
 
-The simple predictions are "the joint is where it was commanded", and *followers*: joints that follow their commands
-scaled and late, ``a + g u(t - lag)``, with a, g and the lag fitted. A model of servos must be better than both.
+The simple predictions are "the joint is where it was commanded", and *followers*: joints that follow their commands u
+scaled and late, ``a + g u(t - lag)``, with a, g and the lag fitted to each joint. A model of servos must be better than
+both. After a fit, `fit_followers` is called with the fitted motions (commands and encoder readings), then
+`motion_error` with every motion, fitted or held out; `MotionError` says whether the model is usable or good.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from dynid.servos.servo_model import ServoModel
 from dynid.servos.servo_simulator import simulate_servos
 
 USABLE = 0.5
-"""Largest error of a usable simulated motion, over that of the commands themselves (convention: half)."""
+"""Largest error of a usable simulated motion, over the error of "the joint is where it was commanded" (convention)."""
 GOOD_NOISES = 10.0
 """Largest error of a good simulated motion, over the noise of its encoders; above it something is missing in the model
-(convention: planted servos reach 1; the real logs of xl330 in docs/servos.md lie above it)."""
+(convention: simulated logs reach 1; the real logs of xl330 in docs/servos.md lie above it)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,9 +39,9 @@ class MotionError:
     """Names of the n joints."""
     squares: Floats
     """(3, n) squared errors of the simulation, of the commands, and of the followers; for each joint the sum over its
-    readings, divided by the number of readings of all joints [rad^2 or m^2]."""
+    readings, divided by the number of readings of all joints, so that sums over joints are means [rad^2 or m^2]."""
     share: Floats
-    """(n,) share of each joint in the readings."""
+    """(n,) number of readings of each joint, over that of all joints."""
     mean_absolute: float
     """Mean of the absolute error of the simulation over samples and joints [rad or m]."""
     trained: bool
@@ -47,11 +49,11 @@ class MotionError:
     noise: float
     """Noise of the encoders, root mean square over joints; see `_noise` [rad or m]."""
     unit: str = "rad"
-    """Unit of the positions: rad, m, or "rad or m" if numbers of both kinds of joints are summed as they are."""
+    """Unit of the positions: rad, m, or "rad or m" for a robot with both kinds of joints, whose numbers are summed."""
 
     @classmethod
     def mean(cls, errors: Sequence[MotionError]) -> MotionError:
-        """Average the squares over several motions, under the name of the worst."""
+        """Average the squared errors over several motions; other facts are those of the one with the largest error."""
         squares, share = (np.mean([getattr(e, name) for e in errors], axis=0) for name in ("squares", "share"))
         noise = float(np.sqrt(np.mean([error.noise**2 for error in errors])))
         return replace(max(errors, key=lambda error: error.rms), squares=squares, share=share, noise=noise)
@@ -78,10 +80,11 @@ class MotionError:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the error is at most half of that of the commands, and its square half of that of the followers.
+        """Whether the error is at most half that of the commands, and its square at most half that of the followers.
 
         No joint may be worse than its follower. Errors of up to twice the noise of the encoders are always allowed.
         """
+        # `HALF` (0.5) is the share of squared errors that other findings of dynid ask for, too
         simulated, _, follower = self.joint_rms
         allowed = 2.0 * self.noise
         limit = max(min(USABLE * self.command_rms, float(np.sqrt(HALF)) * self.follower_rms), allowed)
@@ -132,8 +135,8 @@ def motion_error(
     Args:
         model: The robot and its servos.
         values: (P,) values of the model's entries.
-        motion: The motion.
-        followers: (3, n) offset, gain and lag of each joint, from `fit_followers`.
+        motion: Commands and encoder readings.
+        followers: (3, n) offset [rad or m], gain and lag [s] of each joint, from `fit_followers`.
         trained: Whether the parameters were fitted to this motion.
 
     Raises:
@@ -141,6 +144,7 @@ def motion_error(
     """
     offset, gain, lags = followers
     predictions = (simulate_servos(model, values, motion), motion.command, offset + gain * _late_command(motion, lags))
+    # (3, N, n); `compared` sets errors of readings that do not count to zero
     errors = np.stack([compared(motion.position - predicted, motion.counted) for predicted in predictions])
     total = max(1, int(motion.counts.sum()))
     return MotionError(
@@ -156,12 +160,15 @@ def motion_error(
 
 
 def fit_followers(motions: Sequence[CommandedMotion]) -> Floats:
-    """Fit followers ``a + g u(t - lag)`` of the commands u to motions.
+    """Fit followers ``a + g u(t - lag)`` of the commands u to the readings of all motions together.
+
+    Every lag from 0 to 0.5 s in steps of 0.01 s is tried; for each, a and g follow by linear regression.
 
     Returns:
         (3, n) offset a [rad or m], gain g and lag [s] of each joint.
     """
     q = np.concatenate([motion.position for motion in motions])
+    # weights of the samples of each joint: equal for readings that count, otherwise zero; their sum is 1
     weight = np.concatenate([compared(np.ones_like(motion.position), motion.counted) for motion in motions])
     weight /= np.maximum(weight.sum(axis=0), 1.0)
     least = np.full(q.shape[1], np.inf)  # smallest error of each joint so far
@@ -171,9 +178,8 @@ def fit_followers(motions: Sequence[CommandedMotion]) -> Floats:
         mean_u = (weight * u).sum(axis=0)
         mean_q = (weight * q).sum(axis=0)
         covariance, variance = ((weight * (u - mean_u) * x).sum(axis=0) for x in (q, u))
-        gain = np.maximum(covariance, 0.0) / np.maximum(
-            variance, 1e-300
-        )  # linear regression; never against the command
+        # linear regression; a gain below zero, against the command, is not allowed
+        gain = np.maximum(covariance, 0.0) / np.maximum(variance, 1e-300)
         error = (weight * (q - mean_q - gain * (u - mean_u)) ** 2).sum(axis=0)
         found = np.where(error < least, [mean_q - gain * mean_u, gain, np.full_like(gain, lag)], found)
         least = np.minimum(least, error)
@@ -181,7 +187,7 @@ def fit_followers(motions: Sequence[CommandedMotion]) -> Floats:
 
 
 def _late_command(motion: CommandedMotion, lags: Floats) -> Floats:
-    """Look up the commands (N, n) that were in force before the lag (n,) of each joint [s]."""
+    """Look up the commands (N, n) that were in force one lag earlier, for the lag (n,) of each joint [s]."""
     rows = [np.searchsorted(motion.time, motion.time - lag, side="right") - 1 for lag in lags]
     return np.take_along_axis(motion.command, np.maximum(np.stack(rows, axis=1), 0), axis=0)
 
@@ -189,8 +195,9 @@ def _late_command(motion: CommandedMotion, lags: Floats) -> Floats:
 def _noise(position: Floats) -> float:
     """Estimate the standard deviation of the noise of one encoder from its readings (N,) [rad or m].
 
-    Third differences of a smooth motion are noise of 20 times its variance, with the median absolute deviation against
-    jerks; the resolution of the encoder adds that of a uniform distribution, its step over the root of 12.
+    The motion is smooth, so third differences hardly contain it; those of white noise have 20 times its variance. Their
+    standard deviation is taken from the median absolute value, which ignores short jerks. The resolution of the encoder
+    adds the standard deviation of a uniform distribution, its step over the root of 12.
     """
     if position.size < 4:
         return 0.0

@@ -1,7 +1,9 @@
-"""Make a `CommandedMotion` from a `Recording` with commands, and report what samples it lacks.
+"""Make a `CommandedMotion`, the input of the identification of servos, from a log that was read from a file.
 
-Commands may have a clock of their own. A command of the motion is then the mean of those in force until the next
-reading, or a point of the straight lines that join them, so that a delay counts from the time of the command.
+The log is a `Recording` with `Commands`. The motion has one command per encoder reading, but commands may have been
+logged at other times. If drives keep each command until the next one, the command of a reading is the mean of those in
+force from this reading to the next; otherwise it is interpolated linearly. So a delay that is fitted later counts from
+the time of the command. `lost_samples` reports gaps and missing readings to the user.
 """
 
 from __future__ import annotations
@@ -20,20 +22,20 @@ from dynid.robot.model import Robot
 from dynid.servos.motion import CommandedMotion, longest_hole
 
 LONGEST_HOLD_S = 0.1
-"""Longest time without commands over which the last command counts as held [s] (convention: a few lost packets of usual
-robots)."""
+"""Longest time without commands over which the last command counts as held [s] (convention: that of a few lost packets
+of usual robots)."""
 LARGEST_CHANGE = 1e-6
-"""Relative change of a gain during a motion that is rounding (convention)."""
+"""Largest relative change of a gain during a motion that is taken for rounding (convention)."""
 MOST_PLACES = 4
-"""Number of gaps whose times a finding states (convention)."""
+"""Largest number of gaps whose times a finding states (convention)."""
 
 
 def commanded_motion(recording: Recording, robot: Robot, name: str | None = None) -> CommandedMotion:
     """Make the motion of a recording, in the order of the robot's joints.
 
-    A missing reading does not count; the commands of its row stay. A missing command is replaced by the one before it,
-    or interpolated if straight lines join the commands. Rows without commands for more than `LONGEST_HOLD_S` are left
-    out; `CommandedMotion.stretches` cuts the motion there.
+    A missing reading does not count in the fit; the commands of its row stay. A missing command is replaced by the one
+    before it, or interpolated if straight lines join the commands. Where commands are missing for more than
+    `LONGEST_HOLD_S`, the rows are left out; `CommandedMotion.stretches` cuts the motion there.
 
     Args:
         recording: A log with commands.
@@ -56,6 +58,7 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
             f"'{recording.source}' does not say where the joints were sent",
             remedy="Name the columns of the commanded positions under [reference] in the channel map.",
         )
+    # for each joint of the robot its column in the log; None if the order is the same
     found = column_order(recording.joint_names, robot)
     order = np.arange(recording.q.shape[1]) if found is None else found
     if order.size != robot.dof:
@@ -66,10 +69,11 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
     q = recording.q[:, order]
     dq = recording.dq
     last = _last_sent(sent, recording.time)
-    has_command = np.isfinite(sent.position[last])
-    # from the first command of every joint on, where time rises
+    has_command = np.isfinite(sent.position[last])  # (N, n)
+    # (N,) rows from the first command of every joint on, where time rises
     usable = np.isfinite(recording.time) & (np.cumsum(has_command, axis=0) > 0).all(axis=1)
     usable &= np.concatenate([[True], np.diff(recording.time) > 0.0])
+    # without rows between two complete ones that are too far apart
     complete = np.flatnonzero(usable & has_command.all(axis=1))
     for k in np.flatnonzero((np.diff(complete) > 1) & (np.diff(recording.time[complete]) > LONGEST_HOLD_S)):
         usable[complete[k] + 1 : complete[k + 1]] = False
@@ -93,12 +97,12 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
 
 
 def _last_sent(sent: Commands, time: Floats) -> NDArray[np.int64]:
-    """Find the number (N,) of the last command that was sent at each time."""
+    """Find the index (N,) of the last command that was sent before each time (N,) [s], or at it."""
     return np.clip(np.searchsorted(sent.time, time, side="right") - 1, 0, None)
 
 
 def _column_at(sent_time: Floats, column: Floats, time: Floats, held: bool) -> Floats:
-    """Compute the commands of one joint at the times (N,) of readings; missing commands (NaN) are left out.
+    """Compute the commands (N,) of one joint at the times of readings; missing commands (NaN) are left out.
 
     Args:
         sent_time: (M,) times of the commands [s].
@@ -114,17 +118,20 @@ def _column_at(sent_time: Floats, column: Floats, time: Floats, held: bool) -> F
         return np.full(time.shape, np.nan)
     if not held:
         return np.interp(time, sent_time, position)
-    here = np.clip(np.searchsorted(sent_time, time, side="right") - 1, 0, None)
+    here = np.clip(np.searchsorted(sent_time, time, side="right") - 1, 0, None)  # command in force at each reading
+    # integral of the command to each command, and to each reading: its differences give the means
     total = np.concatenate([[0.0], np.cumsum(np.diff(sent_time) * position[:-1])])
     integral = total[here] + (time - sent_time[here]) * position[here]
-    # only one command was in force until the next reading (or until a command at that very time): no rounding of a mean
+    # where one command was in force until the next reading it is taken itself, without the rounding of a mean; that is
+    # so if the next reading has the same command, or the following one and this was sent at the very time of that
+    # reading
     same = here[1:] - here[:-1] == (time[1:] == sent_time[here[1:]])
     means = np.diff(integral) / np.diff(time)
     return np.concatenate([np.where(same, position[here[:-1]], means), position[here[-1:]]])
 
 
 def lost_samples(motion: CommandedMotion) -> Iterator[Finding]:
-    """Make findings about gaps and missing readings of a motion, with their number and place."""
+    """Make findings about gaps and missing readings of a motion, with their number and times."""
     time = motion.time
     steps = np.diff(time)
     gaps = np.flatnonzero(steps > longest_hole(motion.period_s))

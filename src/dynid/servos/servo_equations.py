@@ -1,7 +1,9 @@
-"""Nonlinear least squares of measured minus simulated motions: the linearised equations, and the search.
+"""Nonlinear least squares of measured minus simulated motions of servos: the normal equations, and the search.
 
-`ServoEquations` sums squares of residuals and their normal equations over motions; `search_servos` minimises them by
-the method of Levenberg and Marquardt within bounds.
+servo_identification.py calls both. Unknown are the P entries of a `ServoModel` (parameters of joints, such as
+friction). `ServoEquations` simulates the motions for values (P,) and gives the sum of squared residuals with its normal
+equations: J' J and J' r, with r the measured minus simulated encoder readings and J the derivatives of the simulated
+ones. `search_servos` minimises the sum by the method of Levenberg and Marquardt within bounds.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ FIRST_DAMPING, LEAST_DAMPING, LARGEST_DAMPING = 1e-3, 1e-9, 1e8
 Marquardt's method)."""
 LEAST_PROMISE = 1e-3
 """Decrease of the sum that the linear equations predict, as a share of the sum, below which a search that finds no
-better step has converged (convention: about one standard deviation of one parameter with a thousand free samples)."""
+better step has converged (convention: with a thousand independent samples, the decrease by a step of one standard
+deviation of one parameter)."""
 LEAST_CHANGE = 1e-6
 """Relative change of the values that the linear equations ask for, below which such a search has converged as well
 (convention): readings without noise leave a sum of rounding errors, of which any share may be predicted to vanish."""
@@ -35,9 +38,9 @@ class Normal:
     cost: float
     """Sum of squared residuals, measured minus simulated."""
     information: Floats
-    """(P, P) ``J' J``, with J the derivatives of the simulated positions by the P values."""
+    """(P, P) ``J' J``, with J the derivatives of the simulated positions with respect to the P values."""
     score: Floats
-    """(P,) ``J' residuals``, the direction of steepest descent."""
+    """(P,) ``J' residuals``, the direction of steepest descent of the sum."""
 
     @property
     def is_finite(self) -> bool:
@@ -50,9 +53,9 @@ class ServoEquations:
     """A model of servos with P unknown values, and the motions that it has to explain."""
 
     model: ServoModel
-    """The model."""
+    """The robot, the law of its drives, and the P entries to find."""
     motions: tuple[CommandedMotion, ...]
-    """The motions."""
+    """Commands and encoder readings."""
 
     def __post_init__(self) -> None:
         """Refuse a model without unknowns."""
@@ -75,19 +78,26 @@ class ServoEquations:
         return Normal(*(sum(part[k][0] for part in parts) for k in range(3)))
 
     def linearise(self, values: Floats, motion: CommandedMotion, blocks: int) -> tuple[Floats, Floats, Floats]:
-        """Compute the normal equations of one motion, for B blocks of time.
+        """Compute the normal equations of one motion, for each of B consecutive blocks of time.
+
+        Args:
+            values: (P,) values of the entries.
+            motion: The motion.
+            blocks: Number of blocks B.
 
         Returns:
             Sums of squared residuals (B,), ``J' J`` (B, P, P) and ``J' residuals`` (B, P).
         """
         P = len(self.model.entries)
-        rows = np.array_split(np.arange(len(motion.time)), blocks)
+        rows = np.array_split(np.arange(len(motion.time)), blocks)  # samples of each block
         cost = np.zeros(blocks)
         information = np.zeros((blocks, P, P))
         score = np.zeros((blocks, P))
+        # chains are branches of the robot, such as legs, that depend on few of the entries each
         for chain in differentiate_chains(self.model, values, motion):
             counted = motion.counted[:, chain.joints]
             with np.errstate(over="ignore", invalid="ignore"):  # of an unstable motion, which the search will refuse
+                # `compared` sets readings that do not count to zero: (N, m) and (N, m, p)
                 residuals = compared(motion.position[:, chain.joints] - chain.position, counted)
                 slopes = compared(chain.slopes, counted)
                 for b, block in enumerate(rows):
@@ -108,8 +118,8 @@ class Search:
     iterations: int
     """Number of steps that were tried."""
     converged: bool
-    """Whether the last accepted step hardly changed the sum, or no step helped and the linear equations predict none
-    that does."""
+    """Whether the last accepted step hardly changed the sum; or no step made it smaller, and the linear equations
+    predict none that does."""
 
 
 def search_servos(
@@ -123,9 +133,9 @@ def search_servos(
 ) -> Search:
     """Minimise a sum of squares within bounds by the method of Levenberg and Marquardt.
 
-    A value at a bound which the descent would exceed stays there for the step; the others take a damped Newton step and
-    stop at their bounds. (SciPy's search needs the derivatives of all samples at once; those of a quadruped's legs are
-    mostly zero.)
+    A value at a bound stays there for a step if the descent leads beyond the bound; the others take a damped
+    Gauss-Newton step and stop at their bounds. SciPy's search is not used because it needs the derivatives of all
+    samples at once, and those of a quadruped's legs are mostly zero.
 
     Args:
         evaluate: Normal equations at (P,) values.
@@ -152,9 +162,9 @@ def search_servos(
         trial_cost = cost(trial)
         after = evaluate(trial) if trial_cost < here.cost else here
         if after is here or not after.is_finite:  # derivatives may overflow even if the motion does not
-            if np.allclose(trial, values, rtol=1e-12, atol=1e-15):
+            if np.allclose(trial, values, rtol=1e-12, atol=1e-15):  # smaller steps would change nothing
                 break
-            damping *= 8.0
+            damping *= 8.0  # usual factor of the method
             failed_before = True
             continue
         gain = (here.cost - trial_cost) / here.cost if here.cost > 0.0 else 0.0
@@ -170,19 +180,23 @@ def search_servos(
 
 
 def _is_flat(here: Normal, values: Floats, bounds: tuple[Floats, Floats]) -> bool:
-    """Test whether the linear equations predict no smaller sum within the bounds, or ask for no other values."""
+    """Test whether the linear equations predict no smaller sum within the bounds, or no other values."""
     step = _step(here, values, bounds, FIRST_DAMPING)
+    # decrease of the quadratic model: 2 g' x - x' A x
     promise = 2.0 * float(step @ here.score) - float(step @ here.information @ step)
     is_still = np.allclose(values + step, values, rtol=LEAST_CHANGE, atol=LEAST_CHANGE**2)
     return promise <= LEAST_PROMISE * here.cost or is_still
 
 
 def _step(here: Normal, values: Floats, bounds: tuple[Floats, Floats], damping: float) -> Floats:
-    """Compute the damped step (P,) within the bounds; values that the descent would drive out of them stay."""
+    """Compute the damped step (P,) within the bounds; values that the descent would drive out of them stay.
+
+    ``(A + damping diag(A)) step = g``, solved with rows and columns of A scaled to a diagonal of ones.
+    """
     lower, upper = bounds
     stays = ((values <= lower) & (here.score < 0.0)) | ((values >= upper) & (here.score > 0.0))
     diagonal = np.diagonal(here.information)
-    free = np.flatnonzero(~stays & (diagonal > 0.0))
+    free = np.flatnonzero(~stays & (diagonal > 0.0))  # entries without effect stay, too
     step = np.zeros_like(values)
     scale = np.sqrt(diagonal[free])
     A = here.information[np.ix_(free, free)] / np.outer(scale, scale)

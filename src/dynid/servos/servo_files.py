@@ -1,4 +1,7 @@
-"""Read models of servos from TOML files: the law of the drives, and which parameters are known or are to be found."""
+"""Read models of servos from TOML files: the law of the drives, and which parameters are known or are to be found.
+
+`read_servo_model` gives the `ServoModel` that `dynid actuate` identifies; docs/servos.md has an example of a file.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ OF_ASSEMBLY = ("zero", "offset")
 
 
 class LawFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Content of a file; `read_servo_model` describes its keys."""
+    """Content of a file: its fields are the keys of the file, which `read_servo_model` describes."""
 
     kind: Literal["position", "motor"]
     kp: Numbers | None = None
@@ -82,6 +85,7 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
     remedy = f"Kinds are {', '.join(LAWS)}. {remedy}"
     file = as_record(content, LawFile, path=path, error=ArgumentError, remedy=remedy)
     make, names = LAWS[file.kind]
+    # numbers of the law in the file, by their keys; also those of the other law, to refuse them
     given = {
         name: getattr(file, name) for _, known in LAWS.values() for name in known if getattr(file, name) is not None
     }
@@ -94,10 +98,16 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
 
 
 def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of alike joints that a file states, or finds by their names if ``alike`` is true."""
+    """Return the groups of names of alike joints.
+
+    Args:
+        given: The file's key ``alike``: the groups; or True to find them by the names of joints that differ in the
+            first word only.
+        robot: The robot.
+    """
     if not isinstance(given, bool):
         return tuple(tuple(group) for group in given)
-    groups: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}  # (name without its first word, unit of the joint) -> names
     for name, unit in zip(robot.joint_names, robot.position_units, strict=True):
         # front_left_hip -> left_hip: what follows the first word
         groups.setdefault((name.replace("-", "_").partition("_")[2], unit), []).append(name)
@@ -111,7 +121,7 @@ def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...]
 
 
 def _parameters(file: LawFile, alike: tuple[tuple[str, ...], ...]) -> tuple[ServoParameter, ...]:
-    """Make the parameters of a file, in its order; alike joints share them."""
+    """Make the parameters of a file, in its order; joints in the same group of ``alike`` share them."""
     usual = (*USUAL, *(("kt", "resistance") if file.kind == "motor" else ()))
     elsewhere = {*file.shared, *file.fixed}
     free = [kind for kind in usual if kind not in elsewhere] if file.free is None else file.free

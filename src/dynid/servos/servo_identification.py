@@ -1,4 +1,11 @@
-"""Identify the parameters of servos from commands and encoders: `identify_actuators` and its `ActuatorEstimate`."""
+"""Identify the parameters of a robot's servos from commands and encoders, without torques.
+
+`identify_actuators` takes a robot, the law of its drives and logged motions (`CommandedMotion`: commands and encoder
+readings). It simulates the motions under their commands and fits armature, friction, gains, delay and the like by
+nonlinear least squares of measured minus simulated positions. The unknown numbers are the P *entries* of a
+`ServoModel`, each a parameter of one joint or of several joints that share it. The result is an `ActuatorEstimate`.
+servo_equations.py has the search, servo_knowledge.py the uncertainties, motion_errors.py the errors of motions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +29,8 @@ from dynid.servos.servo_model import ServoModel, ServoParameter
 from dynid.servos.servo_simulator import simulate_servos
 
 FOLD_COUNT = 3
-"""Number of parts of one motion, or of groups of motions, that are predicted from the others. Convention."""
+"""Number of parts of a single motion, or of groups of motions, each of which is predicted by a fit to the others
+(convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,22 +42,23 @@ class ActuatorEstimate:
     values: Floats
     """(P,) values of the model's entries."""
     std: Floats
-    """(P,) standard deviations: infinite for what the motions leave open, and for all entries of a search that did not
-    converge; NaN for other values at a bound."""
+    """(P,) standard deviations: infinite for entries that the motions leave open, and for all entries of a search that
+    did not converge; NaN for other values at a bound."""
     open_directions: tuple[OpenDirection, ...]
-    """Changes of the entries that the motions do not determine."""
+    """Changes of the entries that the motions do not determine: single entries, or several known together only."""
     at_bound: tuple[str, ...]
     """Names of the entries that are at a bound."""
     binding: tuple[str, ...]
-    """Those of them that the data want beyond their bound."""
+    """Names of those of them for which values beyond the bound would fit significantly better."""
     biased: tuple[str, ...]
-    """Names of the entries that would move significantly without the bounds; their intervals reach that far."""
+    """Names of the other entries that would change significantly without the bounds; their intervals reach that far."""
     errors: tuple[MotionError, ...]
     """Errors of the simulated motions: those of the fit, then held-out ones."""
     followers: Floats
-    """(3, n) offset, gain and lag of joints that merely follow their commands, see `motion_errors.fit_followers`."""
+    """(3, n) offset [rad or m], gain and lag [s] of joints that merely follow their commands, a simple prediction to
+    compare with; see `dynid.servos.motion_errors.fit_followers`."""
     reach: Floats
-    """(n, 2) smallest and largest measured positions of all motions, in the description's coordinates [rad or m]."""
+    """(n, 2) smallest and largest measured positions of all motions, in the robot's coordinates [rad or m]."""
     iterations: int
     """Steps of the search."""
     converged: bool
@@ -62,7 +71,10 @@ class ActuatorEstimate:
 
     @property
     def interval(self) -> Floats:
-        """(P, 2) 95 % intervals; infinite where open, NaN at bounds; cut at zero for kinds that are never negative."""
+        """(P, 2) 95 % intervals: infinite for open entries, NaN for values at bounds.
+
+        They are cut at zero for parameters that are never negative.
+        """
         half = norm.ppf(0.975) * self.std
         low = self.values - half
         high = self.values + half
@@ -78,7 +90,7 @@ class ActuatorEstimate:
 
     @property
     def table(self) -> dict[str, Floats]:
-        """(n,) found values of every kind."""
+        """Kind of parameter, such as ``viscous`` -> (n,) its values in all joints."""
         return self.model.table(self.values)
 
     @property
@@ -89,7 +101,7 @@ class ActuatorEstimate:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Warnings about the search, the law, values at bounds, open values and positions beyond limits."""
-        misfit = self.error.finding
+        misfit = self.error.finding  # a law that does not fit
         found = [] if misfit is None else [misfit]
         if self.binding:
             kinds = {entry.kind for entry in self.model.entries if entry.name in self.binding}
@@ -145,7 +157,7 @@ class ActuatorEstimate:
 
     @property
     def beyond_limits(self) -> tuple[str, ...]:
-        """Joints whose readings less their zeros lie beyond the limits of the description."""
+        """Names of the joints whose readings less the encoders' zeros lie beyond the limits in the robot's file."""
         pairs = zip(self.model.robot.moving_joints, self.reach, strict=True)
         return tuple(
             joint.name
@@ -203,7 +215,7 @@ def fit_servos(
 
 
 def fit_values(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[ServoEquations, Search]:
-    """Find the values alone; returns the equations with the result of the search."""
+    """Find the values alone, without judging them; return the equations with the result of the search."""
     if not motions:
         raise ArgumentError("there is no motion to fit", remedy="Give one motion or more.")
     equations = ServoEquations(model, stretches_of(motions))
@@ -212,6 +224,8 @@ def fit_values(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[S
 
 def predict_parts(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[MotionError, ...]:
     """Cross-validate a model: predict each third of the motions, or of a single motion, with a fit to the others.
+
+    Motion k belongs to the third k modulo 3.
 
     Returns:
         The errors of the predicted motions.
@@ -238,7 +252,7 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
     values = found.values
     known = judge_knowledge(equations, values)
     followers = fit_followers(equations.motions)
-    # where a search merely stopped, the curvature says nothing of the distance to the truth
+    # standard deviations hold near a minimum only: where the search merely stopped, nothing is known
     std = known.std if found.converged else np.full_like(known.std, np.inf)
     return ActuatorEstimate(
         model=model.with_values(values),
@@ -261,12 +275,15 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
 
 
 def _names_where(model: ServoModel, is_chosen: Bools) -> tuple[str, ...]:
-    """Name the entries of a model at which a flag (P,) is set."""
+    """Name the entries of a model for which a flag (P,) is True."""
     return tuple(model.entries[k].name for k in np.flatnonzero(is_chosen))
 
 
 def _reach(model: ServoModel, values: Floats, motions: Sequence[CommandedMotion]) -> Floats:
-    """Find the smallest and largest readings (n, 2) of all motions, less the encoders' zeros [rad or m]."""
+    """Find the smallest and largest readings (n, 2) of all motions, less the encoders' zeros [rad or m].
+
+    A zero is the reading of an encoder where the robot's description has the position zero.
+    """
     lows = np.min([motion.position.min(axis=0) for motion in motions], axis=0)
     highs = np.max([motion.position.max(axis=0) for motion in motions], axis=0)
     zeros = model.table(values).get("zero", np.zeros(model.dof))

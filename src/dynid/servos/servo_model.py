@@ -1,8 +1,15 @@
 """`ServoModel`: which parameters of a robot's servos are known, which are to be found, and which joints share them.
 
-Three words: a *kind* is an item of the catalogue such as ``viscous`` (`dynid.servos.kinds`); a *parameter* is a kind
-with what the user knows of it (`ServoParameter`); an *entry* is one unknown number of a fit, common to one or several
-joints (`Entry`).
+Users make it directly, or by `read_servo_model` from a file; simulation and identification of servos read it. n is the
+number of joints. Three words:
+
+- a *kind* is a physical quantity of a servo, such as ``viscous`` friction, with unit, first guess and bounds
+  (catalogue in dynid.servos.kinds);
+- a *parameter* is a kind in a model, with values, bounds and sharing as the user states them (`ServoParameter`);
+- an *entry* is one unknown number of a fit: the value of a kind in one joint, or in several that share it (`Entry`).
+
+`ServoModel.entries` lists the P unknowns, and `ServoModel.table` turns P numbers into the values of all kinds, (n,)
+each.
 """
 
 from __future__ import annotations
@@ -64,7 +71,7 @@ class Entry:
     upper: float
     """Largest value."""
     scale: float
-    """Change that counts as one unit, see `ParameterKind.scale`."""
+    """Change of the value that counts as one unit when the fit judges how well the entry is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +83,14 @@ class ServoModel:
     law: DriveLaw
     """Law of every joint's drive."""
     parameters: Sequence[ServoParameter | str] = ("armature", "viscous", "coulomb")
-    """The kinds that the servos have; a bare name is free in each joint."""
+    """The kinds that the servos have; the name of a kind alone stands for one free value in each joint."""
     step_s: float = 0.0025
     """Longest time step of the simulation [s]; tests/servos/test_servo_accuracy.py compares with half of it."""
     _declared: dict[str, ServoParameter] = field(init=False, repr=False)
-    """Name of a kind -> its parameter; also of kinds that others need (`_needed`)."""
+    """Name of a kind -> its parameter, for those given and for those that have to be added (`_needed`)."""
 
     def __post_init__(self) -> None:
-        """Refuse parameters that the law does not have, that come twice, or have wrong values."""
+        """Refuse parameters that the law does not have, that come twice, or have wrong values; add those needed."""
         table: dict[str, ServoParameter] = {}
         for given in self.parameters:
             parameter = ServoParameter(given) if isinstance(given, str) else given
@@ -138,14 +145,18 @@ class ServoModel:
         return tuple(name for name in KINDS if name in self._declared and name != DELAY)
 
     def starts(self, kind: str) -> Floats:
-        """Return the values, or first guesses, of a kind (n,); neutral ones if the model does not have it."""
+        """Return the values (n,) of a kind, or its first guesses if it is free.
+
+        A kind that the model does not have gets its neutral value, at which it has no effect.
+        """
         parameter = self._declared.get(kind)
         kinds = [self._kind(kind, j) for j in range(self.dof)]
         if parameter is None:
             return np.array([one.neutral for one in kinds])
-        is_guess = parameter.free or kind == "stribeck_speed"  # which has no effect by itself, and no neutral value
+        # a parameter without a start: first guess if it is free, else neutral; no stribeck_speed is neutral
+        is_guess = parameter.free or kind == "stribeck_speed"
         default = [one.start if is_guess else one.neutral for one in kinds]
-        if is_guess and kind == "effort_limit":  # the robot's file knows better; far above it nothing is clipped
+        if is_guess and kind == "effort_limit":  # the limits in the robot's file are better guesses
             limits = [joint.limits.effort for joint in self.robot.moving_joints]
             default = [limit if 0.0 < limit < np.inf else usual for limit, usual in zip(limits, default, strict=True)]
         array = np.asarray(default if parameter.start is None else parameter.start, dtype=float)
@@ -176,6 +187,7 @@ class ServoModel:
                     f"'{kind.name}' is shared by turning and sliding joints: {', '.join(names[j] for j in group)}",
                     remedy="Share it among joints of one kind, or name it under free.",
                 )
+            # the name of an entry shows its joints, unless it is common to all
             shown = "" if len(group) == self.dof > 1 else " " + "+".join(names[j] for j in group)
             start = float(np.clip(starts[list(group)].mean(), lower, upper))
             entries.append(Entry(kind.name, group, kind.name + shown, kind.unit, start, lower, upper, kind.scale))
@@ -202,6 +214,7 @@ class ServoModel:
         return lower, kind.upper if parameter.upper is None else parameter.upper
 
     def _groups(self, parameter: ServoParameter) -> list[tuple[int, ...]]:
+        """List the indices of the joints of each group that has one value; most groups are a single joint."""
         if parameter.share == "all":
             return [tuple(range(self.dof))]
         names = list(self.robot.joint_names)
@@ -226,7 +239,10 @@ class ServoModel:
         return np.array([entry.lower for entry in self.entries]), np.array([entry.upper for entry in self.entries])
 
     def table(self, values: ArrayLike) -> dict[str, Floats]:
-        """Return the values (n,) of every kind, with the entries at given values (P,)."""
+        """Return kind -> its values (n,) for values of the entries (P,).
+
+        Kinds are those in the equations of motion, and the delay.
+        """
         numbers = np.asarray(values, dtype=float)
         if numbers.shape != (len(self.entries),) or not np.isfinite(numbers).all():
             names = ", ".join(entry.name for entry in self.entries)

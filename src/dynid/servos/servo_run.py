@@ -1,8 +1,13 @@
-"""Simulate a chain of servos through many steps in machine code, and differentiate its positions.
+"""Simulate a chain of servos through K time steps in machine code, and differentiate its positions.
 
-Derivatives S of the state by the parameters are carried along: after a step they are ``transition S + columns``, with
-the derivatives of the step by the state (``transition``) and by the parameters themselves (``columns``). Both come from
-a compiled tape for many steps at a time; the recursion over the steps is LLVM code written here.
+`ServoRun` is called by servo_simulator.py with the commands of a log and parameters; n is the number of joints. The
+step itself and its derivatives are *tapes* (recorded programs, servo_step.py), compiled by LLVM; the loops over the
+steps are LLVM code written here as text.
+
+Derivatives S of the state with respect to the parameters are carried from step to step (forward sensitivities): after a
+step they are ``transition S + columns``, with the derivatives of the step with respect to the state (``transition``)
+and to the parameters themselves (``columns``). Both tables are computed for many steps at a time, the recursion
+follows.
 """
 
 from __future__ import annotations
@@ -22,44 +27,51 @@ from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape
 
 Flags = NDArray[np.int64]
+
 CHUNK = 512
 """Number of steps that are linearised at a time (convention: their tables fit into the cache)."""
 
 
 class ServoRun:
-    """The compiled steps of a plant and their derivatives."""
+    """The compiled steps of a plant (robot, drive law and kinds of parameters), and their derivatives."""
 
     def __init__(self, plant: ServoPlant) -> None:
-        """Compile the code, or load it from the cache; the tape of the derivatives follows at first use."""
+        """Compile the code, or load it from the cache; the tape of the derivatives is compiled at first use."""
         self.plant = plant
         tape = step_tape(plant)
-        self.width = pad_width(plant.cells + 2 * plant.dof)
-        sizes = (plant.dof, plant.state, self.width)
+        # columns of S: parameters, commanded positions, commanded velocities, and zeros up to whole registers
+        self.width = pad_width(plant.parameter_count + 2 * plant.dof)
+        sizes = (plant.dof, plant.state_size, self.width)
         folder = Path(__file__).parent
-        self._code = (  # kept alive as long as their entries are in use
+        self._code = (  # the code must live as long as its entries are called
             load_code(f"servo steps {tape.fingerprint}", lambda: steps_module(tape, host()), printers=folder),
             load_code(f"servo derivatives {sizes}", lambda: carry_module(*sizes, host()), printers=folder),
         )
-        self._steps = self._code[0].entry("run", 5)
+        self._steps = self._code[0].entry("run", 5)  # functions of 5 and of 7 arguments
         self._carry = self._code[1].entry("run", 7)
 
     @cached_property
     def _slopes(self) -> Program:
-        """Program of the derivatives of one step: ``transition`` and ``columns``."""
+        """Compile the derivatives of one step, ``transition`` and ``columns``; the program takes many at a time."""
         return compile_tape(slope_tape(self.plant, self.width))
 
-    def trace(self, start: Floats, samples: Floats, given: Floats, parameters: Floats) -> Floats:
-        """Simulate K steps; return the states (K + 1, s), the first one included.
+    def trace(self, start: Floats, samples: Floats, gains: Floats, parameters: Floats) -> Floats:
+        """Simulate K steps.
 
         Args:
-            start: (s,) first state; positions first, then velocities.
-            samples: (K, 1 + 3 n) length of the step [s], commands, commanded velocities, whether each servo is enabled.
-            given: (4 n,) gains and voltage of the motion.
+            start: (s,) first state: encoder readings [rad or m], velocities, and integrals of the position errors if
+                the drive law has them.
+            samples: (K, 1 + 3 n) length of the step [s], commanded positions, commanded velocities, and 1 for each
+                drive that is enabled.
+            gains: (4 n,) kp, kd, ki and supply voltage of the drives during the motion.
             parameters: (kinds n,) parameters, n of each kind.
+
+        Returns:
+            (K + 1, s) the first state, and the state after each step.
         """
-        trace = np.empty((len(samples) + 1, self.plant.state))
+        trace = np.empty((len(samples) + 1, self.plant.state_size))
         trace[0] = start
-        arrays = (trace, samples, np.ascontiguousarray(given), np.ascontiguousarray(parameters))
+        arrays = (trace, samples, np.ascontiguousarray(gains), np.ascontiguousarray(parameters))
         self._steps(*(array.ctypes.data for array in arrays), len(samples))
         return trace
 
@@ -67,7 +79,7 @@ class ServoRun:
         self,
         trace: Floats,
         samples: Floats,
-        given: Floats,
+        gains: Floats,
         parameters: Floats,
         command_slopes: tuple[Floats, Floats],
         noted: Flags,
@@ -77,28 +89,31 @@ class ServoRun:
         Args:
             trace: (K + 1, s) states from `trace`.
             samples: (K, 1 + 3 n) as for `trace`.
-            given: (4 n,) as for `trace`.
+            gains: (4 n,) as for `trace`.
             parameters: (kinds n,) as for `trace`.
-            command_slopes: (K, n) derivatives of each command, and of each commanded velocity, by the joint's delay.
-            noted: (K,) 1 for steps after which the derivatives are wanted, 0 for others.
+            command_slopes: Derivatives of the commanded positions, and of the commanded velocities, with respect to the
+                delay of the joint, (K, n) each.
+            noted: (K,) 1 for each of the N steps after which the derivatives are wanted, 0 for others.
 
         Returns:
-            (noted, n, kinds n + n) derivatives by the parameters, then by the delay of each joint.
+            (N, n, kinds n + n) derivatives of the positions with respect to the parameters, then to each joint's delay.
         """
         plant = self.plant
         n = plant.dof
-        delays = slice(plant.cells, plant.cells + n)  # columns of the commands, which become those of the delays
-        velocities = slice(plant.cells + n, plant.cells + 2 * n)  # columns of the commanded velocities
-        S = np.zeros((plant.state, self.width))
+        # columns of the commanded positions, which become those of the delays, and of the commanded velocities
+        delays = slice(plant.parameter_count, plant.parameter_count + n)
+        velocities = slice(plant.parameter_count + n, plant.parameter_count + 2 * n)
+        S = np.zeros((plant.state_size, self.width))
         out = np.empty((int(noted.sum()), n, self.width))
         done = 0
         has_velocity_slopes = bool(command_slopes[1].any())
         for first in range(0, len(samples), CHUNK):
             part = slice(first, first + CHUNK)
+            # new velocities of each step, and the tables (K', r, s) and (K', r, width) of the steps of this chunk
             later = np.ascontiguousarray(trace[1:][part, n : 2 * n])
-            found = self._slopes(trace[:-1][part], samples[part], given, parameters, later)
+            found = self._slopes(trace[:-1][part], samples[part], gains, parameters, later)
             columns = found["columns"]
-            # chain rule: a delay moves the command and the commanded velocity
+            # chain rule: a delay changes the commanded position and velocity of a step
             columns[:, :, delays] *= command_slopes[0][part, None, :]
             if has_velocity_slopes:
                 columns[:, :, delays] += columns[:, :, velocities] * command_slopes[1][part, None, :]
@@ -109,7 +124,7 @@ class ServoRun:
             arrays = (S, steps, found["transition"], columns, flags, out[done : done + count])
             self._carry(*(array.ctypes.data for array in arrays), len(steps))
             done += count
-        return out[:, :, : plant.cells + n]
+        return out[:, :, : plant.parameter_count + n]
 
 
 @lru_cache(maxsize=32)
@@ -122,17 +137,23 @@ _MEMORY = """
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
+"""Declarations of LLVM's own functions that set and copy memory."""
 
 
 def steps_module(step: Tape, host: Host) -> str:
-    """Write the module with its entry ``run(ptr trace, ptr samples, ptr given, ptr parameters, i64 steps)``.
+    """Write the LLVM module that repeats the step: for all k, row k + 1 of the trace is the step from row k.
 
-    The trace has one state more than there are steps; its first row is given.
+    Its entry is ``void run(ptr trace, ptr samples, ptr gains, ptr parameters, i64 steps)``. The trace has one row more
+    than there are steps; the caller writes its first row.
+
+    Args:
+        step: The tape of the step.
+        host: The processor that the code is for; it says whether there is a fused multiply-add.
     """
     state, sample = step.inputs[0].size, step.inputs[1].size
     return f"""{declarations(1)}{PASSES}{_MEMORY}
 {print_function("step", step, host.fused)}
-define void @run(ptr %trace, ptr %samples, ptr %given, ptr %parameters, i64 %steps) {{
+define void @run(ptr %trace, ptr %samples, ptr %gains, ptr %parameters, i64 %steps) {{
 entry:
 br label %loop
 loop:
@@ -142,7 +163,7 @@ loop:
 %to = getelementptr inbounds double, ptr %from, i64 {state}
 %sample_at = mul i64 %k, {sample}
 %sample = getelementptr inbounds double, ptr %samples, i64 %sample_at
-call void @step(ptr %from, ptr %sample, ptr %given, ptr %parameters, ptr %to)
+call void @step(ptr %from, ptr %sample, ptr %gains, ptr %parameters, ptr %to)
 %k_next = add i64 %k, 1
 %more = icmp ult i64 %k_next, %steps
 br i1 %more, label %loop, label %end
@@ -153,23 +174,35 @@ ret void
 
 
 def carry_module(dof: int, state: int, width: int, host: Host) -> str:
-    """Write the module with its entry ``run``, which carries derivatives S [state][width] through steps.
+    """Write the LLVM module that carries the derivatives S (state, width) through many steps.
 
-    ``void run(ptr S, ptr steps, ptr transition, ptr columns, ptr noted, ptr out, i64 count)``: the rows after the first
-    n follow ``transition S + columns``; the first n, positions, move with the mean of old and new velocities times
-    the step. After a step that is noted (i64, not zero) the first n rows are copied to the output.
+    Its entry is ``void run(ptr S, ptr steps, ptr transition, ptr columns, ptr noted, ptr out, i64 count)``. In each
+    step the rows of S after the first n become ``transition S + columns``. The first n rows, those of positions, change
+    by the mean of old and new velocities times the length of the step. After a step with a number other than zero in
+    ``noted`` (i64) the first n rows are copied to the next place in ``out``.
+
+    The code of one step works on one register of columns at a time (`Columns`): all rows of S in these columns are
+    loaded, then each new row is computed and stored. A double has 8 bytes.
+
+    Args:
+        dof: Number of joints n.
+        state: Number of rows of S.
+        width: Number of columns of S, whole registers.
+        host: The processor that the code is for: doubles in a register, and whether there is a fused multiply-add.
     """
-    rows, lanes = state - dof, min(PADDING, 2 * host.lanes)
+    rows = state - dof
+    lanes = min(PADDING, 2 * host.lanes)
     w = Columns(lanes, host.fused)
-    S, columns = w.here("%S"), w.here("%columns")
-    before = [w.load(S, 8 * width * j) for j in range(state)]
+    S = w.here("%S")
+    columns = w.here("%columns")
+    before = [w.load(S, 8 * width * j) for j in range(state)]  # S before the step
     half = w.binary("fmul", w.splat("%step", 0), w.constant(0.5))
     for i in range(rows):
         total = w.load(columns, 8 * width * i)
         for j in range(state):
             total = w.multiply_add(w.splat("%transition", 8 * (i * state + j)), before[j], total)
         w.store(total, S, 8 * width * (dof + i))
-        if i < dof:
+        if i < dof:  # row i of the new velocities is complete: so is row i of the positions
             moved = w.multiply_add(half, w.binary("fadd", before[dof + i], total), before[i])
             w.store(moved, S, 8 * width * i)
     carried = w.loop("carry", "ptr %S, ptr %step, ptr %transition, ptr %columns", width)
@@ -215,7 +248,10 @@ def pad_width(columns: int) -> int:
 
 
 class Columns(Writer):
-    """Writes the body of a loop over columns, one vector register of columns at a time."""
+    """Writes the body of a loop over the columns of matrices, one vector register of columns at a time.
+
+    Texts that are returned are names of LLVM values.
+    """
 
     def __init__(self, lanes: int, fused: bool) -> None:
         """Start with an empty body; ``lanes`` doubles are in a register, ``fused`` allows multiply-add."""
@@ -240,7 +276,7 @@ class Columns(Writer):
         return self.value(f"getelementptr inbounds double, ptr {base}, i64 %c")
 
     def loop(self, name: str, arguments: str, count: int) -> str:
-        """Wrap what was written into a function with a loop over so many columns."""
+        """Wrap the code written so far into a function (its LLVM text) that runs it for so many columns."""
         return f"""
 define internal void @{name}({arguments}) {{
 entry:

@@ -1,4 +1,14 @@
-"""Simulated motions of a `ServoModel` under the commands of a log, and their exact derivatives."""
+"""Simulate the encoder readings of a robot's servos under the commands of a log, and differentiate them exactly.
+
+`simulate_servos` takes a `ServoModel` (robot, law of the drives, parameters to find) with values for its unknown
+numbers, its P *entries*, and a `CommandedMotion` (commands and readings at N instants of a log). It gives the simulated
+readings (N, n) of the n joints. `differentiate_chains` also gives their derivatives by the entries, for least squares.
+
+Branches of a robot on a fixed base, such as the legs of a quadruped, do not act on each other: each is simulated by
+itself as a *chain*. Every interval between two samples of the log is cut into time steps of at most ``model.step_s``;
+servo_step.py has the equations of a step, servo_run.py runs the steps in machine code. A delay is no parameter of the
+step: it shifts the commands in time (`_shifted`).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +30,7 @@ from dynid.servos.servo_step import CONSTANT_INPUTS, ServoPlant
 from dynid.spatial import transform
 
 LARGEST_DISTANCE = 1e3
-"""Largest distance from the first reading; a simulated joint that goes farther is unstable [rad or m]. Convention."""
+"""Distance from the first reading beyond which a simulated joint is taken to be unstable [rad or m] (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +44,7 @@ class SimulatedChain:
     position: Floats
     """(N, m) simulated readings [rad or m]."""
     slopes: Floats
-    """(N, m, p) derivatives of the readings with respect to these entries."""
+    """(N, m, p) derivatives of the readings with respect to these entries [rad or m per unit of the entry]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +58,7 @@ class _Grid:
     interval: NDArray[np.int64]
     """(K,) index of the log's interval, between two samples, that each step is in."""
     noted: NDArray[np.int64]
-    """(K,) 1 for the last step of an interval, after which a sample of the log is compared; otherwise 0."""
+    """(K,) 1 for the last step of an interval, which ends at the time of a sample of the log; otherwise 0."""
 
 
 @lru_cache(maxsize=256)
@@ -58,19 +68,25 @@ def _grid(motion: CommandedMotion, step_s: float) -> _Grid:
     # rounding must not add a step to an interval of exactly one step
     counts = np.maximum(1, np.ceil(dt / step_s * (1.0 - 1e-9)).astype(np.int64))
     interval = np.repeat(np.arange(dt.size), counts)
-    place = np.arange(interval.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = np.arange(interval.size) - np.repeat(np.cumsum(counts) - counts, counts)  # of each step in its interval
     h = (dt / counts)[interval]
     noted = (place == counts[interval] - 1).astype(np.int64)
     return _Grid(h, motion.time[interval] + (place + 0.5) * h, interval, noted)
 
 
 def _shifted(motion: CommandedMotion, values: Floats, grid: _Grid, delay: Floats) -> tuple[Floats, Floats]:
-    """Delay a signal (N, n) by each joint's delay (n,) [s].
+    """Delay a commanded signal by each joint's delay.
 
     Before the first sample the signal has its first value, after the last one its last.
 
+    Args:
+        motion: The motion, with the times of the samples.
+        values: (N, n) samples of the signal.
+        grid: The K time steps.
+        delay: (n,) delay of each joint [s].
+
     Returns:
-        Its values during the steps, and their derivatives with respect to the delay, (K, n) each.
+        Values of the delayed signal during the steps, and their derivatives with respect to the delay, (K, n) each.
     """
     shifted = np.empty((grid.h.size, motion.dof))
     slopes = np.empty((grid.h.size, motion.dof))
@@ -82,15 +98,16 @@ def _shifted(motion: CommandedMotion, values: Floats, grid: _Grid, delay: Floats
 
 
 def _held(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
-    """Average a signal that keeps each sample until the next one over each step, ``late`` seconds later.
+    """Average over each step a signal that keeps each sample until the next one, delayed by ``late`` [s].
 
     Unlike the value in the middle of a step, the mean changes continuously with the delay, so that it can be fitted.
-    Result as for `_shifted`.
+    It is the difference of the signal's integral at both ends of the step, over the length of the step. Result as for
+    `_shifted`.
     """
-    # integral of the signal from the first sample to each sample
+    # (N, m) integral of the signal from the first sample to each sample
     total = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.diff(time)[:, None] * values[:-1], axis=0)])
-    ends = np.append(time[0], grid.middle + 0.5 * grid.h) - late  # of the steps, which follow one another
-    here = np.clip(np.searchsorted(time, ends, side="right") - 1, 0, time.size - 1)
+    ends = np.append(time[0], grid.middle + 0.5 * grid.h) - late  # (K + 1,) of the steps, which follow one another
+    here = np.clip(np.searchsorted(time, ends, side="right") - 1, 0, time.size - 1)  # sample in force at each end
     kept = values[here]
     per_step = 1.0 / grid.h[:, None]
     means = np.diff(total[here] + (ends - time[here])[:, None] * kept, axis=0) * per_step
@@ -98,7 +115,7 @@ def _held(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Float
 
 
 def _interpolated(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
-    """Interpolate a signal linearly between its samples in the middles of the steps, ``late`` seconds later.
+    """Interpolate a signal linearly between its samples in the middle of each step, delayed by ``late`` [s].
 
     Result as for `_shifted`.
     """
@@ -111,10 +128,10 @@ def _interpolated(time: Floats, values: Floats, grid: _Grid, late: float) -> tup
 
 
 def given_gains(model: ServoModel, motion: CommandedMotion) -> Floats:
-    """Gather kp, kd, ki and voltage (4, n): those of a motion or, where it states none, of the law.
+    """Gather kp, kd, ki and supply voltage, (4, n): those of the motion or, where it states none, of the drive law.
 
     Raises:
-        ArgumentError: Neither of them states what the law needs.
+        ArgumentError: Neither of them states a number that the law needs.
     """
     logged = {name: getattr(motion, name) for name in ("kp", "kd", "ki")}
     logged["voltage"] = None if motion.voltage is None else np.full(model.dof, motion.voltage)
@@ -124,12 +141,12 @@ def given_gains(model: ServoModel, motion: CommandedMotion) -> Floats:
                 f"neither the law nor '{motion.name}' states {name}",
                 remedy=f"Give {name} in the law, or its column in the channel map.",
             )
-    default = model.law.gains(model.dof)
+    default = model.law.gains(model.dof)  # name -> (n,)
     return np.stack([default[name] if logged[name] is None else logged[name] for name in CONSTANT_INPUTS])
 
 
 class _Prepared:
-    """A motion under given parameters, as the compiled steps read it."""
+    """Inputs of all joints for the K time steps of a motion: commands, gains, parameters; `chain` takes a chain's."""
 
     def __init__(self, model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> None:
         """Delay the commands and spread them over the time steps.
@@ -156,24 +173,37 @@ class _Prepared:
         self.enabled = np.ones_like(self.command)
         if motion.enabled is not None:
             self.enabled = motion.enabled[self.grid.interval].astype(float)
-        self.given = given_gains(model, motion)
+        self.gains = given_gains(model, motion)
 
     def chain(self, plant: ServoPlant, joints: list[int]) -> tuple[Floats, Floats, Floats, Floats]:
-        """Cut out the inputs of the steps of one chain: first state, samples, gains and parameters, see `step_tape`."""
+        """Take the inputs of the compiled steps of one chain.
+
+        Args:
+            plant: The equations of the chain.
+            joints: Indices of its n joints among those of the robot.
+
+        Returns:
+            As `dynid.servos.servo_run.ServoRun.trace` takes them: first state (s,), samples (K, 1 + 3 n), gains (4 n,)
+            and parameters (kinds n,).
+        """
         n = len(joints)
         samples = np.empty((self.grid.h.size, 1 + 3 * n))
         samples[:, 0] = self.grid.h
         for k, rows in enumerate((self.command, self.rate, self.enabled)):
             samples[:, 1 + k * n : 1 + (k + 1) * n] = rows[:, joints]
-        start = np.zeros(plant.state)
+        start = np.zeros(plant.state_size)
         start[:n] = self.motion.position[0, joints]
         if self.motion.velocity is not None:
             start[n : 2 * n] = self.motion.velocity[0, joints]
         parameters = np.concatenate([self.table[kind][joints] for kind in plant.kinds] or [np.zeros(0)])
-        return start, samples, np.ascontiguousarray(self.given[:, joints]).ravel(), parameters
+        return start, samples, np.ascontiguousarray(self.gains[:, joints]).ravel(), parameters
 
     def readings(self, trace: Floats, n: int) -> Floats:
-        """Pick the readings (N, n) at the log's instants from the states (K + 1, s) before and after the steps.
+        """Pick the readings (N, n) at the times of the log's samples.
+
+        Args:
+            trace: (K + 1, s) the first state, and those after the steps.
+            n: Number of joints of the chain.
 
         Raises:
             EstimationError: The simulated motion runs away.
@@ -194,7 +224,7 @@ def simulate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotio
     Args:
         model: The robot and its servos.
         values: (P,) values of the model's entries.
-        motion: Commands, gains and voltage; of the readings only the first is used.
+        motion: Commands, gains and voltage; of the readings only the first one is used.
 
     Raises:
         EstimationError: The simulated motion runs away.
@@ -206,7 +236,8 @@ def simulate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotio
     prepared = _Prepared(model, values, motion)
     position = np.empty_like(motion.position)
     for run, joints in _chains(model):
-        position[:, joints] = prepared.readings(run.trace(*prepared.chain(run.plant, joints)), len(joints))
+        states = run.trace(*prepared.chain(run.plant, joints))
+        position[:, joints] = prepared.readings(states, len(joints))
     return position
 
 
@@ -220,27 +251,28 @@ def differentiate_chains(model: ServoModel, values: ArrayLike, motion: Commanded
     for run, joints in _chains(model):
         plant = run.plant
         m = len(joints)
-        start, samples, given, parameters = prepared.chain(plant, joints)
-        trace = run.trace(start, samples, given, parameters)
+        start, samples, gains, parameters = prepared.chain(plant, joints)
+        trace = run.trace(start, samples, gains, parameters)
         position = prepared.readings(trace, m)
         by_delay = (
             np.ascontiguousarray(prepared.command_slopes[:, joints]),
             np.ascontiguousarray(prepared.rate_slopes[:, joints]),
         )
-        changes = run.derivatives(trace, samples, given, parameters, by_delay, prepared.grid.noted)
-        # a cell is one parameter of one joint; an entry of the model may set several cells to one value
-        cells = [(kind, j) for kind in (*plant.kinds, DELAY) for j in joints]
-        parts = np.array([[float(kind == e.kind and j in e.joints) for e in model.entries] for kind, j in cells])
-        moving_entries = np.flatnonzero(parts.any(axis=0))
-        slopes = np.zeros((len(position), m, len(moving_entries)))
-        # the first reading is given and depends on nothing
-        slopes[1:] = changes @ parts[:, moving_entries]
-        found.append(SimulatedChain(joints, moving_entries.tolist(), position, slopes))
+        changes = run.derivatives(trace, samples, gains, parameters, by_delay, prepared.grid.noted)
+        # `changes` has a column for each kind of each joint; an entry may be the common value of several of these.
+        # chain rule: 1 where the entry is the value of the column
+        columns = [(kind, j) for kind in (*plant.kinds, DELAY) for j in joints]
+        sets = np.array([[float(kind == e.kind and j in e.joints) for e in model.entries] for kind, j in columns])
+        acting = np.flatnonzero(sets.any(axis=0))  # entries that the chain depends on
+        slopes = np.zeros((len(position), m, len(acting)))
+        # the first reading is the measured one and depends on nothing
+        slopes[1:] = changes @ sets[:, acting]
+        found.append(SimulatedChain(joints, acting.tolist(), position, slopes))
     return found
 
 
 def _chains(model: ServoModel) -> list[tuple[ServoRun, list[int]]]:
-    """Compile the steps of every chain; returns each with the indices of its joints."""
+    """Compile the steps of every chain; return each with the indices of its joints among those of the robot."""
     return [
         (compiled_run(ServoPlant(chain, model.law, model.kinds)), list(places))
         for chain, places in split_chains(model.robot)
@@ -249,19 +281,19 @@ def _chains(model: ServoModel) -> list[tuple[ServoRun, list[int]]]:
 
 @lru_cache(maxsize=32)
 def split_chains(robot: Robot) -> tuple[tuple[Robot, tuple[int, ...]], ...]:
-    """Make a robot without terms of every branch on the base, each with the indices of its joints in q."""
-    branch: list[int] = []
+    """Make a robot without friction terms of every branch on the base, each with the indices of its joints in q."""
+    branch: list[int] = []  # for each body the first body of its branch
     for j, body in enumerate(robot.bodies):
         branch.append(j if body.parent < 0 else branch[body.parent])
     found = []
     for first in sorted(set(branch)):
-        places = tuple(j for j, of in enumerate(branch) if of == first)
+        places = tuple(j for j, start in enumerate(branch) if start == first)
         found.append((_chain(robot, places), places))
     return tuple(found)
 
 
 def _chain(robot: Robot, places: tuple[int, ...]) -> Robot:
-    """Make a robot of the bodies with the indices ``places``; every body becomes one link."""
+    """Make a robot of the bodies with the indices ``places``; every body (links fixed together) becomes one link."""
     base = "base"
     names = {j: f"body_{robot.bodies[j].joint.name}" for j in places}
     joints = []
