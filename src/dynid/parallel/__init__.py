@@ -1,4 +1,4 @@
-"""Where pure tasks run: in this process, in a pool of processes, or on a Dask cluster."""
+"""Engines that run many independent tasks: in this process, in a pool of processes, or on a Dask cluster."""
 
 from __future__ import annotations
 

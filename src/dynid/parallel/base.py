@@ -1,9 +1,10 @@
-"""The interface of all engines, and the engine of this process: tasks go in, outcomes come out as they are ready.
+"""`Engine`, the interface of all places where tasks run, and `Local`, the engine that runs them in this process.
 
-A task is the argument of one call of a function. The function must be pure and importable by name, its argument and
-result must pickle: a call may run on another machine, and again if its worker was lost. An engine keeps no order.
-Whoever merges outcomes sorts them by number, so that the result does not depend on the engine or on the number of
-workers.
+An engine calls one function for many arguments, for example the reduction of one log for every log of a fleet. A *task*
+is the argument of one call; an *outcome* is what comes back: the function's result or its error. The function must be
+pure and importable by name, and its argument and result must pickle, because a call may run on another machine, and
+again if its worker (a process that runs tasks) was lost. Outcomes come in any order. Callers sort them by number before
+they merge them, so that the result does not depend on the engine or on the number of workers.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ class Outcome(Generic[Result]):
 
 
 GUARD = 'Put the work of the script under `if __name__ == "__main__":`, or use the engine local.'
-"""Remedy for a script that starts processes without the usual guard."""
+"""Remedy in the error about a script that starts processes without the guard ``if __name__ == "__main__":``."""
 
 
 def refuse_bare_script() -> None:
-    """Refuse to start processes from a script without the usual guard: each of them would run the script again.
+    """Refuse to start processes from a script without the usual guard ``if __name__ == "__main__":``.
+
+    Each process imports the script, and without the guard would run it again.
 
     Raises:
         EngineError: The running script does not mention ``__name__``, or this process was itself started by such a
@@ -87,7 +90,7 @@ class Engine(ABC):
     def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Outcome[Result]]:
         """Run a function on every task; outcomes come in the order in which they are ready.
 
-        An error of dynid becomes the outcome of its task and the others go on; any other error ends the run.
+        A `DynidError` becomes the outcome of its task, and the other tasks go on; any other error ends the run.
 
         Args:
             function: A pure function of one argument that can be imported by name.

@@ -1,7 +1,8 @@
 """The engine of a Dask cluster: one that runs already, or one that is started on this machine.
 
-Dask itself runs lost tasks again, moves data and restarts workers. This file adds a bound on the number of submitted
-tasks, so that a hundred thousand logs do not become a hundred thousand pending results.
+Dask itself runs lost tasks again, moves data and restarts workers. `DaskCluster` adds a bound on the number of tasks
+that are submitted at a time, so that a hundred thousand logs do not become a hundred thousand pending results. A
+*future* is Dask's handle of a submitted task.
 """
 
 from __future__ import annotations
@@ -86,9 +87,12 @@ class DaskCluster(Engine):
         self, function: Callable[[Task], Result], tasks: Sequence[Task], waiting: Iterator[int],
         numbers: dict[str, int], futures: Any, most: int,
     ) -> None:  # fmt: skip
-        """Submit up to ``most`` of the waiting tasks; note their numbers and add their futures."""
+        """Submit up to ``most`` of the waiting tasks.
+
+        Each task's number is taken from ``waiting`` and stored in ``numbers``; its future is added to ``futures``.
+        """
         for _, number in zip(range(most), waiting, strict=False):
-            future = self._client.submit(run_task, function, tasks[number], pure=False)
+            future = self._client.submit(run_task, function, tasks[number], pure=False)  # pure: equal tasks share a key
             numbers[future.key] = number
             futures.add(future)
 

@@ -1,4 +1,4 @@
-"""Choose by name where tasks run: this process, a pool of processes, a Dask cluster."""
+"""`make_engine`: from a word of the command line to an engine, the place where tasks run (`dynid.parallel.base`)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read_engine(text: str) -> EngineChoice:
         choice = EngineChoice("dask", None, text)
     else:
         choice = EngineChoice(name, int(workers) if workers.isdecimal() else None, None)
-        # behind the colon must stand a number from 1 up, and `local` has no workers
+        # refused: an unknown name, a colon without a number from 1 up behind it, and workers for `local`
         if name not in ENGINES or (workers and (name == "local" or not choice.workers)):
             remedy = (
                 "Choose local, processes, processes:4, dask, dask:4 or the address of a scheduler, tcp://10.0.0.5:8786."

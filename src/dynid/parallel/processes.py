@@ -1,8 +1,8 @@
-"""The engine of a pool of processes on this machine.
+"""`Processes`: the engine that runs tasks in a pool of processes on this machine.
 
-When a worker dies (killed for its memory, say), Python's pool breaks as a whole and does not say whose task it was. So
-all tasks that were running count one loss each and run again in a new pool. A task with many losses is the suspect: it
-runs alone, and only if its worker dies even then does it fail.
+When a worker process dies (killed because it took too much memory, say), Python's pool breaks as a whole and does not
+say which task it ran. So every task that was running counts one *loss* and runs again in a new pool. A task with
+`MOST_LOSSES` is a suspect: it then runs alone, and it fails only if its worker dies even so.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Processes(Engine):
         """See `Engine.run`."""
         waiting = list(range(len(tasks)))[::-1]  # the next task stands last
         losses = Counter[int]()  # number of a task -> broken pools in which it ran
-        running: dict[Future[Result], int] = {}
+        running: dict[Future[Result], int] = {}  # future -> number of its task
         while waiting or running:
             room = self._workers - len(running)
             for _ in range(min(room, len(waiting))):
@@ -67,6 +67,7 @@ class Processes(Engine):
                 running.clear()
                 self._refuse_unstarted()
                 self.close()
+            # a suspect that ran alone fails; the others wait again, the lowest number first
             for number in sorted(lost, reverse=True):
                 losses[number] += 1
                 if losses[number] > MOST_LOSSES and len(lost) == 1:

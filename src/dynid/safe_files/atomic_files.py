@@ -1,4 +1,4 @@
-"""Write files atomically (temporary file, fsync, rename), make folders, and give digest and size of a file."""
+"""Write files atomically, so that a crash leaves the old or the new file; make folders; digest and size of files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
 
     Args:
         path: Destination; its folder must exist.
-        content: Bytes, or text, which is written as UTF-8 with line ends as given. Letters that UTF-8 lacks (Python's
-            stand-ins for bytes of file names that are no text) are written as escapes.
+        content: Bytes, or text, which is written as UTF-8 with line ends as given. Surrogates, by which Python stands
+            for bytes of file names that are no text, do not exist in UTF-8 and are written as escapes.
         force: Overwrite an existing file.
 
     Raises:
@@ -48,9 +48,9 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
 
 
 def _put(target: Path, data: bytes, *, force: bool) -> None:
-    """Write a temporary file in the same folder, then give it its name in one step.
+    """Write a temporary file in the same folder, then give it the target's name in one step.
 
-    Where force is False, the name must be free, or the step raises a FileExistsError.
+    Without ``force`` that step raises a FileExistsError where the name is taken (on file systems with hard links).
     """
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=TEMPORARY)
     try:
@@ -93,7 +93,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _umask() -> int:
-    """Permissions that new files of this process do not get; the system tells it only by setting another one."""
+    """Permissions that new files of this process do not get; the system returns them only when others are set."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -136,7 +136,7 @@ def file_digest(path: str | os.PathLike[str]) -> str:
 
 @lru_cache
 def _digest(path: Path, changed_ns: int, size: int) -> str:
-    """Digest of a file's bytes; cached for the same time of change and size, so that a log is read only once."""
+    """SHA-256 of a file's bytes; cached as long as time of change and size stay, so that a log is read only once."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

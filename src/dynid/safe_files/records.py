@@ -32,7 +32,7 @@ Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 """A finite number."""
 
 SHOWN = 60
-"""Number of letters of a wrong name or value that an error shows (convention)."""
+"""Number of characters of a wrong name or value that an error message shows (convention)."""
 
 
 def as_record(
@@ -43,12 +43,12 @@ def as_record(
     error: type[DynidError] = DataError,
     remedy: str | None = None,
 ) -> T:
-    """Convert what was read from a file to a type.
+    """Convert what was read from a file to a type, here a `msgspec.Struct` with all its fields checked.
 
     Args:
-        content: Content of the file, of plain Python types.
+        content: Content of the file as JSON or TOML gives it: dicts, lists, texts and numbers.
         kind: The type that it should be.
-        path: The file, for the error.
+        path: The file, for the error message.
         error: Class of the error.
         remedy: Text that says what the user can do about it.
 
@@ -66,7 +66,7 @@ def check_bounded(value: Any, most: float, place: str = "") -> None:
     """Refuse numbers in a value, and in lists and tables inside it, that are larger than ``most`` in magnitude.
 
     Raises:
-        DataError: There is one; with its place.
+        DataError: There is one; the error names its place.
     """
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):

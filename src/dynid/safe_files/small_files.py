@@ -1,8 +1,9 @@
-"""Read small files of text, JSON and TOML that others may have written, within bounds.
+"""Read small text, JSON and TOML files that strangers may have written, such as settings, maps and results.
 
 Only a regular file is read (a pipe would block, a device never ends), only up to a size, as UTF-8 with or without a
-byte order mark. Errors of the parsers, integers beyond 2^63 and halves of surrogate pairs become one kind of error,
-with the file, the place inside it, the reason and the remedy. `dynid.safe_files.records` then checks types and bounds.
+byte order mark. Whatever is wrong, a parser's error, an integer beyond 2^63 or half of a surrogate pair, becomes an
+error of the caller's class with the file, the place inside it, the reason and the remedy. Callers then check types and
+bounds of the values with `dynid.safe_files.records`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_DOTS = 64
 _HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]")
 """Escape in JSON that may be half of a surrogate pair, which is no letter by itself and cannot be written as UTF-8."""
 _BETWEEN_KEYS = re.compile(r"[=,\[\]{}\n]")
-"""What ends a key in TOML."""
+"""Characters that end a key in TOML."""
 
 
 def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
@@ -109,7 +110,8 @@ def read_json(
     text.
     """
     text = read_small_text(path, most=most, error=error, remedy=remedy)
-    if sum(map(text.count, ",[{")) > WRITTEN // 16:  # at about 100 bytes each they take 0.4 GB when parsed
+    # every value but the first follows one of these characters; at about 100 bytes each, parsed values take 0.4 GB
+    if sum(map(text.count, ",[{")) > WRITTEN // 16:
         raise error(f"the file holds more than {WRITTEN // 16} values", path=path, remedy=remedy)
     too_large = []
 
@@ -123,7 +125,7 @@ def read_json(
         content = json.loads(text, parse_int=read_integer)
     except (ValueError, RecursionError) as failure:
         raise error(f"the file is no JSON: {_reason(failure)}", path=path, remedy=remedy) from failure
-    if too_large or (not odd_names and _HALF_LETTER.search(text)):  # only then it is worth looking at every value
+    if too_large or (not odd_names and _HALF_LETTER.search(text)):  # looking at every value takes time
         _check_values(content, path, error)
     return content
 
@@ -173,7 +175,10 @@ def _is_text(value: str) -> bool:
 
 
 def _leaves(content: Any) -> Iterator[tuple[str, Any]]:
-    """Every key, and every value that is no table or list, with its place such as ``inputs[2].sha256``."""
+    """Pairs (place, value) of every value that is no table or list, with a place such as ``inputs[2].sha256``.
+
+    Keys come too, each with the place of its table.
+    """
     waiting = [("", content)]
     while waiting:
         place, value = waiting.pop()

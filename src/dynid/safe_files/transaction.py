@@ -1,9 +1,15 @@
 """Change several files of a folder together, or not at all: `begin`, `Transaction`, `recover`.
 
-A transaction writes to a hidden folder ``.NAME.dynid`` (the stage) next to the folder NAME, which does not change
-meanwhile. `Transaction.commit` lists the files in ``commit.json``, moves them to their places and removes the stage. If
-a process dies before that list exists, nothing has changed; if it dies later, the next call of `recover` finishes its
-moves. A lock, which ends with its process, tells a dead process from one that still writes.
+Commands write their run folders in this way, and `dynid.export` its C packages.
+
+1. `begin` makes a hidden folder ``.NAME.dynid``, the *stage*, next to the folder NAME, and locks it. The system ends
+   the lock with its process, so that a lock tells a process that still writes from one that died.
+2. The caller writes the new files to the stage. The folder NAME does not change meanwhile.
+3. `Transaction.commit` writes the list of these files to ``commit.json`` in the stage, moves the files to the folder
+   NAME and removes the stage.
+
+If a process dies before ``commit.json`` exists, nothing has changed; if it dies later, the next call of `recover`
+finishes its moves. The folder's *manifest* ``run.json`` lists the digests of the others; `check_listed` compares them.
 """
 
 from __future__ import annotations
@@ -32,13 +38,16 @@ MANIFEST = "run.json"
 LOCK = "lock"
 """Locked file in a stage; it also marks the folder as one that dynid made."""
 COMMIT = "commit.json"
-"""List of the files to move: once it exists, the transaction will be finished, if need be by another process."""
+"""File of a stage with the list of files to move. Once it exists, the files will be moved, if need be by another
+process."""
 ATTEMPTS = 100
-"""Number of attempts to make a stage while other processes make and remove it (convention)."""
+"""Number of attempts to make and lock a stage while other processes make and remove theirs (convention)."""
 _REMEDY = "Remove the hidden folder."
 _held: set[Path] = set()
-"""Stages that this process has locked, because locks of files do not keep threads of one process apart."""
+"""Stages that this process has locked. The system grants a process a lock on a file that it has locked already, so this
+set keeps the threads of one process apart."""
 _holding = threading.Lock()
+"""Guards `_held`."""
 if hasattr(os, "register_at_fork"):  # a fork that copies a locked lock would leave it locked in the copy for ever
     os.register_at_fork(before=_holding.acquire, after_in_parent=_holding.release, after_in_child=_holding.release)
 
@@ -55,7 +64,7 @@ class _Plan(Struct, forbid_unknown_fields=True):
 
 
 class Manifest(Struct):
-    """The part of a manifest that files are checked against."""
+    """The part of a manifest that files are checked against; it may have other fields."""
 
     outputs: dict[FileName, Digest]
     """Name of a file -> its digest."""
@@ -74,11 +83,11 @@ class Transaction:
     stage: Path
     """The hidden folder that holds the new files."""
     handle: int
-    """Descriptor of the locked file."""
+    """Descriptor of the locked file `LOCK`; closing it ends the lock."""
 
     @property
     def identity(self) -> str:
-        """A text that no copy of this stage has."""
+        """A text that identifies this stage; a copy of the stage has another one."""
         return _identity(self.stage)
 
     def clear(self) -> None:
@@ -141,12 +150,12 @@ def begin(folder: str | os.PathLike[str]) -> Transaction:
         for _ in range(ATTEMPTS):
             with contextlib.suppress(FileExistsError):
                 stage.mkdir(mode=0o700)
-                with contextlib.suppress(FileNotFoundError):  # another process took it for a dead one's
+                with contextlib.suppress(FileNotFoundError):  # another process took it for abandoned and removed it
                     (stage / LOCK).touch(mode=0o600)
             handle = _take(stage)
-            if handle is None:
+            if handle is None:  # another process or thread has it
                 break
-            if handle >= 0:
+            if handle >= 0:  # locked; -1: it was removed meanwhile, try again
                 _sweep(stage)
                 return Transaction(folder=target, stage=stage, handle=handle)
     remedy = "Wait until it has ended, or choose another folder."
@@ -155,18 +164,21 @@ def begin(folder: str | os.PathLike[str]) -> Transaction:
 
 @contextlib.contextmanager
 def changing(folder: str | os.PathLike[str]) -> Iterator[Transaction]:
-    """A transaction with an empty stage, for a ``with`` block that commits it; an error in the block discards it."""
+    """A transaction with an empty stage for a ``with`` block, which must call `commit`; an error discards it."""
     transaction = begin(folder)
     try:
         transaction.clear()
         yield transaction
     except BaseException:
-        (transaction.release if transaction.is_committed else transaction.discard)()
+        if transaction.is_committed:  # an error while files were moved: the next `recover` finishes the moves
+            transaction.release()
+        else:
+            transaction.discard()
         raise
 
 
 def check_targets(folder: Path, names: Iterable[str]) -> None:
-    """Check that files can be moved to their places, before the first one is: afterwards there is no way back.
+    """Check that files can be moved into a folder. `commit` calls this first, because it cannot undo a move.
 
     Raises:
         ExportError: The folder cannot be written, or a folder or a device is where a file should be.
@@ -250,10 +262,13 @@ def stage_of(folder: Path) -> Path:
 
 
 def _take(stage: Path) -> int | None:
-    """Lock a stage.
+    """Lock a stage, that is the file `LOCK` in it.
+
+    Another process may make or remove the stage at any moment between two of these calls of the system.
 
     Returns:
-        A descriptor; None if another process or thread holds the lock; -1 if the stage was removed meanwhile.
+        A descriptor; None if another process or thread holds the lock; -1 if the stage is gone, so that the caller may
+        make it again.
 
     Raises:
         ExportError: The folder is not ours.
@@ -263,10 +278,11 @@ def _take(stage: Path) -> int | None:
             return None
         try:
             facts = stage.lstat()
+            # a folder, no link, that belongs to this user
             is_ours = stat.S_ISDIR(facts.st_mode) and getattr(os, "getuid", lambda: facts.st_uid)() == facts.st_uid
             handle = os.open(stage / LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)) if is_ours else -1
         except FileNotFoundError:
-            if stage.is_dir() and any(stage.iterdir()):
+            if stage.is_dir() and any(stage.iterdir()):  # a folder with files but no lock is none of dynid's
                 handle = -1
             else:  # the process that made it has not written the lock yet, or the stage was removed
                 with contextlib.suppress(OSError):
@@ -281,7 +297,7 @@ def _take(stage: Path) -> int | None:
         if not _lock(handle):
             os.close(handle)
             return None
-        try:
+        try:  # the stage may have been removed, and made anew by another process, before we had the lock
             is_current = os.path.samestat(os.fstat(handle), (stage / LOCK).stat())
         except FileNotFoundError:
             is_current = False
@@ -325,7 +341,11 @@ def _finish(folder: Path, stage: Path) -> None:
 
 
 def _identity(stage: Path) -> str:
-    """Inode and time of change of the lock: a stage that somebody prepared and copied here cannot have them."""
+    """Inode and time of change of the file `LOCK`.
+
+    `_finish` compares them with ``commit.json``, so that it never moves files as a list says that somebody prepared
+    elsewhere and copied here.
+    """
     facts = (stage / LOCK).stat()
     return f"{facts.st_ino} {facts.st_ctime_ns}"
 
