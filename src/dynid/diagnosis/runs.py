@@ -38,7 +38,7 @@ FEWEST_BLOCKS = 3
 """Blocks of time that a run must have to be compared (convention)."""
 EXPLAINED = 0.6
 """Share of held-out residuals, in blocks that were left out, from which on a suspect is named (effect)."""
-_TOLD = {
+_HELD_OUT_SUSPECTS = {
     "friction": ("missing-friction", "the residuals follow direction and speed of the joints: the model lacks friction",
                  "Use the rich friction, or record slower and faster motions of these joints."),
     "offset": ("runs-differ", "the offsets of the torques differ from those of the identification",
@@ -129,47 +129,55 @@ def explain_residuals(
         predicted: For each run its predicted torques (N, n).
         joints: (n,) the joints that count.
     """
-    power = np.zeros(robot.dof)
-    left = {kind: np.zeros(robot.dof) for kind in _TOLD}
-    for run, torque in zip(runs, predicted, strict=True):
-        rows = np.arange(0, run.samples, max(1, -(-run.samples * len(runs) // MOST_ROWS)))
-        slope = np.gradient(torque, axis=0)[rows] if run.samples > 1 else np.zeros((len(rows), robot.dof))
-        body = np.asarray(regressor(robot, run.q[rows], run.dq[rows], run.ddq[rows]))
-        block = np.arange(len(rows)) * BLOCKS // len(rows)
-        for j in np.flatnonzero(joints).tolist():
-            good, dq = run.valid[rows, j], run.dq[rows, j]
-            if not good.any():
-                continue
-            columns = {
-                "friction": np.column_stack([np.sign(dq), dq]),
-                "offset": np.ones((len(dq), 1)),
-                "gain": torque[rows, j][:, None],
-                "delay": slope[:, j][:, None],
-                "load": body[:, j, 10 * robot.dof - 10 : 10 * robot.dof],
-            }
-            size = float(np.sum(run.effort[rows, j][good] ** 2))
-            residual = (run.effort - torque)[rows, j][good]
-            none = np.zeros((len(residual), 0))
-            fit = Fit.of(Evidence.of_rows(none, residual, np.zeros(len(residual), dtype=int), block[good]))
-            power[j] += float(residual @ residual) / max(size, 1e-300)
-            verdicts = test_columns(fit, [table[good] for table in columns.values()])
-            for kind, verdict in zip(columns, verdicts, strict=True):
-                explained = verdict.left_out / max(float(fit.weights[0]) ** 2, 1e-300)
-                left[kind][j] += (float(residual @ residual) - explained) / max(size, 1e-300)
-    best = min(left, key=lambda kind: float(left[kind].sum()))
-    share = 1.0 - float(left[best].sum()) / max(float(power.sum()), 1e-300)
-    if not power.any() or share < EXPLAINED:
+    rows = [_held_out_rows(robot, run, torque, joints, len(runs)) for run, torque in zip(runs, predicted, strict=True)]
+    number = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
+    _, block, measured, modelled, rate, dq, *load = np.concatenate(rows).T
+    joint = np.concatenate(rows)[:, 0].astype(int)
+    if not measured.any():
         return ()
-    code, says, remedy = _TOLD[best]
+    # errors of joints are compared in proportion to the torques of the joint
+    scale = 1.0 / np.maximum(np.sqrt(np.bincount(joint, measured**2)), 1e-12)[joint, None]
+    residual, block = scale[:, 0] * (measured - modelled), BLOCKS * number + block.astype(int)
+    fit = Fit.of(Evidence.of_rows(scale[:, :0], residual, np.zeros_like(joint), block))
+    present = np.unique(joint)
+    tables = {"friction": [np.sign(dq), dq], "offset": [np.ones(len(dq))], "gain": [modelled], "delay": [rate]}
+    suspects = {
+        kind: [(joint == j)[:, None] * np.column_stack(table) for j in present] for kind, table in tables.items()
+    }
+    shown = [column for column in load if column.any()]  # of a load that all joints carry
+    suspects["load"] = [np.column_stack(shown or load[:1])]
+    # by how much a suspect lowers the squares in blocks that were left out, in each joint
+    gains = {kind: [v.left_out for v in test_columns(fit, [scale * x for x in own])] for kind, own in suspects.items()}
+    best = max(gains, key=lambda kind: sum(gains[kind]))
+    share = sum(gains[best]) / max(float(fit.residual @ fit.residual), 1e-300)
+    if share < EXPLAINED:
+        return ()
+    code, says, remedy = _HELD_OUT_SUSPECTS[best]
     return (
         Finding(
             code=code,
             severity="warning",
             where="held-out residuals",
-            joint=None if best == "load" else robot.joint_names[int(np.argmax(power - left[best]))],
+            joint=None if best == "load" else robot.joint_names[int(present[np.argmax(gains[best])])],
             message=f"{says}: this explains {100.0 * share:.0f} % of the held-out residuals",
             evidence={"explained share": share},
             remedy=remedy,
             strength=share,
         ),
     )
+
+
+def _held_out_rows(robot: Robot, run: Experiment, torque: Floats, joints: Bools, runs: int) -> Floats:
+    """One row (16,) for each sample and joint that count.
+
+    Its columns are joint, block of time, measured and modelled torque, rate of the modelled one [per sample], speed of
+    the joint, and the ten columns of a load at the last link.
+    """
+    sampled = np.arange(0, run.samples, run.samples * runs // MOST_ROWS + 1)
+    good = run.valid[sampled] & joints
+    sample, joint = np.nonzero(good)
+    rate = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else 0.0 * part, torque)
+    states = (np.ascontiguousarray(x[sampled]) for x in (run.q, run.dq, run.ddq))
+    load = np.asarray(regressor(robot, *states))[good][:, 10 * robot.dof - 10 : 10 * robot.dof]
+    own = (x[sampled][good] for x in (run.effort, torque, rate, run.dq))
+    return np.column_stack([joint, sample * BLOCKS // max(len(sampled), 1), *own, load])

@@ -1,13 +1,13 @@
 """Validation: torque errors of an identified robot on held-out data, compared with those of the prior model.
 
-`validate` makes a `Validation`, which holds the errors and judges them; `explain_failure` looks for causes of large
-ones. `robot_error` gives the error of any robot without a verdict.
+`validate` makes a `Validation`, which holds the errors, judges them and names their likely cause. `robot_error` gives
+the error of any robot without a verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
@@ -118,7 +118,7 @@ class Validation:
     noise_percent: Floats | None = None
     """(n,) share of noise in the power of each joint's residual [%]; None where it is unknown."""
     causes: tuple[Finding, ...] = ()
-    """What explains the residuals of a joint above the limit, another load for example."""
+    """What explains most of the residuals, another load for example; empty where nothing known does."""
     by_log: tuple[LogError, ...] = ()
     """The errors on each held-out log."""
 
@@ -281,21 +281,6 @@ class Validation:
         return self.summary()
 
 
-def explain_failure(fit: Fitted, check: Validation, runs: Sequence[Experiment]) -> tuple[Finding, ...]:
-    """Find causes of errors above the limit; nothing where there are none, or noise is the reason.
-
-    Args:
-        fit: The identification.
-        check: Its validation.
-        runs: The runs of the validation.
-    """
-    is_above_limit = not check.passed or bool(np.any(check.per_joint > check.limit))
-    matched = [run.matched(fit.robot) for run in runs if run.samples]
-    if not (is_above_limit and check.of_model.any() and matched):
-        return ()
-    return explain_residuals(fit.robot, matched, [fit.torque(run) for run in matched], check.of_model)
-
-
 def name_doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
     """Clauses, each with log and joint, that repeat the findings which mean a biased result; each clause once."""
     return tuple(
@@ -350,8 +335,7 @@ def validate(
         )
     plain_model = fit.plain if isinstance(fit, Identification) else fit
     comparison = Comparison(band, trim_s)
-    residuals = []
-    logs = []
+    residuals, predictions, logs = [], [], []
     # sums over all runs, each (n,): squares of the prior and the plain model's residuals, and number of samples
     prior_squares, plain_squares, counts = np.zeros((3, fit.robot.dof))
     for run, name in zip(runs, name_logs(runs), strict=True):
@@ -360,6 +344,7 @@ def validate(
         (measured, residual, plain_residual, prior_residual), counted = comparison.torques(
             run, run.effort, run.effort - predicted, run.effort - plain_model.torque(run), run.effort - prior_torque
         )
+        predictions.append(predicted)
         residuals.append(residual)
         logs.append(LogError(name, (residual**2).sum(axis=0), (measured**2).sum(axis=0)))
         plain_squares += (plain_residual**2).sum(axis=0)
@@ -370,7 +355,7 @@ def validate(
     errors, plain_errors, prior_errors = (relative_errors(x, total) for x in (squares, plain_squares, prior_squares))
     with np.errstate(divide="ignore", invalid="ignore"):
         rms = np.sqrt(squares / counts)
-        return Validation(
+        check = Validation(
             joint_names=fit.robot.joint_names,
             per_joint=errors[:-1],
             relative_error=float(errors[-1]),
@@ -389,6 +374,7 @@ def validate(
             noise_percent=_noise_percent(runs, rms, band),
             by_log=tuple(logs),
         )
+    return replace(check, causes=explain_residuals(fit.robot, runs, predictions, check.of_model))
 
 
 def _errors_by_kind(robot: Robot, squares: Floats, prior: Floats, total: Floats) -> tuple[KindError, ...]:

@@ -13,7 +13,7 @@ from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding, QualityReport
 from dynid.identification.identify import Identification
 from dynid.identification.rich.joint_friction import JointFriction, friction_table
-from dynid.identification.validation import NOISE_SHARE, Validation, explain_failure
+from dynid.identification.validation import NOISE_SHARE, Validation
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Notices, Plot, Text
 from dynid.report.page import Chapter
@@ -100,7 +100,7 @@ def _judgements(
         yield Finding(code="not-validated", severity="warning", where="data", message=message,
                       remedy="Hold out a part of the logs, or validate on another log.")  # fmt: skip
         return
-    yield from check.causes or explain_failure(fit, check, held_out)
+    yield from check.causes
     is_noise = noise >= NOISE_SHARE  # (n,) whether the residual of a joint is mostly noise
     where = "held-out residuals"
     for mask, reason, remedy in (

@@ -19,7 +19,7 @@ from dynid.identification.identify import Identification
 from dynid.identification.log_part import check_part
 from dynid.identification.log_reader import LogReader
 from dynid.identification.recipe import Recipe
-from dynid.identification.validation import Validation, explain_failure, name_doubts, validate
+from dynid.identification.validation import Validation, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
@@ -118,7 +118,7 @@ class Validate(Task[ValidationRun]):
 
 
 def judge(fit: Identification, runs: Sequence[Experiment], context: RunContext, **options: Any) -> Validation:
-    """Validate an identification, and add doubts about the verdict and causes of a failure.
+    """Validate an identification, and add doubts about the verdict.
 
     Args:
         fit: The identification.
@@ -127,8 +127,7 @@ def judge(fit: Identification, runs: Sequence[Experiment], context: RunContext, 
         **options: Arguments of `dynid.identification.validation.validate`.
     """
     verdict = validate(fit, runs, **options)
-    verdict = replace(verdict, doubts=name_doubts([*context.findings, *fit.estimate.findings]))
-    return replace(verdict, causes=explain_failure(fit, verdict, runs))
+    return replace(verdict, doubts=name_doubts([*context.findings, *fit.estimate.findings]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
