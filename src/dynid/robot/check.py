@@ -1,6 +1,8 @@
 """What is wrong or suspicious in a robot model: masses, tensors, placements, limits, terms, angles, gravity.
 
 Everything is only reported; nothing is changed. Most faults of model files are units, frames and copied numbers.
+``dynid check`` calls `check_robot`, which applies a list of *rules*: each is a generator that takes the robot and
+yields the faults of one kind. Terms are friction, rotor inertia and other contributions to the joint torques.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ FARTHEST_IN_SIZES, SMALLEST_GYRATION_IN_SIZES = 3.0, 0.005
 link's size, beyond which a unit or a frame is probably wrong (convention)."""
 
 RuleFindings = Iterator[tuple[str, Severity, str, str, str]]
-"""What a rule finds: code, severity, place, message and remedy of each finding."""
+"""What a rule yields for each fault: code, severity, place, message and remedy, the fields of a `Finding`."""
 TENSOR_REMEDY = "Take the tensor from CAD again (about the centre of mass, in kg m^2), or identify it."
 
 
@@ -45,7 +47,7 @@ def check_robot(robot: Robot) -> QualityReport:
 
 
 def _apply(robot: Robot, rules: Iterable[Callable[[Robot], RuleFindings]]) -> list[Finding]:
-    """All findings of some rules."""
+    """Collect the findings of some rules."""
     return [
         Finding(code=code, severity=severity, where=where, message=message, remedy=remedy)
         for rule in rules
@@ -54,7 +56,7 @@ def _apply(robot: Robot, rules: Iterable[Callable[[Robot], RuleFindings]]) -> li
 
 
 def _at(names: list[str]) -> str:
-    """The place of a finding: one joint, or at most three of several."""
+    """Write the place of a finding: the name of one joint, or the first three of several."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"joint '{names[0]}'" if len(names) == 1 else f"joints {', '.join(names[:3])}{more}"
 
@@ -63,21 +65,24 @@ def _at(names: list[str]) -> str:
 
 
 def _check_links(robot: Robot) -> RuleFindings:
-    """Masses and tensors that no body has, or hardly any."""
+    """Find masses and tensors of links that no body has, or hardly any.
+
+    The size of a link is the distance from its frame to its farthest joint, at least the median of the robot.
+    """
     lengths = [float(np.linalg.norm(joint.T_parent_joint[:3, 3])) for joint in robot.joints]
     typical = max(np.median([length for length in lengths if length > EXACT] or [SMALLEST_LINK_M]), SMALLEST_LINK_M)
     for link in _links_with_inertia(robot):
         where = f"link '{link.name}'"
-        if fault := _mass_fault(link.inertia) or _tensor_fault(link.inertia, REPORTED_EXCESS):
+        if fault := _mass_fault(link.inertia) or _tensor_fault(link.inertia, REPORTED_EXCESS):  # message, remedy
             yield "impossible-inertia", "error", where, *fault
         points = [joint.T_parent_joint[:3, 3] for joint in robot.joints if joint.parent == link.name]
         size = max([float(np.linalg.norm(point)) for point in points] + [typical])
-        for message, remedy in _unusual(link.inertia, points, size):
+        for message, remedy in _unusual_numbers(link.inertia, points, size):
             yield "unusual-inertia", "warning", where, message, remedy
 
 
 def _mass_fault(inertia: Inertia) -> tuple[str, str] | None:
-    """Message and remedy for a mass that no link has; None if it is possible."""
+    """Write message and remedy for a mass that no link has; None if it is possible."""
     if inertia.mass < 0.0:
         return f"the mass is negative: {inertia.mass:g} kg", "Measure or identify it."
     if inertia.mass > IMPOSSIBLE_KG:
@@ -86,7 +91,7 @@ def _mass_fault(inertia: Inertia) -> tuple[str, str] | None:
 
 
 def _tensor_fault(inertia: Inertia, rounding: float) -> tuple[str, str] | None:
-    """Message and remedy for principal moments that are negative or break the triangle inequality; None if they do not.
+    """Write message and remedy for principal moments that are negative or break the triangle inequality; else None.
 
     Args:
         inertia: Of a link or a body.
@@ -96,7 +101,7 @@ def _tensor_fault(inertia: Inertia, rounding: float) -> tuple[str, str] | None:
         return None
     moments = _principal_moments(inertia)
     shown = ", ".join(f"{moment:.4g}" for moment in moments)
-    slack = rounding * max(abs(moments[0]), moments[2])
+    slack = rounding * max(abs(moments[0]), moments[2])  # moments are ascending
     if moments[0] < -slack:
         return f"a principal moment of inertia is negative: {shown} kg m^2", TENSOR_REMEDY
     if moments[0] + moments[1] < moments[2] - slack:
@@ -104,8 +109,8 @@ def _tensor_fault(inertia: Inertia, rounding: float) -> tuple[str, str] | None:
     return None
 
 
-def _unusual(inertia: Inertia, points: list[Floats], size: float) -> Iterator[tuple[str, str]]:
-    """Message and remedy for each number that is possible, but unlikely for a link: probably a wrong unit or frame.
+def _unusual_numbers(inertia: Inertia, points: list[Floats], size: float) -> Iterator[tuple[str, str]]:
+    """Yield message and remedy for each number that is possible but unlikely: probably a wrong unit or frame.
 
     Args:
         inertia: Mass properties of the link in its frame.
@@ -122,6 +127,7 @@ def _unusual(inertia: Inertia, points: list[Floats], size: float) -> Iterator[tu
     moments = _principal_moments(inertia)
     if not moments.any():
         yield "it has mass but a zero inertia tensor", TENSOR_REMEDY
+    # distance from the line between the link's own joint, at the origin, and a next one; the largest radius of gyration
     away = min(_distance_to_segment(inertia.com, point) for point in [*points, np.zeros(3)])
     spread = float(np.sqrt(max(moments[2], 0.0) / mass))
     if away > FARTHEST_IN_SIZES * size:
@@ -169,7 +175,7 @@ def refuse_negative_masses(robot: Robot) -> None:
 
 
 def _check_massless_ends(robot: Robot) -> RuleFindings:
-    """Joints at the end of a branch that move a body without mass."""
+    """Find joints at the end of a branch that move a body without mass."""
     carriers = {body.parent for body in robot.bodies}
     ends = [body for index, body in enumerate(robot.bodies) if index not in carriers]
     if names := [body.joint.name for body in ends if not body.inertia.vector.any()]:
@@ -197,16 +203,17 @@ _LIMITS: tuple[tuple[Severity, str, str, Callable[[Joint], bool]], ...] = (
 
 
 def _check_limits(robot: Robot) -> RuleFindings:
-    """Limits of joints that are missing or leave no motion."""
+    """Find limits of joints that are missing or leave no motion."""
     for severity, message, remedy, applies in _LIMITS:
         if names := [joint.name for joint in robot.moving_joints if applies(joint)]:
             yield "joint-limits", severity, _at(names), message, remedy
 
 
 def _check_terms(robot: Robot) -> RuleFindings:
-    """Friction and inertia of drives with the wrong sign, and couplings whose matrices are not positive semidefinite.
+    """Find friction and inertia of drives with the wrong sign, and couplings with an indefinite matrix.
 
-    Such a coupling would have negative kinetic energy, or feed energy instead of dissipating it.
+    A motor that turns several joints adds to their matrices of inertia and of viscosity. If one of these has a negative
+    eigenvalue, some motion has negative kinetic energy, or friction drives it.
     """
     for placed in robot.terms:
         if placed.term.is_non_negative and placed.term.value < 0.0:
@@ -231,7 +238,7 @@ def _check_terms(robot: Robot) -> RuleFindings:
 
 
 def _check_written_angles(robot: Robot) -> RuleFindings:
-    """Angles of a URDF that seem to be in degrees, and right angles that were rounded in the file."""
+    """Find angles of a URDF that seem to be in degrees, and right angles that were rounded in the file."""
     if found := joints_in_degrees(robot):
         first = next(iter(found))
         text = f"the angles rpy=\"{found[first]}\" of '{first}' are beyond a whole turn, as if in degrees"
@@ -243,12 +250,12 @@ def _check_written_angles(robot: Robot) -> RuleFindings:
 
 
 def angle_findings(robot: Robot) -> list[Finding]:
-    """Findings about the angles in a robot's URDF, for commands that use the robot."""
+    """Collect the findings about the angles in a robot's URDF, for commands that use the robot."""
     return _apply(robot, [_check_written_angles])
 
 
 def _check_gravity(robot: Robot) -> RuleFindings:
-    """A gravity that is not the Earth's."""
+    """Find a gravity that is not the Earth's."""
     strength = float(np.linalg.norm(robot.gravity))
     usual = float(np.linalg.norm(STANDARD_GRAVITY))
     if abs(strength - usual) > REFUSED_EXCESS * usual:  # gravity on Earth varies by less
@@ -268,20 +275,20 @@ _RULES: tuple[Callable[[Robot], RuleFindings], ...] = (
 
 
 def _links_with_inertia(robot: Robot) -> list[Link]:
-    """The links of which the description states mass or tensor."""
+    """List the links that have a mass, a first moment or a tensor."""
     return [link for link in robot.links if link.inertia.vector.any()]
 
 
 def _principal_moments(inertia: Inertia) -> Floats:
-    """(3,) principal moments of inertia about the centre of mass, ascending [kg m^2]."""
+    """Compute the principal moments of inertia (3,) about the centre of mass, ascending [kg m^2]."""
     about_com, about_origin = inertia.about_com, inertia.about_origin
     if np.linalg.norm(about_com) <= EXACT * np.linalg.norm(about_origin):
-        return np.zeros(3)  # a point mass: what is left is rounding
+        return np.zeros(3)  # a point mass: the tensor about its centre is rounding
     return np.array(eigvalsh(about_com))
 
 
 def _distance_to_segment(point: Floats, end: Floats) -> float:
-    """Distance [m] of a point from the segment between the origin and ``end``."""
+    """Compute the distance [m] of a point (3,) from the segment between the origin and ``end`` (3,)."""
     square = float(end @ end)
     along = float(np.clip(point @ end / square, 0.0, 1.0)) if square > 0.0 else 0.0
     return float(np.linalg.norm(point - along * end))

@@ -1,4 +1,9 @@
-"""`Inertia`: the mass properties of one rigid body in a frame fixed to it, and helpers for readers and writers."""
+"""`Inertia`: the mass properties of one rigid body in a frame fixed to it, and helpers for readers and writers.
+
+The ten numbers are the mass m, the first moment m c and the tensor about the *origin* of the frame, because torques are
+linear in these. With the centre of mass c, ``I_origin = I_com - m [c][c]``, where [c] is the cross-product matrix
+([Atkeson1986] eq. (6)).
+"""
 
 from __future__ import annotations
 
@@ -90,7 +95,10 @@ class Inertia(ReadOnly):
 
     @property
     def pseudo(self) -> Floats:
-        """Pseudo-inertia (4, 4): positive semidefinite exactly when some mass distribution has these ten numbers."""
+        """Pseudo-inertia (4, 4): positive semidefinite exactly when some mass distribution has these ten numbers.
+
+        With points x of the body, it is the integral of ``[x; 1] [x; 1]^T dm`` (Wensing, Kim and Slotine 2018).
+        """
         pseudo = np.empty((4, 4))
         pseudo[:3, :3] = 0.5 * self.about_origin.trace() * np.eye(3) - self.about_origin
         pseudo[:3, 3] = pseudo[3, :3] = self.first_moment
@@ -100,9 +108,9 @@ class Inertia(ReadOnly):
     @property
     def is_physical(self) -> bool:
         """Whether a real body can have these numbers (pseudo-inertia positive semidefinite within rounding)."""
-        return self.is_physical_beside(self)
+        return self.is_physical_in(self)
 
-    def is_physical_beside(self, whole: Inertia) -> bool:
+    def is_physical_in(self, whole: Inertia) -> bool:
         """Whether a real part of a body can have these numbers, within the rounding of the whole body's numbers."""
         return bool(eigvalsh(self.pseudo)[0] >= -EXACT * float(np.trace(whole.pseudo)))
 
@@ -112,7 +120,7 @@ class Inertia(ReadOnly):
             return self
         R, p = T_new_old[:3, :3], T_new_old[:3, 3]
         h = R @ self.first_moment
-        # parallel axes for a shift that is not from the centre of mass: -m[p]^2 - [p][h] - [h][p]
+        # parallel axes for a shift p that is not from the centre of mass, h = R m c: -m[p]^2 - [p][h] - [h][p]
         P = skew(p)
         H = skew(h)
         shift = -self.mass * P @ P - P @ H - H @ P

@@ -1,5 +1,8 @@
 """`Robot`: links joined into a tree, with geometry, mass properties, limits and terms.
 
+A *term* is any other contribution to the joint torques (friction, rotor inertia, offset, spring, ...) with one
+parameter. The readers of `dynid.robot.formats` make robots; nearly every other module takes one.
+
 Links that are fixed to one another move as one *body*. There is one body per moving joint, in the same order: the child
 link of the joint with all links fixed to it. Its frame is the frame of the child link; its ten inertial parameters are
 those of all its links together. The links keep their frames and inertias.
@@ -41,9 +44,9 @@ class Body:
     parent: int
     """Index of the body that the joint is placed on; -1 for the base."""
     R_parent_joint: Floats
-    """(3, 3) placement of the joint in the parent body's frame at position zero."""
+    """(3, 3) orientation of the joint in the parent body's frame at position zero."""
     p_parent_joint: Floats
-    """(3,) [m], parent body's frame."""
+    """(3,) origin of the joint in the parent body's frame [m]."""
     members: tuple[tuple[str, Floats], ...]
     """Every link of the body with its pose ``T_body_link`` (4, 4)."""
     inertia: Inertia
@@ -85,7 +88,7 @@ class Robot(ReadOnly):
     gravity: Floats = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
     """(3,) acceleration of free fall in the root link's frame [m/s^2]."""
     couplings: tuple[Coupling, ...] = ()
-    """Motors that turn with several joints."""
+    """Motors that turn with several joints: their rotor inertia and friction couple these joints."""
     source: ModelFile | None = None
     """The description file it came from, if any."""
 
@@ -96,7 +99,7 @@ class Robot(ReadOnly):
         object.__setattr__(self, "joints", _order_from_root(self.links, tuple(self.joints)))
         for coupling in self.couplings:
             for name in coupling.ratios:
-                self._coordinate(name)
+                self._coordinate(name)  # refuses joints that do not exist or do not move
 
     # --- names and sizes -------------------------------------------------------------------------------------------
 
@@ -230,9 +233,9 @@ class Robot(ReadOnly):
             raise ArgumentError(f"the parameters have the shape {values.shape}", remedy=remedy)
         inertias: dict[str, Inertia] = {}
         for j, body in enumerate(self.bodies):
-            inertias |= self._divided(body, Inertia.from_vector(values[10 * j : 10 * j + 10]))
+            inertias |= self._divide_inertia(body, Inertia.from_vector(values[10 * j : 10 * j + 10]))
         term_values = iter(values[10 * self.dof :].tolist())
-        joints = {
+        joints = {  # name of a joint -> its terms with their new values
             joint.name: tuple(term.with_value(next(term_values)) for term in joint.terms)
             for joint in self.moving_joints
         }
@@ -241,20 +244,24 @@ class Robot(ReadOnly):
         )
         changed = replace(
             self,
-            links=tuple(Link(name=x.name, inertia=inertias[x.name]) if x.name in inertias else x for x in self.links),
+            links=tuple(Link(name=link.name, inertia=inertias.get(link.name, link.inertia)) for link in self.links),
             joints=tuple(j.with_terms(joints[j.name]) if j.terms and j.moves else j for j in self.joints),
             couplings=couplings,
         )
         changed.__dict__["fingerprint"] = self.fingerprint  # it does not depend on the values
         return changed
 
-    def _divided(self, body: Body, whole: Inertia) -> dict[str, Inertia]:
-        """Name of a link of a body -> its new inertia, such that all together are ``whole``; see `with_parameters`."""
+    def _divide_inertia(self, body: Body, whole: Inertia) -> dict[str, Inertia]:
+        """Divide the inertia of a body, given in the body frame, among its links; see `with_parameters`.
+
+        Returns:
+            Name of each changed link -> its new inertia in its own frame.
+        """
         (child, _), *others = body.members
         fixed_links = [(name, T, self.link(name).inertia) for name, T in others]
         rest = whole - sum((inertia.in_frame(T) for _, T, inertia in fixed_links), Inertia.zero())
         masses = [self.link(child).inertia.mass, *(inertia.mass for _, _, inertia in fixed_links)]
-        if not any(masses[1:]) or min(masses) < 0.0 or rest.is_physical_beside(whole) or not whole.is_physical:
+        if not any(masses[1:]) or min(masses) < 0.0 or rest.is_physical_in(whole) or not whole.is_physical:
             return {child: rest}
         shares = {child: Inertia.from_vector(masses[0] / sum(masses) * whole.vector)}
         for name, T, inertia in fixed_links:
@@ -307,7 +314,7 @@ class Robot(ReadOnly):
         for name in chosen:
             self._coordinate(name)
         couplings = tuple(term for term in terms if isinstance(term, Coupling))
-        local = {
+        local = {  # name of a joint -> its new terms
             name: tuple(t.at(None) for t in terms if isinstance(t, StateTerm) and t.joint in (None, place))
             for place, name in enumerate(self.joint_names)
             if name in chosen
@@ -409,7 +416,8 @@ def _order_from_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> tupl
     outgoing: dict[str, list[int]] = defaultdict(list)  # link -> indices of the joints that it carries
     for index, joint in enumerate(joints):
         outgoing[joint.parent].append(index)
-    ready = list(outgoing[roots[0]])  # of the joints whose parent has its place, that given first comes next
+    # topological order: of the joints whose parent link is reached already, the one that was given first comes next
+    ready = list(outgoing[roots[0]])
     heapq.heapify(ready)
     ordered: list[Joint] = []
     while ready:
@@ -424,7 +432,7 @@ def _order_from_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> tupl
 
 
 def _distinguish_term(term: StateTerm) -> object:
-    """A value that differs between terms with different equations, whatever their parameter values are.
+    """Make a value that differs between terms with different equations, whatever their parameter values are.
 
     Terms of dynid differ in their ``repr``. A class of a user may be redefined under the same name, or inherit the
     ``repr`` of another; so its torques at some states are added.
@@ -433,7 +441,7 @@ def _distinguish_term(term: StateTerm) -> object:
     kind = type(term)
     if kind.__module__.startswith("dynid."):
         return repr(blank)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # torques per unit of the parameter, at (q, dq, ddq) of three successive probes
         columns = [term.formula(*map(np.float64, _PROBES[k : k + 3])) for k in range(len(_PROBES) - 2)]
     shown = [f"{float(value):.9g}" for value in columns]  # the last digits depend on the machine
     return kind.__module__, kind.__qualname__, term.prefix, repr(blank), shown
@@ -444,7 +452,10 @@ _PROBES = tuple(sign * size for size in (3e-5, 0.0021, 0.017, 0.13, 0.71, 1.9, 8
 
 
 class RobotKey(Generic[Fields]):
-    """Cache key for something made from a robot's equations: equal for robots with the same equations."""
+    """Cache key for something that is made from a robot's equations: equal for robots with the same equations.
+
+    Functions with `functools.lru_cache` take such a key and find the robot in it.
+    """
 
     __slots__ = ("_all", "fields", "robot")
 

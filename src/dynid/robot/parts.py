@@ -1,4 +1,8 @@
-"""The parts of a robot: links, joints with their limits, and terms placed on joints."""
+"""The parts of a robot: links, joints with their limits, and terms placed on joints.
+
+A term is a contribution to the joint torques other than the links' (friction, rotor inertia, offset, ...), with one
+parameter. `dynid.robot.model.Robot` joins links and joints into a tree.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,12 @@ from dynid.terms.base import RecordableTerm, StateTerm
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
 
 UNBOUNDED = 1e9
-"""Smallest limit, in SI units, that means that there is none, because URDF cannot state infinity (convention)."""
+"""Limits of this size or more, in SI units, mean that there is no limit, because URDF cannot state infinity
+(convention)."""
 ROUNDED_RAD = 1e-5
 """Largest error of an angle [rad] that was written with few digits, such as 1.5708 (convention)."""
 SMALLEST_LINK_M = 0.1
-"""Smallest size of a link that other lengths are compared with [m] (convention)."""
+"""Smallest length that checks take as the size of a link [m] (convention)."""
 
 
 def is_rotation(R: Floats) -> bool:
@@ -92,7 +97,7 @@ class Joint(ReadOnly):
     child: str
     """Name of the child link."""
     T_parent_joint: Floats = field(default_factory=lambda: np.eye(4))
-    """(4, 4) placement in the parent link's frame."""
+    """(4, 4) pose of the child frame in the parent link's frame at position zero; lengths in m."""
     axis: Floats = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     """(3,) unit axis in the child frame."""
     limits: JointLimits = JointLimits()
@@ -168,12 +173,12 @@ class PlacedTerm:
 
     @property
     def number(self) -> int:
-        """Number of the joint, from 1; of several joints, that of the last."""
+        """Number of the joint, from 1, for names of parameters; of several joints, that of the last."""
         return max(self.joints) + 1
 
     @property
     def speeds(self) -> dict[int, float]:
-        """Joint index -> speed of the friction surface or rotor per speed of that joint."""
+        """Joint index -> ratio: speed of the friction surface or rotor per speed of that joint."""
         return dict(zip(self.joints, self.term.speeds, strict=True))
 
 

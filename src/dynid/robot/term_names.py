@@ -1,4 +1,8 @@
-"""Names of terms, as recipes use them, and adding the terms of such names to a robot."""
+"""Names of terms for settings and messages, and adding the terms of such names to a robot.
+
+A term is a contribution to the joint torques with one parameter, such as friction or rotor inertia; each kind is a
+class of `dynid.terms`. A recipe is a file with the settings of an identification; it lists terms by name.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,12 @@ from dynid.terms.catalogue import usual_terms
 
 
 def _recipe_name(kind: type[Term]) -> str:
-    """Name of a term in recipes: that of its class in lower case, with hyphens (``rotor-inertia``)."""
+    """Make the name of a kind of term in recipes: `RotorInertia` becomes ``rotor-inertia``."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
 
 
 def term_words(terms: Iterable[Term]) -> str:
-    """The kinds of some terms with their numbers, for messages: ``viscous, lagged sign (4)``."""
+    """Write the kinds of some terms for messages, with counts above one: ``viscous, lagged sign (4)``."""
     names = (_recipe_name(type(term)).replace("-", " ") for term in terms)
     # those named after persons have a capital letter
     kinds = Counter(name.capitalize() if name in ("coulomb", "stribeck") else name for name in names)
@@ -26,9 +30,10 @@ def term_words(terms: Iterable[Term]) -> str:
 
 
 def known_terms() -> dict[str, type[StateTerm]]:
-    """Name -> type of the terms that a recipe can add to every joint.
+    """List the terms that a recipe can add to every joint: name -> class.
 
-    These depend on the present state of one joint, and have no further constant that would have to be chosen.
+    They depend on the present q, dq and ddq of one joint. Terms with a constant to choose, such as the velocity scale
+    of a smooth sign, are left out.
     """
     return {
         _recipe_name(kind): kind for kind in TERMS if issubclass(kind, StateTerm) and not issubclass(kind, ScaledTerm)
@@ -40,11 +45,14 @@ USUAL_TERMS = tuple(_recipe_name(type(term)) for term in usual_terms())
 
 
 def add_terms(robot: Robot, names: Iterable[str] = USUAL_TERMS) -> Robot:
-    """Add terms to every joint that lacks them; terms that a joint has already keep their values.
+    """Add terms with the value zero to every joint that lacks them; terms that a joint has already keep their values.
 
     Args:
         robot: The robot.
         names: Names of the terms, as in `Recipe.terms`; the usual terms by default.
+
+    Returns:
+        A copy of the robot. The named terms come first, in the order of the names.
     """
     known = known_terms()
     wanted = [known[name]() for name in names]

@@ -40,7 +40,7 @@ FORMATS: tuple[RobotFormat, ...] = (
 
 
 def format_of(path: str | os.PathLike[str]) -> RobotFormat | None:
-    """The format of a file by its ending; None if no format has that ending."""
+    """Find the format of a file by its ending; None if no format has that ending."""
     ending = Path(path).suffix.lower()
     return next((row for row in FORMATS if ending in row.endings), None)
 
@@ -79,9 +79,9 @@ def read_robot(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None
 
 
 def joints_in_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Names of the joints in a robot file that may move, mimic joints included.
+    """List the names of the joints in a robot file that may move, mimic joints included.
 
-    An XML file may have any other fault that `read_robot` refuses.
+    An XML file may have faults for which `read_robot` refuses it.
 
     Raises:
         DescriptionError: The file is no XML, or is no robot file.

@@ -131,7 +131,7 @@ def from_dh(
         name: The robot's name.
         inertias: One per link, in link frame j; no mass by default.
         limits: One per joint; none by default.
-        terms: The terms of each joint; none by default.
+        terms: The terms of each joint (friction, rotor inertia, ...); none by default.
         degrees: Whether alpha and theta are given in degrees.
         names: Names of the joints; ``joint1``, ``joint2``, ... by default.
 
@@ -211,5 +211,8 @@ def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T])
 
 
 def _screw(axis: Floats, angle: float, length: float) -> Floats:
-    """Pose (4, 4) after a rotation about an axis through the origin and a shift along it; exact for right angles."""
+    """Compute the pose (4, 4) after a rotation about an axis through the origin and a shift along it.
+
+    Entries of rotations by right angles are exactly -1, 0 and 1.
+    """
     return transform(snap(rotation_about(axis, angle)), length * axis)

@@ -56,11 +56,15 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Name of the joint; ``joint1``, ``joint2``, ... by default."""
     type: JointType = "revolute"
     a: Number = 0.0
+    """Distance of the z axes along x [m]."""
     alpha: Number = 0.0
+    """Angle of the z axes about x."""
     d: Number = 0.0
+    """Distance of the x axes along z [m]; with Khalil's letters that of the z axes, which others call a."""
     theta: Number = 0.0
+    """Angle of the x axes about z."""
     r: Number = 0.0
-    """Khalil's letter for what others call d; his d is what others call a."""
+    """Khalil's letter for the distance of the x axes along z [m], which others call d."""
     lower: Number | None = None
     """Smallest position [m or `angles`]."""
     upper: Number | None = None
@@ -90,7 +94,7 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Offset of the measured torque [N m or N]."""
 
     def geometry(self, convention: str) -> DH | StandardDH:
-        """The geometry as a DH row."""
+        """Make the DH row of the geometry, with angles in the table's unit."""
         sigma = 1 if self.type == "prismatic" else 0
         if convention == "standard":
             return StandardDH(a=self.a, alpha=self.alpha, d=self.d, theta=self.theta, sigma=sigma)
@@ -98,21 +102,21 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return DH(d=d, alpha=self.alpha, r=r, theta=self.theta, sigma=sigma)
 
     def limits(self, unit: float) -> JointLimits:
-        """The limits in SI units; ``unit`` is the table's unit of angles [rad]."""
+        """Convert the limits to SI units; ``unit`` is the table's unit of angles [rad]."""
         unit = 1.0 if self.type == "prismatic" else unit
         found = {name: getattr(self, name) for name in ("lower", "upper", "velocity", "acceleration")}
         scaled = {name: unit * value for name, value in found.items() if value is not None}
         return JointLimits(**scaled, **({} if self.effort is None else {"effort": self.effort}))
 
     def link(self) -> Inertia:
-        """Mass properties of the link."""
+        """Make the mass properties of the link, in the frame of the row."""
         if self.parameters is not None:
             return Inertia.from_vector(self.parameters)
         xx, xy, xz, yy, yz, zz = self.inertia
         return inertia_about_com(self.mass, self.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
     def terms(self) -> list[StateTerm]:
-        """The terms for which the row has a value."""
+        """Make the terms (friction, rotor inertia, offset) for which the row has a value."""
         kinds: dict[str, type[StateTerm]]
         kinds = {"rotor_inertia": RotorInertia, "viscous": Viscous, "coulomb": Coulomb, "offset": Offset}
         return [kind(value) for name, kind in kinds.items() if (value := getattr(self, name)) is not None]

@@ -35,6 +35,7 @@ def follow_meshes(edits: TextEdits, document: XmlDocument, folder: Path) -> None
     if not source.is_file() or source.parent.resolve() == folder.resolve():
         return
     origin = source.parent.resolve()
+    # folders in which MuJoCo looks for assets
     compilers = [part for part in root.walk() if part.tag == "compiler"]
     asset_folders = [c.attributes[name] for c in compilers for name in FOLDERS if name in c.attributes]
     is_changed = False
@@ -44,6 +45,7 @@ def follow_meshes(edits: TextEdits, document: XmlDocument, folder: Path) -> None
             files = []
             if name and "://" not in name and not os.path.isabs(name):
                 files = [origin / start / name for start in ("", *asset_folders)]
+            # the first existing file with this name
             if target := next((file.resolve() for file in files if file.is_file()), None):
                 new_name = target if asset_folders else Path(os.path.relpath(target, folder.resolve()))
                 edits.set_attribute(part, key, new_name.as_posix())

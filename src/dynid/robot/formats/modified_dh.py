@@ -1,4 +1,4 @@
-"""Any serial robot in modified Denavit-Hartenberg (DH) frames, see `DH` for the table.
+"""Any serial robot in modified Denavit-Hartenberg (DH) frames of Khalil and Kleinfinger, see `DH` for the table.
 
 `modified_dh` converts; `dh_rows` only reads the table off a robot whose frames already are of this kind.
 
@@ -24,11 +24,11 @@ from dynid.spatial import EXACT, SAME, across, inverse_transform, transform
 
 _Vector = Floats
 _Line = tuple[_Vector, _Vector]
-"""A point and a unit direction."""
+"""A point (3,) [m] and a unit direction (3,), in the root frame."""
 
 SMALLEST_NORMAL_COSINE = 0.2
-"""Smallest cosine of the angle between the common normal of two axes and the directions in which one of them may still
-be moved, for which it is moved to meet the other; with a smaller one they would meet far away (convention)."""
+"""A prismatic axis is moved sideways to meet another axis only if the cosine of the angle between their common normal
+and the directions in which it may still be moved is at least this. Else they would meet far away (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,8 +71,8 @@ def modified_dh(robot: Robot) -> ModifiedDH:
     poses = _poses_at_zero(robot)
     axes = [(T[:3, 3], T[:3, :3] @ body.axis) for T, body in zip(poses, robot.bodies, strict=True)]
     sigmas = [int(body.is_prismatic) for body in robot.bodies]
-    frames = _frames(axes, sigmas)
-    rows = _rows(frames, sigmas)
+    frames = _place_frames(axes, sigmas)
+    rows = _table_rows(frames, sigmas)
     T_body_mdh = tuple(inverse_transform(T_base_body) @ T for T_base_body, T in zip(poses, frames, strict=True))
     return ModifiedDH(
         rows=rows,
@@ -90,7 +90,7 @@ def dh_rows(robot: Robot) -> tuple[DH, ...] | None:
         R = body.R_parent_joint
         p = body.p_parent_joint
         z = R[:, 2]
-        # in the frame before, z is (0, -sin alpha, cos alpha) and p is (d, r z_y, r z_z)
+        # in the frame before, z is (0, -sin alpha, cos alpha) and p is (d, r z_y, r z_z), parallel to z apart from d
         fits = body.parent == j - 1 and np.array_equal(body.axis, [0.0, 0.0, 1.0])
         if not fits or abs(z[0]) > EXACT or abs(p[1] * z[2] - p[2] * z[1]) > EXACT * max(1.0, float(np.abs(p).max())):
             return None
@@ -101,7 +101,7 @@ def dh_rows(robot: Robot) -> tuple[DH, ...] | None:
 
 
 def _poses_at_zero(robot: Robot) -> list[Floats]:
-    """Pose (4, 4) of each body in the root frame at q = 0."""
+    """Compute the pose (4, 4) of each body in the root frame at q = 0."""
     poses: list[Floats] = []
     for body in robot.bodies:
         before = poses[-1] if poses else np.eye(4)
@@ -109,11 +109,11 @@ def _poses_at_zero(robot: Robot) -> list[Floats]:
     return poses
 
 
-def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vector) -> _Line:
-    """Joint axis j as a line; that of a prismatic joint is moved sideways.
+def _place_axis(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vector) -> _Line:
+    """Place joint axis j as a line; that of a prismatic joint is moved sideways, which changes no motion.
 
     It is moved to meet, as far as its two sideways directions allow, first the axis before, then the next revolute
-    axis, then a point.
+    axis, then a point. Each condition takes one direction away.
 
     Args:
         j: The joint, from 0.
@@ -128,18 +128,21 @@ def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vec
     neighbours += [line for line, sigma in zip(lines[j + 1 :], sigmas[j + 1 :], strict=True) if not sigma][:1]
     free = np.eye(3) - np.outer(u, u)  # projector on the directions in which the line may still be moved
     for other, v in neighbours:
-        gap = np.cross(v, u)
-        if np.linalg.norm(gap) <= ROUNDED_RAD:  # parallel: the two become one line
+        normal = np.cross(v, u)
+        if np.linalg.norm(normal) <= ROUNDED_RAD:  # parallel: the two become one line
             return point + free @ (other - point), u
-        way = free @ gap
-        if np.linalg.norm(way) > SMALLEST_NORMAL_COSINE * np.linalg.norm(gap):
-            point = point + way * (gap @ (other - point)) / (way @ way)
+        way = free @ normal  # direction in which the line is moved until its distance along the normal is zero
+        if np.linalg.norm(way) > SMALLEST_NORMAL_COSINE * np.linalg.norm(normal):
+            point = point + way * (normal @ (other - point)) / (way @ way)
             free = free - np.outer(way, way) / (way @ way)
     return point + free @ (foot - point), u
 
 
 def _closest_points(first: _Line, second: _Line) -> tuple[_Vector, _Vector]:
-    """Points of two lines that are nearest to each other; for parallel lines the first line's point and its foot."""
+    """Find the points of two lines that are nearest to each other; if parallel, the first one's point and its foot.
+
+    Their difference ``(p + s u) - (o + t v)`` is perpendicular to both directions: two equations for s and t.
+    """
     (p, u), (o, v) = first, second
     normal, cosine = np.cross(u, v), u @ v
     if np.linalg.norm(normal) <= ROUNDED_RAD:
@@ -149,15 +152,15 @@ def _closest_points(first: _Line, second: _Line) -> tuple[_Vector, _Vector]:
     return p + s * u, o + t * v
 
 
-def _frames(axes: Sequence[_Line], sigmas: Sequence[int]) -> list[Floats]:
-    """Poses (4, 4) of the modified DH frames in the root frame at q = 0.
+def _place_frames(axes: Sequence[_Line], sigmas: Sequence[int]) -> list[Floats]:
+    """Place the modified DH frames: their poses (4, 4) in the root frame at q = 0.
 
     Args:
         axes: Lines of the joint axes in the root frame.
         sigmas: For each joint 0 (revolute) or 1 (prismatic).
     """
     lines = list(axes)
-    lines[0] = _axis_line(0, lines, sigmas, np.zeros(3))
+    lines[0] = _place_axis(0, lines, sigmas, np.zeros(3))
     p, z = lines[0]
     # where the axes leave the choice: the point of the first axis next to the root's origin, any x across z
     foot = p - z * (z @ p)
@@ -165,9 +168,9 @@ def _frames(axes: Sequence[_Line], sigmas: Sequence[int]) -> list[Floats]:
     frames = []
     for j in range(len(lines)):
         z = lines[j][1]
-        origin = foot
+        origin = foot  # of the last axis; others have theirs where the perpendicular to the next axis begins
         if j + 1 < len(lines):
-            lines[j + 1] = _axis_line(j + 1, lines, sigmas, foot)
+            lines[j + 1] = _place_axis(j + 1, lines, sigmas, foot)
             origin, foot = _closest_points((foot, z), lines[j + 1])
             x = _common_perpendicular(origin, z, foot, lines[j + 1][1], x)
         frames.append(transform(np.column_stack([x, np.cross(z, x), z]), origin))
@@ -175,7 +178,7 @@ def _frames(axes: Sequence[_Line], sigmas: Sequence[int]) -> list[Floats]:
 
 
 def _common_perpendicular(a: _Vector, z: _Vector, b: _Vector, z_next: _Vector, x_before: _Vector) -> _Vector:
-    """Unit vector x (3,) along the common perpendicular of two axes; of its two senses the one nearer to the x before.
+    """Find the unit vector x (3,) along the common perpendicular of two axes, in the sense nearer to the x before.
 
     Args:
         a: (3,) foot of the perpendicular on the first axis [m].
@@ -186,7 +189,7 @@ def _common_perpendicular(a: _Vector, z: _Vector, b: _Vector, z_next: _Vector, x
     """
     x = np.cross(z, z_next)
     way = b - a
-    if np.linalg.norm(x) <= ROUNDED_RAD:
+    if np.linalg.norm(x) <= ROUNDED_RAD:  # parallel axes: along the perpendicular; one line: as before
         x = way if np.linalg.norm(way) > SAME else x_before
     x = x - z * (z @ x)
     x = x / np.linalg.norm(x)
@@ -196,8 +199,8 @@ def _common_perpendicular(a: _Vector, z: _Vector, b: _Vector, z_next: _Vector, x
     return x if side >= -SAME else -x
 
 
-def _rows(frames: Sequence[Floats], sigmas: Sequence[int]) -> tuple[DH, ...]:
-    """The DH table of consecutive frames at q = 0, with values within rounding of zero or a right angle made exact."""
+def _table_rows(frames: Sequence[Floats], sigmas: Sequence[int]) -> tuple[DH, ...]:
+    """Read the DH table off consecutive frames (4, 4) at q = 0; zeros and right angles within rounding become exact."""
     rows = [DH(sigma=sigmas[0])]
     for T_before, T, sigma in zip(frames[:-1], frames[1:], sigmas[1:], strict=True):
         step = inverse_transform(T_before) @ T
@@ -214,21 +217,25 @@ def _rows(frames: Sequence[Floats], sigmas: Sequence[int]) -> tuple[DH, ...]:
 
 
 def _snap_right_angle(angle: float) -> float:
-    """The angle, made an exact multiple of 90 degrees when it is one within rounding."""
+    """Make an angle [rad] an exact multiple of 90 degrees if it is one within rounding."""
     nearest = round(angle / (np.pi / 2)) * (np.pi / 2)
     return nearest if abs(angle - nearest) <= SAME else angle
 
 
 def _snap_zero(length: np.float64) -> float:
-    """The length, or exactly zero when it is zero within rounding."""
+    """Make a length [m] exactly zero if it is zero within rounding."""
     return 0.0 if abs(length) <= SAME else float(length)
 
 
 def _express_in_frames(robot: Robot, rows: Sequence[DH], T_base_0: Floats, T_body_mdh: Sequence[Floats]) -> Robot:
-    """The robot of a DH table, with the names, limits, terms and inertias of the original; see `ModifiedDH`."""
+    """Build the robot of a DH table with the names, limits, friction and other terms and inertias of the original.
+
+    Arguments are as in `ModifiedDH`.
+    """
     bodies = robot.bodies
     inertias = [b.inertia.in_frame(inverse_transform(T)) for b, T in zip(bodies, T_body_mdh, strict=True)]
     plain = from_dh(rows, inertias=inertias, gravity=T_base_0[:3, :3].T @ robot.gravity, name=robot.name)
+    # name of a link made by `from_dh` -> name in the original
     names = {f"link{j}": body.joint.child for j, body in enumerate(bodies, start=1)} | {"base": robot.root}
     joints = []
     for joint, body in zip(plain.joints, bodies, strict=True):
@@ -246,7 +253,7 @@ def _express_in_frames(robot: Robot, rows: Sequence[DH], T_base_0: Floats, T_bod
 
 
 def _deviation(rows: Sequence[DH], frames: Sequence[Floats]) -> float:
-    """Largest entry by which the frames that a table gives miss the frames it was made from."""
+    """Compute the largest entry by which the frames of a table miss the frames it was made from [1 or m]."""
     T = frames[0]
     worst = 0.0
     for row, frame in zip(rows[1:], frames[1:], strict=True):

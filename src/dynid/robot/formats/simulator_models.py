@@ -1,6 +1,8 @@
 """Robots in the memory of other libraries: models of Pinocchio and MuJoCo as dynid robots, and back.
 
-Nothing is written to disk. The libraries are imported when a function needs them.
+Users call the functions with a model that they have built in one of these libraries. Armature, damping and dry friction
+become *terms* of the joints: contributions to the torques with one parameter each. Nothing is written to disk. The
+libraries are imported when a function needs them.
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ _VECTORS_OF_TERMS: dict[type[StateTerm], tuple[str, ...]] = {
 """Term -> names that the vector of its values, one per degree of freedom, has in the libraries and their versions."""
 
 
-def _terms(model: Any, place: int) -> tuple[StateTerm, ...]:
-    """The terms of degree of freedom ``place`` of a model of either library whose values are not zero."""
+def _read_terms(model: Any, place: int) -> tuple[StateTerm, ...]:
+    """Read the terms with values other than zero of degree of freedom ``place``, from a model of either library."""
     found = {kind: _entry(model, names, place) for kind, names in _VECTORS_OF_TERMS.items()}
     return tuple(kind(value) for kind, value in found.items() if value)
 
 
-def _limits(lower: float, upper: float, velocity: float, effort: float) -> JointLimits:
+def _make_limits(lower: float, upper: float, velocity: float, effort: float) -> JointLimits:
     """Make limits: large numbers, a range of zero, and zero speed or effort mean that no limit is stated."""
     low, high = (bound if abs(bound) < UNBOUNDED else np.copysign(np.inf, bound) for bound in (lower, upper))
     if not low < high:
@@ -47,7 +49,7 @@ def _limits(lower: float, upper: float, velocity: float, effort: float) -> Joint
 
 
 def _no_model(given: Any, wanted: str) -> ArgumentError:
-    """The error for an argument that is no model of the library."""
+    """Make the error for an argument that is no model of the library."""
     remedy = f"Give a {wanted}. A file is read by dynid.robot.read_robot(path), and a dynid Robot is used as it is."
     return ArgumentError(f"model is of the kind {type(given).__name__}", remedy=remedy)
 
@@ -98,10 +100,10 @@ def from_pinocchio(model: Any) -> Robot:
                 child=links[index].name,
                 T_parent_joint=transform(np.array(placement.rotation), np.array(placement.translation)),
                 axis=subspace[:3] if slides else subspace[3:],
-                limits=_limits(float(lower), float(upper),
+                limits=_make_limits(float(lower), float(upper),
                                _entry(model, ("velocityLimit", "upperVelocityLimit"), v, np.inf),
                                _entry(model, ("effortLimit", "upperEffortLimit"), v, np.inf)),
-                terms=_terms(model, v),
+                terms=_read_terms(model, v),
             )
         )  # fmt: skip
     gravity = np.array(model.gravity.linear)
@@ -109,7 +111,7 @@ def from_pinocchio(model: Any) -> Robot:
 
 
 def _entry(model: Any, names: tuple[str, ...], place: int, absent: float = 0.0) -> float:
-    """Entry ``place`` of the first of some vectors that the model has; ``absent`` if it has none of them."""
+    """Read entry ``place`` of the vector that has one of these names in the model; ``absent`` if there is none."""
     for name in names:
         values = getattr(model, name, None)
         if values is not None and len(values) > place:
@@ -219,8 +221,8 @@ def _mujoco_joint(model: Any, joint: int) -> Joint:
         child="",
         T_parent_joint=back,
         axis=axis,
-        limits=_limits(float(lower), float(upper), np.inf, np.inf),
-        terms=_terms(model, int(model.jnt_dofadr[joint])),
+        limits=_make_limits(float(lower), float(upper), np.inf, np.inf),
+        terms=_read_terms(model, int(model.jnt_dofadr[joint])),
     )
 
 

@@ -2,8 +2,8 @@
 
 The inertia of the rotor is ``<motorInertia>`` of the ``<actuator>``, next to the ``<mechanicalReduction>`` of ROS. At
 the joint side it is reduction^2 times as large, and this is the number that a `RotorInertia` holds. Drake's tags for
-the same two numbers are written, too. Links keep their true masses: programs that ignore transmissions simulate a robot
-without rotors, and not one that is too heavy.
+the same two numbers are written, too. The URDF reader and writer call the functions here. Links keep their true masses:
+programs that ignore transmissions simulate a robot without rotors, and not one that is too heavy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Transmission:
 
 
 def read_transmissions(document: XmlDocument) -> dict[str, Transmission]:
-    """Name of a joint -> its transmission; those of several joints or actuators are left out."""
+    """Read the transmissions of one joint and one actuator: name of the joint -> transmission."""
     found = {}
     for element in document.root.all("transmission"):
         joints = element.all("joint")
@@ -50,13 +50,13 @@ def read_transmissions(document: XmlDocument) -> dict[str, Transmission]:
 
 
 def _number(document: XmlDocument, actuator: Element, tag: str, default: float) -> float:
-    """The number in an element of an actuator, or the default where there is none."""
+    """Read the number in an element of an actuator, or return the default if there is none."""
     child = actuator.optional_child(tag)
     return default if child is None else document.text_number(child)
 
 
 def transmission_lines(robot: Robot) -> list[str]:
-    """Lines of the ``<transmission>`` elements for the rotors of a robot."""
+    """Write the ``<transmission>`` elements for the rotors of a robot."""
     return [line for joint, value in _rotors(robot).items() if value for line in _transmission(joint, value)]
 
 
@@ -81,13 +81,13 @@ def update_transmissions(edits: TextEdits, document: XmlDocument, robot: Robot) 
 
 
 def _rotors(robot: Robot) -> dict[str, float]:
-    """Name of a joint -> its rotor inertia, for joints with such a term."""
+    """Collect rotor inertias at the joint side [kg m^2 or kg]: name of a joint with such a term -> their sum."""
     values = {j.name: [t.value for t in j.terms if isinstance(t, RotorInertia)] for j in robot.moving_joints}
     return {joint: sum(of_joint) for joint, of_joint in values.items() if of_joint}
 
 
 def _transmission(joint: str, value: float) -> list[str]:
-    """Lines of a ``<transmission>`` without gear, for a rotor inertia at the joint side."""
+    """Write a ``<transmission>`` without gear, for a rotor inertia at the joint side."""
     interface = "<hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface>"
     reduction = f"<{REDUCTION}>1</{REDUCTION}>"
     inside = [
@@ -99,7 +99,7 @@ def _transmission(joint: str, value: float) -> list[str]:
 
 
 def _actuator_lines(value: float, reduction: float) -> list[str]:
-    """Lines in an ``<actuator>`` for a rotor inertia at the joint side."""
+    """Write the lines in an ``<actuator>`` for a rotor inertia at the joint side."""
     inertia = value / reduction**2
     return [
         f"<{INERTIA}>{format_numbers(inertia)}</{INERTIA}>",

@@ -1,9 +1,10 @@
 """Reading and writing URDF: links and joints with their inertials, limits and friction.
 
-`read_urdf` reads, `write_urdf` and `urdf_text` write. What the dynamics do not depend on (visuals, collisions,
-materials, simulator extensions) is skipped, and meshes are never opened. Conventions (REP-103): SI units; ``rpy`` turns
-about the fixed axes x, y, z; an ``<inertial>`` has its own frame at the centre of mass, which may be turned against the
-link.
+`read_urdf` reads, `write_urdf` and `urdf_text` write. Friction and rotor inertia become *terms* of a joint:
+contributions to its torque with one parameter, such as `Viscous`. What the dynamics do not depend on (visuals,
+collisions, materials, simulator extensions) is skipped, and meshes are never opened. Conventions (REP-103): SI units;
+``rpy`` turns about the fixed axes x, y, z; an ``<inertial>`` has its own frame at the centre of mass, which may be
+turned against the link.
 
 A robot that was read from a URDF is written as that text with its new numbers; any other robot as a new file.
 """
@@ -50,7 +51,7 @@ DYNAMICS: dict[str, type[StateTerm]] = {
 LOST_GRAVITY = "which the format does not hold: set it where the file is loaded"
 """End of the sentence about gravity that a file does not hold; by it the comment is found again in the text."""
 _GRAVITY_COMMENT = re.compile(rf"\r?\n[ \t]*<!-- gravity [^>]*, {LOST_GRAVITY} -->")
-_KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
+_SUPPORTED_KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
 """Types of joints in URDF that are kinds of joints here."""
 
 
@@ -82,11 +83,11 @@ def read_urdf(
         >>> dynid.read_urdf(folder / "own.urdf").joint_names
         ('joint1', 'joint2', 'joint3')
     """
-    return _robot(read_document(path), gravity, hold or {}, snap)
+    return _build_robot(read_document(path), gravity, hold or {}, snap)
 
 
 def snapped_joints(robot: Robot) -> tuple[str, ...]:
-    """The joints whose right angles are rounded in the robot's URDF, and exact in the robot.
+    """List the joints whose right angles are rounded in the robot's URDF, and exact in the robot.
 
     Example:
         >>> dynid.robot.snapped_joints(robot)  # it does not come from a file
@@ -97,7 +98,7 @@ def snapped_joints(robot: Robot) -> tuple[str, ...]:
     for name, element in _joints_of_source(robot).items():
         exact, written = (read_origin(element, snap=snap)[:3, :3] for snap in (True, False))
         if name in joints and not np.array_equal(exact, written):
-            # a held joint has another placement than in the file, which tells nothing
+            # which of the two the robot has; the placement of a held joint tells nothing, as it includes its position
             from_exact, from_written = (np.abs(joints[name].T_parent_joint[:3, :3] - R).max() for R in (exact, written))
             if from_exact < from_written or not joints[name].moves:
                 found.append(name)
@@ -105,7 +106,7 @@ def snapped_joints(robot: Robot) -> tuple[str, ...]:
 
 
 def joints_in_degrees(robot: Robot) -> dict[str, str]:
-    """Joint -> its ``rpy`` in the robot's URDF, for joints with an angle above a whole turn: probably in degrees."""
+    """Find joints with an angle above a whole turn in the robot's URDF, probably in degrees: joint -> its ``rpy``."""
     origins = {name: element.optional_child("origin") for name, element in _joints_of_source(robot).items()}
     turned = {name: origin.numbers("rpy", 3, np.zeros(3)) for name, origin in origins.items() if origin}
     return {
@@ -116,7 +117,7 @@ def joints_in_degrees(robot: Robot) -> dict[str, str]:
 
 
 def _joints_of_source(robot: Robot) -> dict[str, Element]:
-    """Joint -> its element in the URDF that the robot was read from; empty for other robots."""
+    """Parse the URDF that the robot was read from: joint -> its element; empty for other robots."""
     if robot.source is None or robot.source.format != "urdf":
         return {}
     document = parse_document(robot.source.text, robot.source.path)
@@ -124,7 +125,7 @@ def _joints_of_source(robot: Robot) -> dict[str, Element]:
 
 
 def exact_angle(text: str, value: float) -> float:
-    """The multiple of pi/2 that a written angle stands for [rad], or the angle itself.
+    """Find the multiple of pi/2 that a written angle stands for [rad], or return the angle itself.
 
     A multiple is meant if it has the same digits as the text, rounded or cut off, with two digits or more behind the
     point: 1.57, 1.5707, 1.5708, -3.14159. Angles within `ROUNDED_RAD` of zero are zero: conversions leave them behind.
@@ -145,8 +146,8 @@ def exact_angle(text: str, value: float) -> float:
     return exact if abs(value - exact) < 10.0 ** -len(behind) else value
 
 
-def _robot(document: XmlDocument, gravity: ArrayLike, hold: Mapping[str, float], snap: bool) -> Robot:
-    """The robot of a parsed URDF; other arguments as in `read_urdf`."""
+def _build_robot(document: XmlDocument, gravity: ArrayLike, hold: Mapping[str, float], snap: bool) -> Robot:
+    """Build the robot of a parsed URDF; other arguments as in `read_urdf`."""
     root = document.root
     if root.tag != "robot":
         remedy = "Use read_mjcf." if root.tag == "mujoco" else "Give a file whose outermost element is <robot>."
@@ -158,15 +159,16 @@ def _robot(document: XmlDocument, gravity: ArrayLike, hold: Mapping[str, float],
         raise root.error("the robot has no links", "Expand macros first; give at least one <link>.")
     check_held(hold, [joint.name for joint in root.all("joint")])
     links = tuple(Link(name=link.attribute("name"), inertia=read_inertia(link)) for link in root.all("link"))
+    # joint -> rotor inertia at the joint side
     rotors = {name: found.inertia for name, found in read_transmissions(document).items()}
-    joints = tuple(_joint(element, hold, snap, rotors) for element in root.all("joint"))
+    joints = tuple(_read_joint(element, hold, snap, rotors) for element in root.all("joint"))
     source = ModelFile(path=document.path, format="urdf", text=document.data.decode("utf-8"))
     with root.at():
         return Robot(name=root.name or "robot", links=links, joints=joints, gravity=np.array(gravity), source=source)
 
 
 def read_inertia(link: Element) -> Inertia:
-    """Mass properties of a ``<link>`` in the link's frame; zero without ``<inertial>``."""
+    """Read the mass properties of a ``<link>`` in the link's frame; zero without ``<inertial>``."""
     inertial = link.optional_child("inertial")
     if inertial is None:
         return Inertia.zero()
@@ -182,7 +184,7 @@ def read_inertia(link: Element) -> Inertia:
 
 
 def read_origin(element: Element, *, snap: bool = False) -> Floats:
-    """Pose (4, 4) in the ``<origin>`` of an ``<inertial>`` or ``<joint>``; the identity without one.
+    """Read the pose (4, 4) in the ``<origin>`` of an ``<inertial>`` or ``<joint>``; the identity without one.
 
     Args:
         element: The element that has the origin.
@@ -198,12 +200,13 @@ def read_origin(element: Element, *, snap: bool = False) -> Floats:
     return transform(rotation_from_rpy(rpy), origin.numbers("xyz", 3, np.zeros(3)))
 
 
-def _joint(element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapping[str, float]) -> Joint:
-    """The joint of a ``<joint>``; ``rotors`` holds the rotor inertia of joints, other arguments as in `read_urdf`."""
+def _read_joint(element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapping[str, float]) -> Joint:
+    """Read a ``<joint>``; ``rotors`` holds the rotor inertia of joints, other arguments as in `read_urdf`."""
     name = element.attribute("name")
-    kind = _kind(element, hold)
+    kind = _read_kind(element, hold)
     axis = element.optional_child("axis")
     moves = kind != "fixed"
+    # class of a term -> its value
     values = {RotorInertia: rotors.get(name, 0.0)} | {DYNAMICS[key]: x for key, x in read_dynamics(element).items()}
     with element.at():
         joint = Joint(
@@ -213,14 +216,14 @@ def _joint(element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapp
             child=element.child("child").attribute("link"),
             T_parent_joint=read_origin(element, snap=snap),
             axis=axis.numbers("xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
-            limits=_limits(element, kind) if moves else JointLimits(),
+            limits=_read_limits(element, kind) if moves else JointLimits(),
             terms=tuple(term(value) for term, value in values.items() if value) if moves else (),
         )
         return joint.held_at(hold[name]) if name in hold else joint
 
 
-def _kind(element: Element, hold: Mapping[str, float]) -> JointKind:
-    """The kind of a joint; floating and planar joints that are held are fixed.
+def _read_kind(element: Element, hold: Mapping[str, float]) -> JointKind:
+    """Read the kind of a joint; floating and planar joints that are held are fixed.
 
     Raises:
         DescriptionError: The type is not supported, or the joint mimics another one and is not held.
@@ -231,16 +234,16 @@ def _kind(element: Element, hold: Mapping[str, float]) -> JointKind:
         if hold.get(element.name) != 0.0:
             raise element.error(f"{kind} joints are not supported", remedy)
         return "fixed"
-    if kind not in _KINDS:
-        known = ", ".join(_KINDS)
+    if kind not in _SUPPORTED_KINDS:
+        known = ", ".join(_SUPPORTED_KINDS)
         raise element.error(f"the joint type '{kind[:60]}' is not known", f"Use one of {known}.")
     if element.all("mimic") and kind != "fixed" and element.name not in hold:
         raise element.error("mimic joints are not supported: their coordinate is not free", remedy)
-    return _KINDS[kind]
+    return _SUPPORTED_KINDS[kind]
 
 
-def _limits(element: Element, kind: JointKind) -> JointLimits:
-    """Limits of a moving joint; a bound the file does not give is infinite."""
+def _read_limits(element: Element, kind: JointKind) -> JointLimits:
+    """Read the limits of a moving joint; a bound that the file does not give is infinite."""
     limit = element.optional_child("limit")
     if limit is None:
         return JointLimits()
@@ -254,7 +257,7 @@ def _limits(element: Element, kind: JointKind) -> JointLimits:
 
 
 def read_dynamics(joint: Element) -> dict[str, float]:
-    """Damping and friction of a ``<joint>``; 0 where the file gives none."""
+    """Read damping and friction of a ``<joint>``: attribute of ``<dynamics>`` -> value, 0 where the file gives none."""
     dynamics = joint.optional_child("dynamics")
     return {name: 0.0 if dynamics is None else dynamics.number(name, 0.0) for name in DYNAMICS}
 
@@ -290,7 +293,7 @@ def write_urdf(
 
 
 def urdf_text(robot: Robot, folder: Path | None = None) -> str:
-    """The robot as the text of a URDF.
+    """Write the text of a URDF.
 
     A robot read from a URDF gets that text back, with changed inertials, frictions, limits and placements of joints put
     in and everything else left byte for byte. Any other robot gets a new text. URDF has no place for offsets, couplings
@@ -313,7 +316,7 @@ def urdf_text(robot: Robot, folder: Path | None = None) -> str:
 def _update_text(
     robot: Robot, document: XmlDocument, links: dict[str, Element], joints: dict[str, Element], folder: Path | None
 ) -> str:
-    """The text that a robot was read from, with the numbers that have changed.
+    """Write the text that a robot was read from, with the numbers that have changed.
 
     Args:
         robot: The robot.
@@ -331,19 +334,20 @@ def _update_text(
             edits.set_child(links[link.name], "inertial", _inertial_lines(link))
     for joint in robot.moving_joints:
         element = joints[joint.name]
-        # the placement in the file, with the angles as written and as exact right angles: it differs from both if
-        # changed
+        # poses in the file, with the angles as written and as exact right angles: a changed joint has neither
         present = [read_origin(element, snap=snap) for snap in (False, True)]
         if all(np.abs(joint.T_parent_joint - T).max() > SAME for T in present):
-            _set_child(edits, element, "origin", _placement(joint))
+            _set_child(edits, element, "origin", _origin_attributes(joint))
         written = read_dynamics(element)
-        friction = {name: value for name, value in _friction(joint).items() if value != written[name]}
+        friction = {name: value for name, value in _friction_attributes(joint).items() if value != written[name]}
         _set_child(edits, element, "dynamics", friction)
-        known = _limits(element, joint.kind)
+        known = _read_limits(element, joint.kind)
         changed = {
-            name: value for name, value in _limit(joint.limits, joint.kind).items() if getattr(known, name) != value
+            name: value
+            for name, value in _limit_attributes(joint.limits, joint.kind).items()
+            if getattr(known, name) != value
         }
-        _set_child(edits, element, "limit", _clip(changed))
+        _set_child(edits, element, "limit", _replace_infinity(changed))
     update_transmissions(edits, document, robot)
     return edits.apply().decode("utf-8")
 
@@ -358,31 +362,31 @@ def _set_child(edits: TextEdits, element: Element, tag: str, attributes: Mapping
             edits.set_attribute(child, name, values)
 
 
-def _placement(joint: Joint) -> dict[str, Floats]:
-    """Attribute of the ``<origin>`` of a joint -> value."""
+def _origin_attributes(joint: Joint) -> dict[str, Floats]:
+    """Make the attributes of the ``<origin>`` of a joint."""
     T = joint.T_parent_joint
     return {"xyz": T[:3, 3], "rpy": rpy_from_rotation(T[:3, :3])}
 
 
-def _friction(joint: Joint) -> dict[str, float]:
-    """Attribute of ``<dynamics>`` -> value, for the terms that the joint has."""
+def _friction_attributes(joint: Joint) -> dict[str, float]:
+    """Make the attributes of ``<dynamics>`` for the terms that the joint has."""
     return {name: term.value for name in DYNAMICS for term in joint.terms if term.urdf_attribute == name}
 
 
-def _limit(limits: JointLimits, kind: str) -> dict[str, float]:
-    """Attribute of ``<limit>`` -> value; may be infinite."""
+def _limit_attributes(limits: JointLimits, kind: str) -> dict[str, float]:
+    """Make the attributes of ``<limit>``; values may be infinite."""
     names = [*(() if kind == "continuous" else ("lower", "upper")), "effort", "velocity"]
     names += ["acceleration"] if np.isfinite(limits.acceleration) else []
     return {name: getattr(limits, name) for name in names}
 
 
-def _clip(limits: Mapping[str, float]) -> dict[str, ArrayLike]:
-    """Limits with the large number that stands for none in place of infinity."""
+def _replace_infinity(limits: Mapping[str, float]) -> dict[str, ArrayLike]:
+    """Put the large number that means no limit in place of infinity, which URDF cannot state."""
     return {name: np.clip(value, -UNBOUNDED, UNBOUNDED) for name, value in limits.items()}
 
 
 def describe_lost_gravity(gravity: ArrayLike) -> str:
-    """A sentence about gravity (3,) [m/s^2] for a format that does not hold it; empty for standard gravity.
+    """Write a sentence about gravity (3,) [m/s^2] for a format that does not hold it; empty for standard gravity.
 
     Example:
         >>> from dynid.robot.formats.urdf import describe_lost_gravity
@@ -397,12 +401,12 @@ def describe_lost_gravity(gravity: ArrayLike) -> str:
 
 
 def _gravity_comment(robot: Robot) -> list[str]:
-    """A comment about gravity that is not standard; otherwise no line."""
+    """Write a comment about gravity that is not standard, as a list of one line; otherwise of none."""
     return [f"<!-- {note} -->" for note in [describe_lost_gravity(robot.gravity)] if note]
 
 
 def _write_lines(robot: Robot) -> list[str]:
-    """The lines of a new URDF."""
+    """Write the lines of a new URDF."""
     rotors = transmission_lines(robot)
     inside = _gravity_comment(robot)
     for link in robot.links:
@@ -415,7 +419,7 @@ def _write_lines(robot: Robot) -> list[str]:
 
 
 def _inertial_lines(link: Link) -> list[str]:
-    """The element ``<inertial>`` of a link."""
+    """Write the element ``<inertial>`` of a link, parallel to the link's frame at the centre of mass."""
     tensor = link.inertia.about_com
     parts: dict[str, Mapping[str, ArrayLike]] = {
         "origin": {"xyz": centre_of_mass(link.inertia, link.name), "rpy": np.zeros(3)},
@@ -426,20 +430,20 @@ def _inertial_lines(link: Link) -> list[str]:
 
 
 def _joint_lines(joint: Joint) -> list[str]:
-    """The element ``<joint>``."""
+    """Write the element ``<joint>``."""
     limits = joint.limits
     unlimited = joint.kind == "revolute" and np.isinf([limits.lower, limits.upper]).all()
     kind = "continuous" if unlimited else joint.kind
     parts: dict[str, Mapping[str, str | ArrayLike]] = {
-        "origin": _placement(joint),
+        "origin": _origin_attributes(joint),
         "parent": {"link": joint.parent},
         "child": {"link": joint.child},
     }
     if joint.moves:
         parts["axis"] = {"xyz": joint.axis}
         if kind != "continuous" or limits != JointLimits():
-            parts["limit"] = _clip(_limit(limits, kind))
-        if _friction(joint):
-            parts["dynamics"] = _friction(joint)
+            parts["limit"] = _replace_infinity(_limit_attributes(limits, kind))
+        if _friction_attributes(joint):
+            parts["dynamics"] = _friction_attributes(joint)
     inside = (line for tag in parts for line in element_lines(tag, parts[tag]))
     return element_lines("joint", {"name": joint.name, "type": kind}, inside)

@@ -1,7 +1,7 @@
 """Robot descriptions in XML: reading untrusted files, changing parts of a text in place, writing elements.
 
-`read_document` parses a file to a tree of `Element`; `TextEdits` changes the text of such a document; `element_lines`
-writes new elements.
+The readers and writers of URDF and MJCF use them: `read_document` parses a file to a tree of `Element`; `TextEdits`
+changes the text of such a document; `element_lines` writes new elements.
 
 Only the file itself is opened: no mesh, include, entity or other path named in it is followed. Size, depth and
 number of elements are limited, document types are refused before parsing, and every element knows the place of its
@@ -48,7 +48,9 @@ class Element:
     """
 
     tag: str
+    """Name of the element, such as ``link``."""
     attributes: dict[str, str]
+    """Name of an attribute -> its text."""
     path: str
     """Name of the file for messages."""
     line: int
@@ -79,7 +81,10 @@ class Element:
 
     @property
     def place(self) -> str:
-        """The place of the element, for messages: ``link 'forearm' <mass> (line 12)``."""
+        """The place of the element, for messages: ``link 'forearm' <mass> (line 12)``.
+
+        An element without a name is placed in the nearest one around it that has a name.
+        """
         holder: Element | None = self
         while holder is not None and not holder.name:
             holder = holder.parent
@@ -193,6 +198,7 @@ def parse_document(data: bytes | str, path: str) -> XmlDocument:
     Raises:
         DescriptionError: The text is not UTF-8, not well-formed, too deep, or declares a document type.
     """
+    # a text with broken characters becomes bytes that are no UTF-8, which is reported below
     data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     found = _FORBIDDEN.search(data)
     try:
@@ -264,7 +270,7 @@ class _TreeBuilder:
     def _on_end(self, _tag: str) -> None:
         """Set the end of an element; called by expat at its end tag, and for ``<tag/>`` right after its start."""
         element = self._open.pop()
-        if self._data[element.tag_end - 2 : element.tag_end] != b"/>":
+        if self._data[element.tag_end - 2 : element.tag_end] != b"/>":  # it has an end tag, where the parser is now
             element.end = self._data.index(b">", self._parser.CurrentByteIndex) + 1
 
 
@@ -274,6 +280,7 @@ def _short(text: str, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
+# name and quoted value
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 _NOT_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 """Characters that no XML file may hold. The ranges that it may hold are longer, and slow to compile at every import."""

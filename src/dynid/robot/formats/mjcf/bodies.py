@@ -1,7 +1,9 @@
 """Read mass properties and joints of an MJCF body, and connect the body to its parent.
 
-The mass properties of a body are stated in ``<inertial>``, or follow from the primitive shapes of its geoms. Hinge and
-slide joints have an axis, an anchor (a point that the axis goes through), a zero position, a range and friction.
+`dynid.robot.formats.mjcf.read` walks through the bodies and calls `read_inertial`, `geom_inertia`, `read_joint` and
+`connect`. The mass properties of a body are stated in ``<inertial>``, or follow from the primitive shapes of its geoms.
+Hinge and slide joints have an axis, an anchor (a point that the axis goes through), a zero position, a range and
+friction.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ _SMALLEST_VOLUME = 1e-15
 """Volume [m^3] below which MuJoCo leaves out the mass of a geom (its ``mjMINVAL``)."""
 
 Shape = tuple[float, Floats]
-"""Volume [m^3] and principal moments per unit mass (3,) [m^2]."""
+"""Volume [m^3] and principal moments about the centre per unit mass (3,) [m^2] of a homogeneous solid."""
+
+# MuJoCo's sizes [m]: half axes; radius; half edges; radius and half length along z
 
 
 def _ellipsoid(size: Floats) -> Shape:
@@ -53,13 +57,14 @@ def _capsule(size: Floats) -> Shape:
     r, h = size
     tube, tube_moments = _cylinder(size)
     caps, _ = _sphere(size)
+    # of both half spheres, moved by h along z: 2/5 r^2 + h^2 + 2 h (3/8 r)
     across = 0.4 * r**2 + h**2 + 0.75 * h * r
     moments = tube * tube_moments + caps * np.array([across, across, 0.4 * r**2])
     return tube + caps, moments / (tube + caps)
 
 
-# type of a geom -> how many numbers of its ``size`` count, and its shape from these
-_SHAPES: dict[str, tuple[int, Callable[[Floats], Shape]]] = {
+# type of a geom -> (how many numbers of its ``size`` it has, function from these (count,) to its shape)
+_SHAPE_BY_TYPE: dict[str, tuple[int, Callable[[Floats], Shape]]] = {
     "sphere": (1, _sphere),
     "capsule": (2, _capsule),
     "cylinder": (2, _cylinder),
@@ -71,7 +76,7 @@ _WEIGHTLESS = ("plane", "hfield")
 
 
 def read_inertial(settings: MjcfSettings, inertial: Element) -> Inertia:
-    """Mass properties in an ``<inertial>``, in the body frame."""
+    """Read the mass properties in an ``<inertial>``, in the body frame."""
     is_full = "fullinertia" in inertial.attributes
     if is_full and not inertial.attributes.keys().isdisjoint((*ORIENTATIONS, "diaginertia")):
         raise inertial.error(
@@ -90,7 +95,7 @@ def read_inertial(settings: MjcfSettings, inertial: Element) -> Inertia:
 
 
 def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Inertia:
-    """Mass properties of one geom in the frame of the element around it: the body or a ``frame``.
+    """Compute the mass properties of one geom in the frame of the element around it: the body or a ``<frame>``.
 
     Args:
         settings: Options of the file.
@@ -108,16 +113,16 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
         return Inertia.zero()
     if mass == 0.0 or (mass is None and density == 0.0):
         return Inertia.zero()
-    if kind not in _SHAPES or "mesh" in geom.attributes or geom.attributes.get("shellinertia") == "true":
+    if kind not in _SHAPE_BY_TYPE or "mesh" in geom.attributes or geom.attributes.get("shellinertia") == "true":
         if not moving:
             return Inertia.zero()
-        what = "a shell" if kind in _SHAPES and "mesh" not in geom.attributes else f"of type '{kind[:60]}'"
+        what = "a shell" if kind in _SHAPE_BY_TYPE and "mesh" not in geom.attributes else f"of type '{kind[:60]}'"
         remedy = 'Give the body an <inertial>, or the geom mass="0"; meshes are never opened.'
         raise geom.error(f"the body's inertia would come from a geom {what}", remedy)
     size, T_frame_geom = _size_and_pose(settings, geom, kind)
     if np.any(size <= 0.0) or density < 0.0 or (mass is not None and mass < 0.0):
         raise geom.error("size, density and mass must be positive", "Correct the geom.")
-    volume, moments = _SHAPES[kind][1](size)
+    volume, moments = _SHAPE_BY_TYPE[kind][1](size)
     if volume <= _SMALLEST_VOLUME:
         text = f"the geom has a volume of {volume:.3g} m^3, so small that MuJoCo leaves its mass out"
         raise geom.error(text, 'Correct its size, or give it mass="0".')
@@ -128,8 +133,11 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
 
 
 def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[Floats, Floats]:
-    """Sizes of a geom of a known shape, and its pose (4, 4); some shapes may be given by their two ends (fromto)."""
-    count = _SHAPES[kind][0]
+    """Read the sizes (count,) [m] of a geom of a known shape, and its pose (4, 4).
+
+    Shapes other than a sphere may be given by their two ends (``fromto``), on their z axis.
+    """
+    count = _SHAPE_BY_TYPE[kind][0]
     size = geom.number_list("size")
     if size.size > 3:
         raise geom.error(f"'size' holds {size.size} numbers", "Give three at most, as MuJoCo takes them.")
@@ -151,13 +159,14 @@ def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[Fl
 JOINT_TERMS: dict[str, type[StateTerm]] = {
     term.mjcf_attribute: term for term in TERMS if term.mjcf_attribute and issubclass(term, StateTerm)
 }
-"""Attribute of ``<joint>`` -> the term that it becomes; the units are the same."""
+"""Attribute of ``<joint>`` -> the term (contribution to the joint torque with one parameter) that it becomes; the units
+are the same."""
 
 
 def read_joint(
     settings: MjcfSettings, element: Element, name: str, kind: str, T_body_frame: Floats, effort: float
 ) -> tuple[Joint, Floats]:
-    """Read a joint, without the links that it connects.
+    """Read a joint, without the links that it connects: `connect` adds these.
 
     Args:
         settings: Options of the file.
@@ -168,8 +177,8 @@ def read_joint(
         effort: Largest effort of its actuators [N m or N].
 
     Returns:
-        The joint, whose placement so far is only its motion by minus ``ref``, from the pose in the file to its zero;
-        and its anchor (3,) [m] in the body.
+        The joint and its anchor (3,) [m] in the body frame. The pose of a body in the file is that at the joint
+        position ``ref``, so that ``T_parent_joint`` is so far only a motion of the joint by minus ``ref``.
 
     Raises:
         DescriptionError: The joint is wrong or not supported.
@@ -178,7 +187,7 @@ def read_joint(
     R = T_body_frame[:3, :3]
     anchor = R @ element.numbers("pos", 3, np.zeros(3)) + T_body_frame[:3, 3]
     axis = R @ element.numbers("axis", 3, [0.0, 0.0, 1.0])
-    limits = _limits(settings, element, kind, effort)
+    limits = _read_limits(settings, element, kind, effort)
     hinge: JointKind = "revolute" if np.isfinite([limits.lower, limits.upper]).any() else "continuous"
     with element.at():
         joint = Joint(
@@ -188,6 +197,7 @@ def read_joint(
             child="",
             axis=axis,
             limits=limits,
+            # every term whose attribute is not zero
             terms=tuple(term(value) for word, term in JOINT_TERMS.items() if (value := element.number(word, 0.0))),
         )
     zero = -element.number("ref", 0.0)
@@ -204,13 +214,13 @@ def connect(
     joints: Sequence[tuple[Joint, Floats]],
     unique_name: Callable[[str], str],
 ) -> tuple[list[Joint], list[str]]:
-    """Connect a body to its parent through its joints.
+    """Connect a body to its parent through its joints; in MJCF a body may have none or several.
 
     Args:
         link: The body's link.
         parent: Link that it moves on.
         T_parent_body: (4, 4) pose of the body.
-        joints: Each with its anchor (3,) in the body frame.
+        joints: The joints of the body from the parent on, each with its anchor (3,) [m] in the body frame.
         unique_name: Makes a name that nothing else has.
 
     Returns:
@@ -248,18 +258,18 @@ def _check_supported(element: Element, name: str, kind: str) -> None:
             raise element.error(f"joint springs ('{spring}') are not supported", remedy)
 
 
-def _limits(settings: MjcfSettings, element: Element, kind: str, effort: float) -> JointLimits:
-    """Limits of a joint; its own limit of effort takes precedence over that of its actuators."""
-    lower, upper = _range(settings, element, "range", "limited") or (-np.inf, np.inf)
+def _read_limits(settings: MjcfSettings, element: Element, kind: str, effort: float) -> JointLimits:
+    """Read the limits of a joint; its own limit of effort takes precedence over that of its actuators."""
+    lower, upper = _read_range(settings, element, "range", "limited") or (-np.inf, np.inf)
     if kind == "hinge":
         lower, upper = settings.radians(lower), settings.radians(upper)
-    force = _range(settings, element, "actuatorfrcrange", "actuatorfrclimited")
+    force = _read_range(settings, element, "actuatorfrcrange", "actuatorfrclimited")
     with element.at():
         return JointLimits(lower=lower, upper=upper, effort=min(map(abs, force)) if force else effort)
 
 
-def _range(settings: MjcfSettings, element: Element, attribute: str, switch: str) -> tuple[float, float] | None:
-    """The two numbers of a range; None if the file has none, or it is switched off."""
+def _read_range(settings: MjcfSettings, element: Element, attribute: str, switch: str) -> tuple[float, float] | None:
+    """Read the two numbers of a range; None if the file has none, or it is switched off."""
     if attribute not in element.attributes:
         return None
     lower, upper = element.numbers(attribute, 2)

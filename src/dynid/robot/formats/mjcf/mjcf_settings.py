@@ -1,6 +1,8 @@
 """Read what an MJCF file states once for all bodies: compiler options, gravity, default classes, effort limits.
 
-`check_scope` refuses elements that no tree of links with terms can express.
+`read_settings` makes the `MjcfSettings`, whose methods read poses and angles of elements. `check_scope` refuses
+elements that a tree of links with terms (friction, rotor inertia, springs, ...) cannot express. The caller is
+`dynid.robot.formats.mjcf.read`.
 """
 
 from __future__ import annotations
@@ -33,11 +35,12 @@ _NEUTRAL = {
     "balanceinertia": ("false",),
     "coordinate": ("local",),
 }
+# attribute of <flag> in <option> -> such values
 _NEUTRAL_FLAGS = {name: ("enable",) for name in ("damper", "frictionloss", "passive", "constraint")}
 
 
 Defaults = dict[str, dict[str, dict[str, str]]]
-"""Class -> element tag -> attributes, inherited ones included."""
+"""Name of a default class -> tag of an element -> attributes, inherited ones included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +65,7 @@ class MjcfSettings:
     """Default attributes of every class."""
 
     def resolve(self, element: Element, childclass: str) -> Element:
-        """The element with the attributes it inherits from its class, or from ``childclass``, filled in."""
+        """Fill in the attributes that an element inherits: from its own default class, or else from ``childclass``."""
         name = element.attributes.get("class", childclass)
         if name not in self.defaults:
             raise element.error(f"the default class '{name[:60]}' does not exist", "Define the class.")
@@ -70,15 +73,15 @@ class MjcfSettings:
         return replace(element, attributes=inherited | element.attributes)
 
     def radians(self, angle: float) -> float:
-        """An angle of the file in radians."""
+        """Convert an angle of the file to radians."""
         return float(np.deg2rad(angle)) if self.degrees else angle
 
     def pose(self, element: Element) -> Floats:
-        """Pose (4, 4) in the frame the element stands in."""
+        """Read the pose (4, 4) of an element in the frame of the body or ``<frame>`` around it."""
         return transform(self.rotation(element), element.numbers("pos", 3, np.zeros(3)))
 
     def rotation(self, element: Element) -> Floats:
-        """Rotation (3, 3) from whichever orientation attribute the element has."""
+        """Read the rotation (3, 3) in whichever orientation attribute the element has."""
         given = [name for name in ORIENTATIONS if name in element.attributes]
         if len(given) > 1:
             raise element.error(f"two orientations: {' and '.join(given[:2])}", "Keep one of them.")
@@ -91,7 +94,7 @@ class MjcfSettings:
 
 
 def _unit(vector: Floats) -> Floats:
-    """The vector scaled to length one."""
+    """Scale a vector to length one."""
     length = np.linalg.norm(vector)
     if length <= ROUNDING:
         raise DescriptionError("the orientation has no direction", remedy="Give a vector that is not zero.")
@@ -99,7 +102,7 @@ def _unit(vector: Floats) -> Floats:
 
 
 def _from_euler(settings: MjcfSettings, angles: Floats) -> Floats:
-    """Rotation (3, 3) from three angles about the axes of the Euler sequence."""
+    """Compute the rotation (3, 3) of three angles about the axes of the Euler sequence."""
     R = np.eye(3)
     for letter, angle in zip(settings.euler_sequence, angles, strict=True):
         turn = rotation_about(np.eye(3)["xyz".index(letter.lower())], settings.radians(angle))
@@ -108,14 +111,14 @@ def _from_euler(settings: MjcfSettings, angles: Floats) -> Floats:
 
 
 def _from_xy_axes(_: MjcfSettings, values: Floats) -> Floats:
-    """Rotation (3, 3) from its x axis and a vector in the plane of its x and y axes."""
+    """Compute the rotation (3, 3) with this x axis, and a second vector in the plane of its x and y axes."""
     x = _unit(values[:3])
     y = _unit(values[3:] - x * (x @ values[3:]))
     return np.column_stack([x, y, np.cross(x, y)])
 
 
 def rotation_to_z_axis(z: Floats) -> Floats:
-    """The smallest rotation (3, 3) that takes the z axis to a unit vector (3,); about x when it is half a turn."""
+    """Compute the smallest rotation (3, 3) that takes the z axis to a unit vector (3,); half a turn is about x."""
     axis = np.array([-z[1], z[0], 0.0])
     sine = float(np.hypot(z[0], z[1]))
     return rotation_about(axis / sine if sine > EXACT else np.array([1.0, 0.0, 0.0]), np.arctan2(sine, z[2]))
@@ -153,10 +156,10 @@ def read_settings(document: XmlDocument) -> MjcfSettings:
     gravity = option.numbers("gravity", 3, STANDARD_GRAVITY)
     return MjcfSettings(
         document=document,
-        degrees=_choice(compiler, "angle", ("degree", "radian")) == "degree",
+        degrees=_read_choice(compiler, "angle", ("degree", "radian")) == "degree",
         euler_sequence=sequence,
-        autolimits=_choice(compiler, "autolimits", ("true", "false")) == "true",
-        inertia_from_geom=_choice(compiler, "inertiafromgeom", ("auto", "true", "false")),
+        autolimits=_read_choice(compiler, "autolimits", ("true", "false")) == "true",
+        inertia_from_geom=_read_choice(compiler, "inertiafromgeom", ("auto", "true", "false")),
         inertia_groups=(float(first), float(last)),
         gravity=np.zeros(3) if flags.get("gravity") == "disable" else gravity,
         defaults=_read_defaults(document.root),
@@ -164,15 +167,15 @@ def read_settings(document: XmlDocument) -> MjcfSettings:
 
 
 def _merge_sections(root: Element, tag: str) -> Element:
-    """All sections of a tag as one element; where an attribute is stated several times, the last one counts."""
+    """Merge all sections of a tag into one element; of an attribute that several of them state, the last one counts."""
     sections = root.all(tag)
     attributes = {name: value for section in sections for name, value in section.attributes.items()}
     children = [child for section in sections for child in section.children]
     return replace([root, *sections][-1], tag=tag, attributes=attributes, children=children)
 
 
-def _choice(element: Element, attribute: str, allowed: tuple[str, ...]) -> str:
-    """Value of an attribute out of some allowed ones, of which the first is the default."""
+def _read_choice(element: Element, attribute: str, allowed: tuple[str, ...]) -> str:
+    """Read an attribute that has one of some allowed values, of which the first is the default."""
     value = element.attributes.get(attribute, allowed[0])
     if value not in allowed:
         raise element.error(f"'{attribute}' is '{value[:60]}'", f"Use one of {', '.join(allowed)}.")
@@ -214,11 +217,15 @@ _REFUSED = {
     "flexcomp": _SOFT,
     "flex": _SOFT,
 }
-_IN_BODY = ("body", "frame", "inertial", "joint", "freejoint", "geom", "site", "camera", "light")
+_ALLOWED_IN_BODY = ("body", "frame", "inertial", "joint", "freejoint", "geom", "site", "camera", "light")
 
 
 def check_scope(root: Element, hold: Mapping[str, float]) -> None:
     """Refuse elements that change the dynamics in a way that no tree of links with terms can express.
+
+    Args:
+        root: The outermost element.
+        hold: Joints that the user fixes: name -> position [rad or m].
 
     Raises:
         DescriptionError: Naming the element and what to do about it.
@@ -227,7 +234,7 @@ def check_scope(root: Element, hold: Mapping[str, float]) -> None:
         for child in element.children:
             if child.tag in _REFUSED:
                 raise child.error(f"<{child.tag}> is not supported", _REFUSED[child.tag])
-            if element.tag in ("worldbody", "body", "frame") and child.tag not in _IN_BODY:
+            if element.tag in ("worldbody", "body", "frame") and child.tag not in _ALLOWED_IN_BODY:
                 raise child.error(f"<{child.tag[:60]}> in a body is not supported", "Remove or replace it.")
         if element.tag == "body" and element.number("gravcomp", 0.0) != 0.0:
             raise element.error("gravity compensation ('gravcomp') is not supported", "Remove 'gravcomp'.")
@@ -250,7 +257,9 @@ def _check_equality(constraint: Element, hold: Mapping[str, float]) -> None:
 
 
 def effort_limits(settings: MjcfSettings) -> dict[str, float]:
-    """Table: name of a joint -> largest effort of its actuators [N m or N], where the file limits it.
+    """Read the largest effort of the actuators of each joint: name -> [N m or N], where the file limits it.
+
+    It is the smaller bound of ``forcerange``, or of a motor's ``ctrlrange``, times the gear.
 
     Raises:
         DescriptionError: An actuator has damping or armature, which would add to those of the joint.

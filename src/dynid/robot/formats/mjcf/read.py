@@ -1,10 +1,10 @@
 """Read MJCF, the model format of MuJoCo: bodies with hinge and slide joints, their inertias, friction and limits.
 
 A body becomes a link whose frame is the body's frame. A joint that does not pass through that frame's origin, and every
-joint but the last of a body with several, gets a massless link in addition, ``<joint>_frame``. Tendons become terms
-(`dynid.robot.formats.mjcf.tendons`). What changes the dynamics and is not supported is refused by name; everything else
-(assets, sensors, keyframes, contacts, ...) is skipped. Nothing but the given file is opened: neither meshes nor
-includes.
+joint but the last of a body with several, gets a massless link in addition, ``<joint>_frame``. Friction, rotor inertia
+and tendons become *terms*, contributions to the joint torques with one parameter each. What changes the dynamics and is
+not supported is refused by name; everything else (assets, sensors, keyframes, contacts, ...) is skipped. Nothing but
+the given file is opened: neither meshes nor includes.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class MjcfModel:
     bodies: dict[str, Element] = field(default_factory=dict)
     """Link -> ``<body>``."""
     frames: dict[str, list[str]] = field(default_factory=dict)
-    """Link of a body -> the massless links of its joints."""
+    """Link of a body -> the massless links between its joints."""
     joint_elements: dict[str, Element] = field(default_factory=dict)
     """Joint -> ``<joint>`` with its defaults filled in."""
     sites: dict[str, tuple[Site, Element]] = field(default_factory=dict)
-    """Name -> where the point is, and ``<site>``."""
+    """Name of a site -> its point (link, position (3,) [m] in the link's frame), and ``<site>``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +75,11 @@ def read_mjcf(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None 
         >>> dynid.read_mjcf(folder / "own.xml").joint_names
         ('joint1', 'joint2', 'joint3')
     """
-    return tendon_terms(read_model(read_document(path), hold or {}), hold or {}).robot
+    return robot_with_tendons(read_model(read_document(path), hold or {}), hold or {}).robot
 
 
-def tendon_terms(model: MjcfModel, hold: Mapping[str, float]) -> TendonTerms:
-    """The robot of a file with the terms of its joints and tendons, and the elements of the latter.
+def robot_with_tendons(model: MjcfModel, hold: Mapping[str, float]) -> TendonTerms:
+    """Build the robot of a file with the terms of its joints and tendons; the result also has the tendons' elements.
 
     Raises:
         DescriptionError: A tendon has stiffness, damping, friction or inertia that is no term.
@@ -147,7 +147,7 @@ class _Reader:
                 self._model.sites[site.name] = (link, point), member.element
 
     def _members(self, parent: Element, T_body_frame: Floats, childclass: str) -> Iterator[_Member]:
-        """The elements in a body or frame, and in the frames inside it."""
+        """Yield the elements in a body or ``<frame>``, and in the frames inside it."""
         for child in parent.children:
             if child.tag == "frame":
                 T_body_child = T_body_frame @ self._settings.pose(child)
@@ -164,20 +164,20 @@ class _Reader:
             raise body.error("the name 'world' belongs to the world", "Rename the body.")
         childclass = body.attributes.get("childclass", member.childclass)
         members = list(self._members(body, np.eye(4), childclass))
-        joints = [self._joint(m, name, k) for k, m in enumerate(m for m in members if m.element.tag in _JOINTS)]
+        joints = [self._read_joint(m, name, k) for k, m in enumerate(m for m in members if m.element.tag in _JOINTS)]
         moving = moving or any(joint.moves and joint.name not in self._hold for joint, _ in joints)
         self._model.bodies[name] = body
         pose = member.T_body_frame @ self._settings.pose(body)
         placed, self._model.frames[name] = connect(name, parent, pose, joints, self._unique_name)
         self._model.joints += [j.held_at(self._hold[j.name]) if j.name in self._hold else j for j in placed]
         self._model.links += [Link(name=frame) for frame in self._model.frames[name]]
-        self._model.links.append(Link(name=name, inertia=self._inertia(body, members, moving=moving)))
+        self._model.links.append(Link(name=name, inertia=self._read_inertia(body, members, moving=moving)))
         self._read_children(body, name, childclass, moving=moving)
 
     # --- joints ----------------------------------------------------------------------------------------------------
 
-    def _joint(self, member: _Member, body: str, index: int) -> tuple[Joint, Floats]:
-        """A joint of a body, not yet between links, and its anchor (3,) [m] in the body frame."""
+    def _read_joint(self, member: _Member, body: str, index: int) -> tuple[Joint, Floats]:
+        """Read a joint of a body, not yet between links, and its anchor (3,) [m] in the body frame."""
         element = self._settings.resolve(member.element, member.childclass)
         name = element.name or self._unique_name(f"{body}_joint{index + 1}")
         self._model.joint_elements[name] = element
@@ -188,8 +188,8 @@ class _Reader:
 
     # --- inertias --------------------------------------------------------------------------------------------------
 
-    def _inertia(self, body: Element, members: list[_Member], *, moving: bool) -> Inertia:
-        """Inertia of a body: stated in the file, or of its geoms, as the compiler setting ``inertiafromgeom`` says."""
+    def _read_inertia(self, body: Element, members: list[_Member], *, moving: bool) -> Inertia:
+        """Read the inertia of a body, of ``<inertial>`` or of its geoms, as ``inertiafromgeom`` of the file says."""
         inertial = body.optional_child("inertial")
         from_geom = self._settings.inertia_from_geom
         stated = None if inertial is None else read_inertial(self._settings, inertial)
@@ -205,7 +205,7 @@ class _Reader:
         return stated if stated is not None and total.mass == 0.0 else total  # as MuJoCo: no geom has a mass
 
     def _unique_name(self, name: str) -> str:
-        """The name, with underscores behind it until no body or joint has it; it counts as used from now on."""
+        """Append underscores to a name until no body or joint has it; it counts as used from now on."""
         while name in self._used_names:
             name += "_"
         self._used_names.add(name)

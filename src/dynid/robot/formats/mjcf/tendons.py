@@ -1,5 +1,9 @@
 """Write and read the terms that an MJCF states as tendons: coupled motors, constant torques, springs about a joint.
 
+A term is a contribution to the joint torques with one parameter. MuJoCo's fixed tendon has the length ``sum c_i q_i``,
+with coefficients c_i of joints; a spatial tendon is a string between sites, which are points of bodies. The MJCF writer
+calls `tendon_text`, the reader `read_tendons`.
+
 - A *motor that turns several joints* is a fixed tendon with armature, damping and frictionloss, whose coefficients c_i
   are the ratios of the motor. MuJoCo adds ``c_i c_j`` times the armature to the inertia matrix for all pairs of joints,
   i = j included; damping likewise. A `Coupling` has different joints i and j only. So on writing, ``c_i^2`` times the
@@ -32,7 +36,7 @@ from dynid.terms.motors import Offset, RotorInertia
 from dynid.terms.springs import AngleHarmonic
 
 Site = tuple[str, Floats]
-"""Link of a point and its position (3,) [m] in that link's frame."""
+"""Link that a point is fixed to, and its position (3,) [m] in that link's frame."""
 FAR = 1e6
 """Rest length of the spring of a constant torque [rad or m]: over 1 rad its torque changes by a millionth
 (convention)."""
@@ -84,14 +88,17 @@ def tendon_text(robot: Robot, unique_name: Callable[[str], str], bodies: Collect
     return text
 
 
-def _fixed(name: str, joints: Mapping[str, float], **attributes: float) -> list[str]:
-    """Lines of a fixed tendon over joints with their coefficients."""
+def _fixed_tendon_lines(name: str, joints: Mapping[str, float], **attributes: float) -> list[str]:
+    """Write a fixed tendon over joints: name of a joint -> its coefficient."""
     inside = (element_lines("joint", {"joint": joint, "coef": coef})[0] for joint, coef in joints.items())
     return element_lines("fixed", {"name": name, **attributes}, inside)
 
 
 def _write_coupling(text: TendonText, robot: Robot, coupling: Coupling) -> None:
-    """Write a motor as one tendon, or as several where its attributes need different coefficients."""
+    """Write a motor as one tendon, or as several where its attributes need different coefficients.
+
+    What MuJoCo adds to the single joints, value times coefficient^2, is noted in ``text.subtract``.
+    """
     ratios = dict(coupling.ratios)
     quantities: dict[str, tuple[float, type[StateTerm]]] = {
         "armature": (coupling.rotor_inertia, RotorInertia),
@@ -109,41 +116,42 @@ def _write_coupling(text: TendonText, robot: Robot, coupling: Coupling) -> None:
         tendons.setdefault(tuple(ratios.values()), {})["frictionloss"] = coupling.coulomb
     for coefficients, attributes in tendons.items():
         name = text.unique_name(f"{'+'.join(ratios)}_motor")
-        text.lines += _fixed(name, dict(zip(ratios, coefficients, strict=True)), **attributes)
+        text.lines += _fixed_tendon_lines(name, dict(zip(ratios, coefficients, strict=True)), **attributes)
 
 
 def _joint_value(robot: Robot, joint: str, kind: type[StateTerm]) -> float:
-    """Sum of the values of a joint's terms of one kind."""
+    """Add up the values of a joint's terms of one kind."""
     terms = next(j.terms for j in robot.moving_joints if j.name == joint)
     return float(sum(term.value for term in terms if type(term) is kind))
 
 
 def _coefficients(ratios: list[float], value: float, of_joints: list[float]) -> list[float]:
-    """Coefficients of a tendon for a motor's armature or damping: its ratios, or scaled ratios.
+    """Choose the coefficients of a tendon for a motor's armature or damping: its ratios, or scaled ratios.
 
-    ``value * coef**2`` is subtracted from the number of each joint, which MuJoCo refuses where it becomes negative. Of
-    two joints only the product of the coefficients matters, so one can be reduced at the expense of the other: such
+    ``value * coef**2`` is subtracted from the number of each joint, and MuJoCo refuses a negative result. For two
+    joints only the product of the coefficients matters: one can be smaller if the other is larger. They are scaled so
     that both subtractions are the same share of the joints' numbers.
 
     Args:
         ratios: Ratios of the motor.
         value: Armature or damping of the motor.
-        of_joints: The same of each joint.
+        of_joints: Armature or damping of each joint.
     """
     is_left = all(value * ratio**2 <= number for ratio, number in zip(ratios, of_joints, strict=True))
     if len(ratios) != 2 or min(of_joints) <= 0.0 or is_left:
         return ratios
     a, b = ratios
+    # (a s)^2 / of_joints[0] = (b / s)^2 / of_joints[1]
     scale = float((of_joints[0] * b**2 / (of_joints[1] * a**2)) ** 0.25)
     return [a * scale, b / scale]
 
 
 def _write_offset(text: TendonText, joint: str, offset: float) -> None:
-    """Write a constant torque, which the motor must exert in addition."""
+    """Write a constant torque [N m or N], which the motor must exert in addition, as a spring with a far end."""
     # the spring pulls the joint with stiffness * FAR along the sign of its coefficient; the motor acts against it
     coef = -1.0 if offset > 0.0 else 1.0
     name = text.unique_name(f"{joint}_offset")
-    text.lines += _fixed(name, {joint: coef}, stiffness=abs(offset) / FAR, springlength=FAR)
+    text.lines += _fixed_tendon_lines(name, {joint: coef}, stiffness=abs(offset) / FAR, springlength=FAR)
 
 
 def _write_harmonic(text: TendonText, robot: Robot, j: int, cosine: float, sine: float) -> None:
@@ -158,10 +166,12 @@ def _write_harmonic(text: TendonText, robot: Robot, j: int, cosine: float, sine:
             place=f"joint '{body.joint.name}'",
             remedy="Leave out the AngleHarmonic terms of this joint.",
         )
+    # amplitude * sin(q - angle) = amplitude * (cos(angle) sin q - sin(angle) cos q)
     angle = float(np.arctan2(-cosine, sine))
     side = across(body.axis)
+    # the point of the link is at `side` times its radius; that of the link before is turned by the angle, in its frame
     start = body.R_parent_joint @ (RADII[0] * (rotation_about(body.axis, angle) @ side)) + body.p_parent_joint
-    names = []
+    names = []  # of the two sites
     for (link, T_body_link), point, end in zip(
         (ends[0], ends[1]), (start, RADII[1] * side), ("from", "to"), strict=True
     ):
@@ -177,7 +187,7 @@ def _write_harmonic(text: TendonText, robot: Robot, j: int, cosine: float, sine:
 def springs_fit(robot: Robot, j: int) -> bool:
     """Whether a spring about joint j can be written: the joint turns, and both of its links are bodies with mass.
 
-    A massless link is no body of the file; it belongs to a body with several joints.
+    A massless link does not become a body of the file: its joint becomes one of several of the next body.
     """
     body = robot.bodies[j]
     parent_is_body = body.parent < 0 or bool(robot.bodies[body.parent].inertia.vector.any())
@@ -211,7 +221,7 @@ class _Tendon:
 
 _TermsByJoint = dict[str, tuple[StateTerm, ...]]
 """Name of a joint -> its terms."""
-_NUMBERS = ("stiffness", "damping", "frictionloss", "armature", "springyield")
+_PASSIVE_ATTRIBUTES = ("stiffness", "damping", "frictionloss", "armature", "springyield")
 """The passive attributes of a tendon."""
 
 
@@ -226,12 +236,12 @@ def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple
     Raises:
         DescriptionError: A tendon has stiffness, damping, friction or inertia that is no term.
     """
-    terms = {joint.name: joint.terms for joint in robot.joints}
+    terms = {joint.name: joint.terms for joint in robot.joints}  # the functions below change it
     motors: list[_Tendon] = []
-    used: list[Element] = []
+    used: list[Element] = []  # elements that become terms
     for section in settings.document.root.all("tendon"):
         for element in section.children:
-            tendon = _read_numbers(settings, element)
+            tendon = _read_passive_tendon(settings, element)
             if tendon is None:
                 continue
             used.append(element)
@@ -244,17 +254,17 @@ def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple
             else:
                 motors.append(tendon)
     couplings = _read_motors(robot, terms, motors)
-    held = tuple(joint.with_terms(terms[joint.name]) for joint in robot.joints)
-    return TendonTerms(replace(robot, joints=held, couplings=couplings) if used else robot, tuple(used))
+    joints = tuple(joint.with_terms(terms[joint.name]) for joint in robot.joints)
+    return TendonTerms(replace(robot, joints=joints, couplings=couplings) if used else robot, tuple(used))
 
 
-def _read_numbers(settings: MjcfSettings, element: Element) -> _Tendon | None:
+def _read_passive_tendon(settings: MjcfSettings, element: Element) -> _Tendon | None:
     """Read a tendon with passive attributes; None for one that only transmits forces."""
     if element.tag not in ("fixed", "spatial"):
         return None
     resolved = settings.resolve(element, "main")
     numbers = {}
-    for name in _NUMBERS:
+    for name in _PASSIVE_ATTRIBUTES:
         values = resolved.number_list(name, [0.0])
         if values[1:].any():
             raise _unsupported(element, name, "is a polynomial, which is not supported")
@@ -267,7 +277,7 @@ def _read_numbers(settings: MjcfSettings, element: Element) -> _Tendon | None:
 
 
 def _unsupported(element: Element, attribute: str, reason: str = "is not supported") -> Exception:
-    """The error for an attribute of a tendon that states no term."""
+    """Make the error for an attribute of a tendon that states no term."""
     reason = f"'{attribute}' of a <{element.tag}> {reason}"
     return element.error(reason, "Give it to the joint, or remove it.")
 
@@ -284,18 +294,19 @@ def _read_offset(robot: Robot, terms: _TermsByJoint, tendon: _Tendon) -> None:
     """Read a constant torque, and add it to the terms of its joint."""
     _check_joints(robot, tendon, least=1, turning=False)
     lengths = tendon.element.number_list("springlength", [0.0])
+    # one rest length, not a range; not much nearer than what is written here: there the torque is nearly constant
     is_far = np.ptp(lengths) == 0.0 and abs(lengths[0]) >= 0.1 * FAR
     if len(tendon.joints) != 1 or set(tendon.numbers) != {"stiffness"} or not is_far:
         raise _unsupported(tendon.element, "stiffness")
     ((name, coef),) = tendon.joints.items()
-    _add(terms, name, Offset(float(-coef * tendon.numbers["stiffness"] * lengths[0])))
+    _add_term(terms, name, Offset(float(-coef * tendon.numbers["stiffness"] * lengths[0])))
 
 
 def _read_motors(robot: Robot, terms: _TermsByJoint, tendons: Sequence[_Tendon]) -> tuple[Coupling, ...]:
     """Read couplings of fixed tendons, and add their shares of the joints' armature and damping to the terms.
 
-    Several tendons over the same joints are one motor where their coefficients allow it: `_write_coupling` writes one
-    motor so.
+    Several tendons over the same joints are one motor if their coefficients allow it, because `_write_coupling` may
+    write one motor as several tendons with scaled coefficients.
     """
     groups: dict[frozenset[str], list[_Tendon]] = {}
     for tendon in tendons:
@@ -303,13 +314,15 @@ def _read_motors(robot: Robot, terms: _TermsByJoint, tendons: Sequence[_Tendon])
         groups.setdefault(frozenset(tendon.joints), []).append(tendon)
     couplings: list[Coupling] = []
     for group in groups.values():
-        group.sort(key=lambda tendon: "frictionloss" not in tendon.numbers)  # its coefficients are never scaled
+        # tendons with friction first: their coefficients are never scaled, so that they are the ratios
+        group.sort(key=lambda tendon: "frictionloss" not in tendon.numbers)
         while group:
             ratios = group[0].joints
             same = [tendon for tendon in group if tendon is group[0] or _is_same_motor(ratios, tendon)]
             values = dict.fromkeys(("armature", "damping", "frictionloss"), 0.0)
             for tendon in same:
                 a, b = list(ratios)[:2]
+                # the joints feel number * c_a c_b; the motor with its ratios must have the same effect
                 factor = tendon.joints[a] * tendon.joints[b] / (ratios[a] * ratios[b])
                 for name, number in tendon.numbers.items():
                     values[name] += number * (1.0 if name == "frictionloss" else factor)
@@ -319,7 +332,7 @@ def _read_motors(robot: Robot, terms: _TermsByJoint, tendons: Sequence[_Tendon])
         for name, coef in tendon.joints.items():
             for attribute, kind in (("armature", RotorInertia), ("damping", Viscous)):
                 if attribute in tendon.numbers:
-                    _add(terms, name, kind(tendon.numbers[attribute] * coef**2), first=True)
+                    _add_term(terms, name, kind(tendon.numbers[attribute] * coef**2), first=True)
     return tuple(couplings)
 
 
@@ -334,10 +347,10 @@ def _is_same_motor(ratios: Mapping[str, float], tendon: _Tendon) -> bool:
     return len(factors) == 2 and factors[0] * factors[1] > 0.0 and "frictionloss" not in tendon.numbers
 
 
-def _add(terms: _TermsByJoint, joint: str, term: StateTerm, *, first: bool = False) -> None:
-    """Add a term to a joint (before its other terms, or behind them), or its value to that of a term of the same kind.
+def _add_term(terms: _TermsByJoint, joint: str, term: StateTerm, *, first: bool = False) -> None:
+    """Add the value of a term to that of the joint's term of the same kind; a sum of zero removes the term.
 
-    Where the sum is zero, the term goes.
+    A joint without such a term gets it, before its other terms (``first``) or after them.
     """
     of_joint = terms[joint]
     kind = term.with_value(0.0)
@@ -364,13 +377,15 @@ def _read_harmonic(
     is_spring = set(tendon.numbers) == {"stiffness"} and not element.number_list("springlength", [-1.0]).any()
     if not is_spring or len(names) != 2 or any(name not in sites for name in names):
         raise _unsupported(element, next(iter(tendon.numbers)))
+    # (index of the body, point in its frame) of both ends, that of the parent body first
     ends = [_point_in_body(robot, *sites[name][0]) for name in names]
-    if robot.bodies[ends[1][0]].parent != ends[0][0]:  # the parent comes first
+    if robot.bodies[ends[1][0]].parent != ends[0][0]:
         ends.reverse()
     (parent, from_point), (j, to_point) = ends
     body = robot.bodies[j] if j >= 0 else None
     if body is None or body.parent != parent or body.is_prismatic:
         raise _unsupported(element, "stiffness")
+    # both points in the joint frame at q = 0: height along the axis, and the part across it (a, b)
     start = body.R_parent_joint.T @ (from_point - body.p_parent_joint)
     start_height = float(start @ body.axis)
     end_height = float(to_point @ body.axis)
@@ -383,12 +398,12 @@ def _read_harmonic(
     sine = stiffness * float(a @ b)
     cosine = -stiffness * float(np.cross(b, a) @ body.axis)
     name = body.joint.name
-    _add(terms, name, AngleHarmonic(cosine))
-    _add(terms, name, AngleHarmonic(sine, sine=True))
+    _add_term(terms, name, AngleHarmonic(cosine))
+    _add_term(terms, name, AngleHarmonic(sine, sine=True))
     return [sites[end][1] for end in names]
 
 
 def _point_in_body(robot: Robot, link: str, point: Floats) -> tuple[int, Floats]:
-    """Index of the body of a link (-1 for the base), and a point (3,) [m] of the link in the body's frame."""
+    """Find the body of a link (its index, -1 for the base), and convert a point (3,) [m] to the body's frame."""
     index, T_body_link = robot.link_body(link)
     return index, (T_body_link @ np.append(point, 1.0))[:3]

@@ -1,6 +1,8 @@
 """Writing MJCF, MuJoCo's format: new numbers in the text a robot was read from, or a new file for any other robot.
 
-`mjcf_text` decides: `_update_text` changes the text of a file, `_write_lines` writes a new one.
+`mjcf_text` decides: `_update_text` changes the text of a file, `_write_lines` writes a new one. A *term* is a
+contribution to the joint torques with one parameter; friction and rotor inertia are attributes of ``<joint>``, a few
+others become tendons (`dynid.robot.formats.mjcf.tendons`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from dynid.decompositions import eigvalsh
 from dynid.errors import ExportError
 from dynid.robot.formats.mesh_paths import follow_meshes
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
-from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
+from dynid.robot.formats.mjcf.read import MjcfModel, read_model, robot_with_tendons
 from dynid.robot.formats.mjcf.tendons import TendonText, tendon_text
 from dynid.robot.formats.xml import TextEdits, element_lines, parse_document
 from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
@@ -56,7 +58,7 @@ def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fals
 
 
 def mjcf_text(robot: Robot, folder: Path | None = None) -> str:
-    """The robot as the text of an MJCF.
+    """Write the text of an MJCF.
 
     A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings, friction losses, tendons
     and gravity put in and everything else left byte for byte. Any other robot gets a fresh text. Coupled motors need
@@ -67,7 +69,8 @@ def mjcf_text(robot: Robot, folder: Path | None = None) -> str:
         folder: Folder that the text is written to: relative folders of assets are turned to lead there from it.
     """
     if robot.source is not None and robot.source.format == "mjcf":
-        held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}  # as `read_model` needs them
+        # joints that were fixed when the file was read must be fixed again: joint -> position
+        held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
         model = read_model(parse_document(robot.source.text, robot.source.path), held)
         if {link.name for link in model.links} == {link.name for link in robot.links}:
             return _update_text(robot, model, folder, held)
@@ -89,7 +92,7 @@ def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
 
 
 def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict[str, float]) -> str:
-    """The text that a robot was read from, with the numbers that have changed.
+    """Write the text that a robot was read from, with the numbers that have changed.
 
     Args:
         robot: The robot.
@@ -102,7 +105,7 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict
         follow_meshes(edits, model.document, folder)
     present = {link.name: link.inertia for link in model.links}
     for name, body in model.bodies.items():
-        inertia = _with_frames(robot, name, model.frames[name])
+        inertia = _inertia_with_frames(robot, name, model.frames[name])
         if not is_same_inertia(inertia, present[name]):
             if model.settings.inertia_from_geom == "true":
                 remedy = 'Set inertiafromgeom="auto" in the model file and read it again.'
@@ -111,7 +114,7 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict
     subtract = _update_tendons(edits, robot, model, held)
     for joint in robot.moving_joints:
         element = model.joint_elements[joint.name]
-        for attribute, value in _friction(joint, subtract.get(joint.name, {})).items():
+        for attribute, value in _friction_attributes(joint, subtract.get(joint.name, {})).items():
             given = element.number(attribute, 0.0)
             # a difference of two numbers has rounding errors; any other number is written if it differs at all
             tolerance = SAME if joint.name in subtract else 0.0
@@ -135,10 +138,10 @@ def _update_tendons(
     """Replace the tendons of the text if those of the robot differ.
 
     Returns:
-        `TendonText.subtract`: what tendons hold of the friction and inertia of joints.
+        `TendonText.subtract`, joint -> attribute -> number: what tendons add to damping and armature of joints.
     """
     document = model.document
-    before = tendon_terms(model, held)
+    before = robot_with_tendons(model, held)
     taken = {element.name for element in document.root.walk() if element.tag in ("fixed", "spatial", "site")}
     unique_name = _name_maker(taken - {element.name for element in before.elements})
     text = tendon_text(robot, unique_name, [*model.bodies, "world"])
@@ -155,7 +158,7 @@ def _update_tendons(
 
 
 def _tendon_numbers(robot: Robot) -> list[object]:
-    """The numbers that the tendons of a robot are made from, rounded so that reading and writing do not change them."""
+    """Collect the numbers that tendons are made from, rounded so that reading and writing do not change them."""
     found: list[tuple[object, list[float]]] = [
         ((joint.name, repr(term.with_value(0.0))), [term.value])
         for joint in robot.moving_joints
@@ -169,8 +172,8 @@ def _tendon_numbers(robot: Robot) -> list[object]:
     return [(what, [f"{value:.9g}" for value in values]) for what, values in found]
 
 
-def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
-    """Inertia of a link together with that of the links between the joints of its MJCF body.
+def _inertia_with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
+    """Add up the inertia of a link and of the links between the joints of its MJCF body, in the link's frame.
 
     Args:
         robot: The robot.
@@ -197,7 +200,7 @@ def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
 
 
 def _inertial_lines(inertia: Inertia, link: str) -> list[str]:
-    """The element ``<inertial>``, with the smallest moments and mass that MuJoCo accepts for a link without mass."""
+    """Write ``<inertial>``; a link without mass gets the smallest moments and mass that MuJoCo accepts."""
     tensor = inertia.about_com
     tensor = tensor + max(0.0, _SMALLEST_MOMENT - float(eigvalsh(tensor)[0])) * np.eye(3)
     mass = inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS
@@ -206,8 +209,8 @@ def _inertial_lines(inertia: Inertia, link: str) -> list[str]:
     return element_lines("inertial", {"pos": pos, "mass": mass, "fullinertia": order})
 
 
-def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, float]:
-    """The attributes of ``<joint>`` for friction and rotor inertia.
+def _friction_attributes(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, float]:
+    """Make the attributes of ``<joint>`` for friction and rotor inertia.
 
     Args:
         joint: The joint.
@@ -225,25 +228,25 @@ def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, float]:
 
 
 def _write_lines(robot: Robot, tendons: TendonText) -> list[str]:
-    """The lines of a new file."""
+    """Write the lines of a new file."""
     compiler = {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}
     inside = element_lines("compiler", compiler) + element_lines("option", {"gravity": robot.gravity})
-    inside += element_lines("worldbody", {}, _tree_lines(_with_written_inertias(robot), tendons))
+    inside += element_lines("worldbody", {}, _tree_lines(_with_possible_inertias(robot), tendons))
     if tendons.lines:
         inside += element_lines("tendon", {}, tendons.lines)
     return element_lines("mujoco", {"model": robot.name}, inside)
 
 
 def _tree_lines(robot: Robot, tendons: TendonText) -> list[str]:
-    """The lines of all bodies, nested as the robot's tree.
+    """Write the lines of all bodies, nested as the robot's tree.
 
     They are made from the last body to the first, so that the lines of a body's children are ready when it is written.
     """
     outgoing: dict[str, list[Joint]] = defaultdict(list)
     for joint in robot.joints:
         outgoing[joint.parent].append(joint)
-    order: list[tuple[str, list[Joint]]] = [(robot.root, [])]
-    following = {}
+    order: list[tuple[str, list[Joint]]] = [(robot.root, [])]  # link of a body, and the joints to it from its parent
+    following = {}  # link of a body -> such pairs of its child bodies
     for link, _ in order:  # the list grows in the loop; no recursion, for chains may be longer than the call stack
         following[link] = [_joints_to_body(robot, outgoing, joint) for joint in outgoing[link]]
         order += following[link]
@@ -255,7 +258,7 @@ def _tree_lines(robot: Robot, tendons: TendonText) -> list[str]:
     return lines[robot.root]
 
 
-def _with_written_inertias(robot: Robot) -> Robot:
+def _with_possible_inertias(robot: Robot) -> Robot:
     """Add the inertia of links that are physically impossible alone to the link of the body that they are fixed to.
 
     MuJoCo refuses the tensor of such a link even where it is fixed to another one and both together are possible. The
@@ -274,7 +277,7 @@ def _with_written_inertias(robot: Robot) -> Robot:
 
 
 def _joints_to_body(robot: Robot, outgoing: dict[str, list[Joint]], first: Joint) -> tuple[str, list[Joint]]:
-    """The next link that becomes an MJCF body, and the joints to it, beginning with ``first``.
+    """Find the next link that becomes an MJCF body, and the joints to it, beginning with ``first``.
 
     MuJoCo refuses a moving body without mass: a massless link between two moving joints is left out, and both joints
     belong to the body behind it.
@@ -289,7 +292,7 @@ def _joints_to_body(robot: Robot, outgoing: dict[str, list[Joint]], first: Joint
 
 
 def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonText, inside: list[str]) -> list[str]:
-    """The element ``<body>`` of a link.
+    """Write the element ``<body>`` of a link.
 
     Args:
         robot: The robot.
@@ -315,7 +318,13 @@ def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonTex
 
 
 def _joint_attributes(joint: Joint, T_body_joint: Floats, elsewhere: Mapping[str, float]) -> dict[str, str | ArrayLike]:
-    """The attributes of ``<joint>``; arguments as in `_body_lines` and `_friction`."""
+    """Make the attributes of ``<joint>``.
+
+    Args:
+        joint: The joint.
+        T_body_joint: (4, 4) pose of the joint at q = 0 in the frame of the MJCF body.
+        elsewhere: As in `_friction_attributes`.
+    """
     limits = joint.limits
     found: dict[str, str | ArrayLike] = {
         "name": joint.name,
@@ -328,4 +337,4 @@ def _joint_attributes(joint: Joint, T_body_joint: Floats, elsewhere: Mapping[str
         found["range"] = [limits.lower, limits.upper]
     if np.isfinite(limits.effort) and limits.effort > 0.0:
         found["actuatorfrcrange"] = [-limits.effort, limits.effort]
-    return found | _friction(joint, elsewhere)
+    return found | _friction_attributes(joint, elsewhere)
