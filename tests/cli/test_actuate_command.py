@@ -109,7 +109,7 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
 def test_a_folder_is_validated_on_another_log(folder: Path, tmp_path: Path) -> None:
     """Errors by joint and a verdict; commands and positions exchanged, or joints crossed, fail."""
     out, chart = tmp_path / "servos", str(folder / "map.toml")
-    code, output = _run(folder, "log1.csv", "--law", "law.toml", "--out", str(out))
+    code, output = _run(folder, "log1.csv", "--law", "law.toml", "--held-out", "log2.csv", "--out", str(out))
     assert code == 0, output
 
     def validate(log: str, *more: str) -> tuple[int, str]:

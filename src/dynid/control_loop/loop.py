@@ -156,8 +156,7 @@ class Loop:
         """
         if self.friction_speed is None:
             raise ArgumentError("friction_speed is None", remedy="Give a speed [rad/s or m/s].")
-        stated = self.friction_speed
-        return stated if isinstance(stated, tuple) else (stated,) * (self.dof + 1)
+        return tuple(np.broadcast_to(self.friction_speed, self.dof + 1).tolist())
 
     @property
     def start_memory(self) -> Floats:

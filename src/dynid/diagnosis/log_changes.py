@@ -269,7 +269,8 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
     for i, j in combinations(range(n), 2):
         order = np.arange(n)
         order[[i, j]] = j, i
-        text, remedy = f"with those of {names[j]}", "Match the columns by joint name in the channel map."
+        text = f"with those of {names[j]}, or the convention of the DH table is wrong"
+        remedy = "Match the columns by joint name in the channel map; is the DH table modified or standard?"
         yield Change("swapped", "effort", i, f"the torques are exchanged {text}", remedy,
                      partial(_with_torques, factor=np.ones(n), order=order))  # fmt: skip
         yield Change("swapped", "q", i, f"all columns are exchanged {text}", remedy,

@@ -21,11 +21,7 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.errors import ExportError
-from dynid.export.mjcf_actuators import (
-    held_joints,
-    put_actuators,
-    servo_attributes,
-)
+from dynid.export.mjcf_actuators import held_joints, put_actuators, servo_attributes
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.formats.urdf import describe_lost_gravity, urdf_text
 from dynid.robot.formats.xml import TextEdits, parse_document

@@ -24,7 +24,7 @@ import numpy as np
 
 from dynid.data_reduction import Information
 from dynid.errors import DataError
-from dynid.findings import CODES, Finding
+from dynid.findings import CODES, Finding, Severity
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.identification.leaves import FIRST_BLOCK, MOST_BLOCKS, Leaf, LeafTask
 from dynid.plain_data import json_values
@@ -47,8 +47,8 @@ class Facts(msgspec.Struct, forbid_unknown_fields=True):
     """Number of samples."""
     dropped: dict[str, Whole]
     """Reason -> number of samples that were left out."""
-    warnings: list[tuple[str, str, str]]
-    """Code, place and message of each finding."""
+    findings: list[tuple[str, Severity, str, str]]
+    """Code, severity, place and message of each finding."""
     temperature_degC: list[float | None] | None = None  # noqa: N815 (the unit as it is written)
     """Mean temperature of each joint [degC], null where it is not known; null where the log has none."""
 
@@ -83,12 +83,12 @@ class LeafStore:
             information = Information.load(self._folder / f"{key}.information")
         except DataError:
             return None
-        warnings = [Finding(code=code, severity="warning", where=where, message=message)
-                    for code, where, message in facts.warnings if code in CODES]  # fmt: skip
+        findings = [Finding(code=code, severity=severity, where=where, message=message)
+                    for code, severity, where, message in facts.findings if code in CODES]  # fmt: skip
         warmth = facts.temperature_degC
         return Leaf(
             log=str(log.path), information=information, start_s=facts.start_s, samples=facts.samples,
-            findings=tuple(warnings), dropped=facts.dropped,
+            findings=tuple(findings), dropped=facts.dropped,
             temperature=None if warmth is None else np.array(warmth, dtype=float),
         )  # fmt: skip
 
@@ -96,10 +96,10 @@ class LeafStore:
         """Keep the leaf of a log that was reduced with some settings."""
         key = self._key(log, settings)
         leaf.information.save(self._folder / f"{key}.information", force=True)
-        warnings = [(finding.code, finding.where, finding.message) for finding in leaf.findings]
+        findings = [(one.code, one.severity, one.where, one.message) for one in leaf.findings]
         self._write(
             f"{key}.json",
-            Facts(leaf.log, leaf.start_s, leaf.samples, dict(leaf.dropped), warnings, json_values(leaf.temperature)),
+            Facts(leaf.log, leaf.start_s, leaf.samples, dict(leaf.dropped), findings, json_values(leaf.temperature)),
         )
 
     def cutoff_hz(self, settings: str) -> float | None:

@@ -11,9 +11,9 @@ from dynid.parallel.base import Engine, Local
 
 ENGINES = ("local", "processes", "dask")
 """Names of the engines."""
-ADDRESS = re.compile(r"(?:[a-z]+://)?[^\s/:]+:\d+|[a-z]+://\[[0-9a-fA-F:.%]+\]:\d+|inproc://\S+")
-"""The three forms of a scheduler's address: HOST:PORT with or without a protocol, PROTOCOL://[IPv6 number]:PORT, and
-Dask's address of a scheduler in this process."""
+ADDRESS = re.compile(r"[a-z]+://[^\s/:]+:\d+|[^\s/:]+:\d{4,}|[a-z]+://\[[0-9a-fA-F:.%]+\]:\d+|inproc://\S+")
+"""The forms of a scheduler's address: PROTOCOL://HOST:PORT, HOST:PORT with a port of four digits or more (``proces:4``
+is a misspelt engine), PROTOCOL://[IPv6 number]:PORT, and Dask's address of a scheduler in this process."""
 
 
 def make_engine(engine: str = "local") -> Engine:

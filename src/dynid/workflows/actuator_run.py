@@ -166,11 +166,16 @@ class ValidateServos(Task[ServoCheck]):
 
     def check(self) -> None:
         check_copies(self.logs)
-        folder = Path(self.result) if Path(self.result).is_dir() else Path(self.result).parent
         # a log of the fit would prove nothing, and is refused by its digest
-        used = {entry["sha256"]: entry["path"] for entry in read_run(folder)["inputs"]}
+        used = self._inputs(held_out=False)
         for log in self.logs:
             refuse_used(log, log_digest(log), used)
+
+    def _inputs(self, *, held_out: bool) -> dict[str, str]:
+        """Digest -> path of the run's held-out logs, or of all its other inputs."""
+        facts = read_run(Path(self.result) if Path(self.result).is_dir() else Path(self.result).parent)
+        logs = facts["options"].get("held_out") or ()
+        return {entry["sha256"]: entry["path"] for entry in facts["inputs"] if (entry["path"] in logs) == held_out}
 
     def compute(self, context: RunContext) -> ServoCheck:
         model, followers = _read_servos(Path(self.result))
@@ -178,7 +183,9 @@ class ValidateServos(Task[ServoCheck]):
         errors = tuple(motion_error(model, model.start, m, followers, trained=False) for m in stretches_of(motions))
         error = MotionError.mean(errors)
         context.findings.extend([*log_findings, *filter(None, [error.finding])])
-        return ServoCheck(model=model, error=error, is_usable=error.is_usable, judged="these logs", tried=motions,
+        is_known = self._inputs(held_out=True).keys() >= {*map(log_digest, self.logs)}
+        judged = "the held-out logs of the run" if is_known else "these logs"
+        return ServoCheck(model=model, error=error, is_usable=error.is_usable, judged=judged, tried=motions,
                           errors=errors, findings=tuple(context.findings))  # fmt: skip
 
     def page(self, result: ServoCheck, settings: Sequence[Chapter]) -> Page:

@@ -35,8 +35,6 @@ LONGEST_NUMBER, LONGEST_NAME = 1100, 1000
 column (convention)."""
 LARGEST_SKIPPED_SHARE = 0.05
 """Largest share of lines with too many fields (convention: that of missing samples, `dynid.processing.Cleaning`)."""
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""Byte order mark of UTF-8."""
 BLANK = " "
 """Delimiter that stands for any number of spaces and tabs."""
 _NUMBER = re.compile(r"[+-]?(?:(?:\d++\.?\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
@@ -56,7 +54,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
         head = stream.read(HEAD_BYTES)
         if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise LogReadError("it is UTF-16 text", place="byte 0", remedy="Save it as UTF-8.")
-        head = head.removeprefix(BYTE_ORDER_MARK)
+        head = head.removeprefix(b"\xef\xbb\xbf")  # the byte order mark of UTF-8
         dialect = sniff(_lines(head, is_whole=not stream.read(1)), options)
         notes = () if dialect.named else ("no header: columns are named c1, c2, ...",)
         words = [name for name, numeric in zip(dialect.names, dialect.numeric) if not numeric]
@@ -77,7 +75,7 @@ def _without_zeros(stream: IO[bytes]) -> tuple[IO[bytes], list[str]]:
     size = stream.seek(0, io.SEEK_END)
     if size == 0:
         raise LogReadError("it is empty", remedy="Record it again.")
-    stream.seek(max(0, size - 1))
+    stream.seek(size - 1)
     has_zeros = stream.read() == b"\0"
     stream.seek(0)
     if not has_zeros:
