@@ -1,4 +1,9 @@
-"""The samples of a log, checked, and cut into chunks of a fixed size that begin where a segment begins."""
+"""The samples of a log (q, dq, ddq, tau), checked, and cut into chunks for the reduction.
+
+`reduction` calls `check_samples` with the user's arrays, and `cut` with the result. A segment is a numbered stretch of
+the log; chunks have at most `CHUNK` samples, and the first chunk of a segment begins at its start. Some equations (one
+joint at one sample) may be marked as not valid: they do not count, and their numbers may be NaN.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +21,13 @@ from dynid.errors import DataError
 from dynid.tape.program import real_array
 
 Masks = NDArray[np.bool_]
-"""(N, n) for each sample and joint, whether its equation counts."""
+"""(N, n) whether the equation of a joint at a sample counts."""
 
 CHUNK = 61440
-"""Samples per chunk: long enough that combining chunks costs next to nothing, short enough to hold some in memory.
+"""Samples per chunk: so many that combining chunks costs next to nothing, so few that several fit into memory.
 
-A multiple of the block of the compiled reduction (120), so that no block is partial."""
+It is a multiple of the 120 samples that the compiled reduction computes at a time, so that none of its blocks is
+partly empty."""
 
 CHANNELS = ("q", "dq", "ddq", "tau")
 """Names of the arrays of a log, in the order in which they are kept."""
@@ -46,7 +52,7 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """The samples of one log, in the caller's arrays; only their shapes are checked."""
+    """The samples of one log, in the caller's arrays; their shapes have been checked, their numbers not."""
 
     arrays: tuple[NDArray[np.generic], ...]
     """q, dq, ddq, tau, each (N, n)."""
@@ -58,7 +64,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """At most `CHUNK` consecutive samples of one segment; after `check` they are finite and can be reduced."""
+    """At most `CHUNK` consecutive samples of one segment. `check` makes a copy that is finite and can be reduced."""
 
     segment: int
     """Number of the segment."""
@@ -78,14 +84,16 @@ class Chunk:
 
     @property
     def samples(self) -> tuple[int, ...]:
-        """Number of equations of each joint."""
+        """(n,) number of equations of each joint that count."""
         if self.valid is None:
             joints: int = self.arrays[0].shape[1]
             return (self.length,) * joints
         return tuple(int(count) for count in np.count_nonzero(self.valid, axis=0))
 
     def check(self) -> Chunk:
-        """Convert the chunk to float64 arrays of finite numbers, with zeros where no equation counts.
+        """The chunk as float64 arrays of finite numbers.
+
+        Torques that do not count become zero, and so does the motion at samples where no joint counts.
 
         Raises:
             DataError: if a number that counts is NaN or infinite; names the channel, the joint and the sample.
@@ -96,10 +104,10 @@ class Chunk:
             any_joint = valid.any(axis=1, keepdims=True)  # the motion of all joints enters the equation of each
             masks = (any_joint, any_joint, any_joint, valid)
             arrays = [np.where(mask, array, 0.0) for mask, array in zip(masks, arrays, strict=True)]
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # sums of squares, as a quick test: NaN or infinity anywhere shows in them
             squares = [np.dot(array.reshape(-1), array.reshape(-1)) for array in arrays]
         for name, array, square in zip(CHANNELS, arrays, squares, strict=True):
-            if not np.isfinite(square):  # a quick test; it also fails for finite numbers whose squares overflow
+            if not np.isfinite(square):  # also for finite numbers whose squares overflow; `overflow` reports these
                 self._refuse_not_finite(name, array)
         return replace(self, arrays=tuple(arrays), valid=valid)
 
@@ -115,7 +123,7 @@ class Chunk:
             )
 
     def overflow(self) -> DataError:
-        """The error for finite numbers too large to be squared; names the largest number there is."""
+        """The error for finite numbers that are too large to be squared; it names the largest number of the chunk."""
         sizes = [np.abs(np.asarray(array, dtype=np.float64)) for array in self.arrays]
         channel = int(np.argmax([np.max(size, initial=0.0) for size in sizes]))
         row, joint = np.unravel_index(int(np.argmax(sizes[channel])), sizes[channel].shape)
@@ -131,9 +139,11 @@ class Chunk:
         return replace(self, arrays=tuple(array[rows] for array in self.arrays), valid=valid)
 
     def inputs(self, rows: slice = slice(None)) -> list[Floats]:
-        """The inputs of a tape of `dynid.data_reduction.joint_equations` (q, dq, ddq, tau, counts) for some samples.
+        """Inputs of the recorded programs of `joint_equations` for some samples of a checked chunk.
 
-        The chunk must be checked.
+        Returns:
+            q, dq, ddq, tau, each (N, n), and ``counts`` with 1 where an equation counts, else 0: (N, n), or (N, 1)
+            where all count.
         """
         arrays = [np.ascontiguousarray(array[rows], dtype=np.float64) for array in self.arrays]
         counts = np.ones((len(arrays[0]), 1)) if self.valid is None else self.valid[rows].astype(np.float64, order="C")
@@ -147,7 +157,7 @@ def check_samples(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None
         dof: Number of joints n.
         arrays: q, dq, ddq, tau, each (N, n).
         valid: (N, n) or (N,) which equations count; all by default.
-        segment: (N,) or () number of the segment of each sample; 0 by default.
+        segment: (N,) number of the segment of each sample, or one number for all; 0 by default.
 
     Raises:
         DataError: if a shape is wrong.
@@ -170,7 +180,7 @@ def check_samples(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None
 
 
 def cut(log: Samples) -> Iterator[Chunk]:
-    """Cut a log into chunks of one segment each; a new one begins where the segment changes."""
+    """Cut a log into chunks of one segment each; a segment may come again later, its chunks are numbered on."""
     numbers: Counter[int] = Counter()  # segment -> number of its next chunk
     borders = (np.flatnonzero(np.diff(log.segment)) + 1).tolist()
     for start, stop in pairwise([0, *borders, len(log.segment)]):

@@ -1,9 +1,13 @@
-"""Cross products ``W.T @ W`` of a tape's outputs over many samples, and their gradient.
+"""Cross products ``W.T @ W`` of a program's outputs over many samples, and their gradient.
 
-Every output of the tape is a vector (w,); over N samples it gives the rows of a matrix W (N, w). The gradient needs the
-cotangents of W, the derivatives of the final scalar by its entries. Neither is ever in memory as a whole.
-`CrossProducts` serves the design of motions. The classes `NumpyGram` and `NumpyPullback` work everywhere and are the
-reference for the compiled ones of `dynid.tape.llvm` ("gram" is the matrix of cross products, "pullback" the gradient).
+A *tape* is a recorded program of scalar operations, such as a robot's regressor. Each of its outputs is a vector (w,);
+over N samples it gives the rows of a matrix W (N, w). `CrossProducts` serves the design of exciting motions: the
+information that a motion gives is a function of the matrices ``W.T @ W``, and its gradient with respect to the motion
+goes back through them. W is formed some thousand samples at a time, never as a whole.
+
+`NumpyGram` ("gram" is the matrix of cross products) and `NumpyPullback` (the gradient, by reverse differentiation) run
+without a compiler and are the reference for the compiled classes of `dynid.tape.llvm`. The reduction of logs uses
+`NumpyGram` too.
 """
 
 from __future__ import annotations
@@ -27,14 +31,15 @@ PRODUCT_SAMPLES = 4096
 
 
 class NumpyGram:
-    """Forms rows and cross products of the outputs of one tape."""
+    """Forms rows and cross products of the outputs of one tape, whose outputs are vectors (w,)."""
 
     def __init__(self, tape: Tape) -> None:
+        """Prepare the tape for NumPy."""
         self._program = compile_tape(tape, "numpy")
         self._outputs = [(output.name, output.size) for output in tape.outputs]
 
     def rows(self, inputs: Sequence[Floats]) -> list[Floats]:
-        """For each output the matrix (N, w) of its values."""
+        """For each output the matrix (N, w) of its values; one (N, size) array per input of the tape."""
         results = self._program(*inputs)
         return [results[name] for name, _ in self._outputs] if isinstance(results, dict) else [results]
 
@@ -50,6 +55,7 @@ class NumpyGram:
         for start in range(0, len(inputs[0]), PRODUCT_SAMPLES):
             rows = self.rows([array[start : start + PRODUCT_SAMPLES] for array in inputs])
             for place, (total, W) in enumerate(zip(totals, rows, strict=True)):
+                # Z (w, samples): the transpose of W or of W @ inv(R0)
                 Z = W.T if preconditioners is None else precondition_rows(W, preconditioners[place])
                 total += Z @ Z.T
         return totals
@@ -63,7 +69,7 @@ class NumpyPullback:
 
         Args:
             tape: The program.
-            wrt: Names of the inputs to differentiate with respect to.
+            wrt: Names of the inputs with respect to which to differentiate.
         """
         self._rows = NumpyGram(tape)
         self._backwards = [compile_tape(vjp(tape, output.name, wrt), "numpy") for output in tape.outputs]
@@ -74,8 +80,8 @@ class NumpyPullback:
 
         Args:
             inputs: One (N, size) array per input of the tape.
-            matrices: For each output the matrix M (w, w); its cotangents are ``W @ M``.
-            gradients: One (N, size) array per differentiated input, written in place.
+            matrices: For each output a matrix M (w, w), such that the derivative of the scalar by W is ``W @ M``.
+            gradients: One (N, size) array per differentiated input, overwritten with the gradient.
         """
         for start in range(0, len(inputs[0]), PRODUCT_SAMPLES):
             part = slice(start, start + PRODUCT_SAMPLES)
@@ -97,7 +103,7 @@ class CrossProducts:
 
         Args:
             tape: Its outputs are vectors (w,), whose elements may be constant but not structurally zero.
-            backend: As for `dynid.tape.compile_tape`.
+            backend: ``llvm``, ``numpy``, or ``auto`` for the first that works.
         """
         if not all(tape.sparsity(output.name).all() for output in tape.outputs):
             raise ArgumentError(
@@ -111,6 +117,7 @@ class CrossProducts:
 
     @cached_property
     def _products(self) -> Any:
+        """A `NumpyGram` or its compiled counterpart."""
         if not self._compiled:
             return NumpyGram(self._tape)
         from dynid.tape.llvm.gram import LlvmGram
@@ -119,6 +126,7 @@ class CrossProducts:
 
     @cached_property
     def _gradient(self) -> Any:
+        """A `NumpyPullback` or its compiled counterpart."""
         if not self._compiled:
             return NumpyPullback(self._tape, self.inputs)
         from dynid.tape.llvm.pullback import LlvmPullback
@@ -131,7 +139,7 @@ class CrossProducts:
         return products
 
     def pullback(self, weights: Sequence[Floats], *inputs: Floats) -> dict[str, Floats]:
-        """Gradient of ``sum(weights[k] * (W_k.T @ W_k))``, elements multiplied, over all outputs k.
+        """Gradient of the scalar ``sum over outputs k of np.sum(weights[k] * (W_k.T @ W_k))`` by the inputs.
 
         Args:
             weights: For each output a matrix (w, w).

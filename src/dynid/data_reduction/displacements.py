@@ -1,8 +1,12 @@
 """Derivatives of the torques by errors of the geometry: link lengths, angles between axes, encoder zeros, base tilt.
 
-Before every joint, six virtual joints are put that stand still at zero: slides along x, y, z of the parent body, then
-turns about the same axes. The ordinary recursion of the torques is recorded for this robot, and its tape is
-differentiated with respect to the positions of the virtual joints. So the derivatives are exact.
+Identification and diagnosis call `displacement_columns` to see whether wrong geometry explains a residual: an error of
+the placement of a joint, times its derivative, adds to the torques like a further column of the regressor. `displace`
+moves the joints of a robot by errors found in this way.
+
+To get exact derivatives, six virtual joints that stand still at zero are put before every joint: slides along x, y, z
+of the parent body, then turns about the same axes. The Newton-Euler recursion of this extended robot is recorded as a
+program ("tape"), which is differentiated with respect to the positions of the virtual joints.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ a panda take 30 ms, compiling takes 0.9 s)."""
 
 
 def displacement_columns(robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, ddq: Floats) -> Floats:
-    """Derivatives (N, n, n, 6) of the links' torques by the placements of the joints.
+    """Derivatives (N, n, n, 6) of the joint torques that the links cause, by the placements of the joints.
 
     Element ``[k, i, j]`` belongs to sample k, the torque of joint i and the placement of joint j. The first three of
     the six are [N m/m or N/m], for slides of joint j along the axes of its parent body; the last three are
@@ -41,8 +45,8 @@ def displacement_columns(robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, 
         robot: Geometry and gravity.
         theta: (p,) parameters in the order of `Robot.parameter_vector`; those of the bodies are read.
         q: (N, n) joint positions [rad or m].
-        dq: (N, n) joint velocities.
-        ddq: (N, n) joint accelerations.
+        dq: (N, n) joint velocities [rad/s or m/s].
+        ddq: (N, n) joint accelerations [rad/s^2 or m/s^2].
     """
     inertial = np.asarray(theta, dtype=float)[: 10 * robot.dof]
     evaluate = _compiled(RobotKey(robot, "numpy" if len(q) <= MOST_INTERPRETED_SAMPLES else "auto"))
@@ -65,7 +69,7 @@ def displace(robot: Robot, shifts: Mapping[str, ArrayLike]) -> Robot:
             body = bodies[joint.name]
             # a joint is placed in its parent link, whose axes may differ from those of the parent body
             R_body_link = body.R_parent_joint @ joint.T_parent_joint[:3, :3].T
-            T = joint.T_parent_joint.copy()
+            T = joint.T_parent_joint.copy()  # pose in the parent link
             T[:3, 3] += R_body_link.T @ shift[:3]
             angle = float(np.linalg.norm(shift[3:]))
             if angle > 0.0:
@@ -77,17 +81,19 @@ def displace(robot: Robot, shifts: Mapping[str, ArrayLike]) -> Robot:
 
 @lru_cache(maxsize=32)
 def _compiled(key: RobotKey[Literal["numpy", "auto"]]) -> Program:
+    """The executable program for a robot and a back end (both in the key): q, dq, ddq, theta -> (N, n, n, 6)."""
     return compile_tape(_record(key.robot), key.fields)
 
 
 def _record(robot: Robot) -> Tape:
-    """The program of the derivatives (n, n, 6), with the inputs q, dq, ddq and theta."""
+    """Record the derivatives (n, n, 6) as a function of q, dq, ddq (n,) and theta (10 n,)."""
     extended = _with_virtual_joints(robot)
     count = robot.dof
     indices = {name: index for index, name in enumerate(extended.joint_names)}
-    real = [indices[f"joint {j}"] for j in range(count)]
+    real = [indices[f"joint {j}"] for j in range(count)]  # indices of the robot's own joints
 
     def torque(q: Array, dq: Array, ddq: Array, theta: Array, shift: Array) -> Array:
+        """Torques (n,) of the robot's own joints; shift (n, 6) are the positions of the virtual joints."""
         position, velocity, acceleration = (np.full(extended.dof, 0.0, dtype=object) for _ in range(3))
         inertial = np.full(10 * extended.dof, 0.0, dtype=object)
         position[real] = q
@@ -101,7 +107,7 @@ def _record(robot: Robot) -> Tape:
 
     state = (count,)
     tape = record(torque, q=state, dq=state, ddq=state, theta=(10 * count,), shift=(count, FREEDOMS))
-    return jacobian(tape, "output", "shift", 0.0)
+    return jacobian(tape, "output", "shift", 0.0)  # at shift = 0
 
 
 def _with_virtual_joints(robot: Robot) -> Robot:

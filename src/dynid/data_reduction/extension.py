@@ -1,9 +1,13 @@
-"""Equations beyond the tape: further columns from precomputed arrays, and a linear filter on both sides.
+"""Equations ``tau = Y theta`` with further columns from precomputed arrays, and a linear filter on both sides.
 
-The tape gives the rows of every joint; here they get further columns, go through the filter and are reduced to
-triangles by Householder reflections. When both sides of ``tau = Y theta`` go through the same linear filter, theta
-stays the same while the noise above the pass band goes ("parallel filtering", Gautier). An equation that does not count
-is set to zero on both sides before the filter, so that it cannot act on its neighbours.
+`reduction.reduce_extended` calls this for a processed log. The robot's regressor gives the rows (columns, torque) of
+every joint, from a recorded program (tape). Further columns belong to effects that the program cannot record, such as
+friction with a memory. Here the rows get these columns, go through the filter, and are reduced by Householder
+reflections to triangles R (w, w) with ``R.T @ R == W.T @ W``.
+
+When both sides of ``tau = Y theta`` go through the same linear filter, theta stays the same while the noise above the
+pass band disappears ("parallel filtering", Gautier). An equation that is marked as not valid is set to zero on both
+sides before the filter, so that it cannot act on its neighbours.
 """
 
 from __future__ import annotations
@@ -25,10 +29,11 @@ from dynid.data_reduction.triangular import are_moderate, triangle_of
 from dynid.errors import DataError
 
 Rows = Callable[[Chunk], list[Floats]]
-"""From a checked chunk to the rows (N, w) of each joint."""
+"""Function from a checked chunk of N samples to the rows (N, w) of each joint: w - 1 columns, then the torque."""
 
 TABLE_SAMPLES = 8192
-"""Samples whose rows are formed at a time where no filter needs a whole stretch (convention: some megabytes)."""
+"""Number of samples whose rows are formed at a time, unless a filter needs a whole stretch (convention: some
+megabytes)."""
 FILTERED_COLUMNS = 16
 """Number of columns that are filtered at a time: the block size of the compiled filter."""
 
@@ -38,9 +43,10 @@ class Extension:
     """Further columns of the equations of a run, and a filter for all columns."""
 
     key: str
-    """Identifies columns and filter: information with different keys cannot be merged."""
+    """Text that identifies columns and filter: reduced logs with different keys cannot be merged."""
     further: tuple[Mapping[int, Floats], ...] = ()
-    """For each further column: joint index -> (N,) torque per unit of its parameter; the other joints have zeros."""
+    """For each further column: joint index -> (N,) torque on this joint per unit of the column's parameter; joints that
+    are not in the mapping have zeros."""
     low_pass: Callable[[Floats], Floats] | None = None
     """A linear filter (N, k) -> (N, k) for the rows of a gap-free stretch; None for no filter."""
     step: int = 1
@@ -48,12 +54,16 @@ class Extension:
 
 
 def extend(equations: Equations, extension: Extension, parameters: int) -> RowShape:
-    """Describe the rows with the further columns behind those of the tape.
+    """Describe the rows that consist of the robot's columns and, behind them, the further columns.
 
     Args:
-        equations: The equations on the tape.
+        equations: The robot's equations.
         extension: The further columns; the k-th gets the number ``parameters + k``.
         parameters: Number of all parameters of the robot.
+
+    Returns:
+        A hash that identifies the equations, the numbers of all columns, and for each joint the positions of the
+        columns that act on it.
     """
     count = len(extension.further)
     supports = tuple(
@@ -70,26 +80,30 @@ def _acting(extension: Extension, joint: int) -> list[int]:
 
 
 def reduce_tables(log: Samples, stretch: NDArray[np.int64], extension: Extension, rows: Rows) -> Iterator[Part]:
-    """Reduce the extended equations of a run, block of time after block of time, by Householder reflections.
+    """Reduce the extended equations of a run by Householder reflections, segment after segment.
 
     Args:
-        log: All samples of the run; their segments are the blocks of time.
-        stretch: (N,) number of the gap-free stretch of each sample; the filter never runs across a gap.
+        log: All samples of the run, with the number of the segment that each belongs to.
+        stretch: (N,) number of the gap-free stretch of each sample; the filter never runs across a gap. Stretches and
+            segments may differ: segments are what the caller wants separate results for.
         extension: Further columns and filter.
-        rows: Forms the rows of the tape for a checked chunk.
+        rows: Forms the robot's rows for a checked chunk.
+
+    Yields:
+        Triangles of all joints for some consecutive samples of one segment.
 
     Raises:
         DataError: if a number that counts is NaN, infinite or so large that squares overflow; names the sample.
     """
-    numbers: Counter[int] = Counter()  # block -> number of its next part
+    numbers: Counter[int] = Counter()  # segment -> number of its next part
     for span in _spans(stretch, filtered=extension.low_pass is not None):
         valid = np.ones((span.stop - span.start, log.arrays[0].shape[1]), dtype=bool)
         if log.valid is not None:
             valid = log.valid[span]
-        tables = _tables(log, span, valid, extension, rows)
+        tables = _tables(log, span, valid, extension, rows)  # for each joint the filtered rows, every step-th
         valid = valid[:: extension.step]
-        blocks = log.segment[span][:: extension.step]
-        edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
+        segments = log.segment[span][:: extension.step]
+        edges = [0, *(np.flatnonzero(np.diff(segments)) + 1).tolist(), len(segments)]
         for start, stop in pairwise(edges):
             with np.errstate(all="ignore"):  # an overflow is reported below
                 factors = tuple(triangle_of(table[start:stop]) for table in tables)
@@ -98,14 +112,14 @@ def reduce_tables(log: Samples, stretch: NDArray[np.int64], extension: Extension
                     f"the squares of the equations from sample {span.start + start * extension.step} on overflow",
                     remedy="Check units; mark samples that cannot be used in `valid`, or cut them out.",
                 )
-            block = int(blocks[start])
+            segment = int(segments[start])
             counts = np.count_nonzero(valid[start:stop], axis=0)
-            yield Part(block, 0, numbers[block], factors, tuple(counts.tolist()))
-            numbers[block] += 1
+            yield Part(segment, 0, numbers[segment], factors, tuple(counts.tolist()))
+            numbers[segment] += 1
 
 
 def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
-    """The samples whose rows are formed at a time: a whole stretch where a filter runs over it, else some thousand."""
+    """The samples whose rows are formed at a time: a whole stretch if a filter runs over it, else `TABLE_SAMPLES`."""
     edges = [
         0,
         *(
@@ -120,22 +134,33 @@ def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
 
 
 def _tables(log: Samples, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
-    """Form the rows of a span, for each joint (N, w): the tape's columns, the further ones, the torque; filtered."""
-    pieces = []
+    """Form the filtered rows of a span of samples.
+
+    Args:
+        log: All samples.
+        span: Those to use, N of them.
+        valid: (N, n) which equations count.
+        extension: Further columns and filter.
+        rows: Forms the robot's rows.
+
+    Returns:
+        For each joint (N / step, w): the robot's columns, the further columns that act on the joint, the torque.
+    """
+    pieces = []  # for each batch of samples the robot's rows of each joint
     for start in range(span.start, span.stop, TABLE_SAMPLES):
         part = slice(start, min(start + TABLE_SAMPLES, span.stop))
         mask = None if log.valid is None else log.valid[part]
         # segment and number of the chunk do not matter to its rows
         pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in log.arrays), mask).check()))
     result = []
-    for joint, parts in enumerate(zip(*pieces, strict=True)):
+    for joint, batches in enumerate(zip(*pieces, strict=True)):
         acting = _acting(extension, joint)
         counts = valid[:, joint]
         further = np.zeros((len(acting), span.stop - span.start))
         for k, column in zip(acting, further, strict=True):
             column[counts] = extension.further[k][joint][span][counts]
             _check_finite(column, k, joint, span.start)
-        tables = [np.concatenate(parts), further.T]  # the first has the torque as its last column
+        tables = [np.concatenate(batches), further.T]  # the first has the torque as its last column
         if (low_pass := extension.low_pass) is not None:
             tables = [_filter(table, counts, low_pass, extension.step) for table in tables if table.size]
         result.append(np.column_stack([tables[0][:, :-1], *tables[1:], tables[0][:, -1]]))
@@ -155,6 +180,6 @@ def _check_finite(column: Floats, number: int, joint: int, first: int) -> None:
 
 
 def _filter(table: Floats, valid: Masks, low_pass: Callable[[Floats], Floats], step: int) -> Floats:
-    """Filter a table (N, k) and keep every step-th row; zero where the equation does not count."""
+    """Filter a table (N, k) and keep every step-th row; zero where the equation is not valid (N,)."""
     parts = [table[:, first : first + FILTERED_COLUMNS] for first in range(0, table.shape[1], FILTERED_COLUMNS)]
     return np.where(valid[::step, None], np.concatenate([low_pass(part)[::step] for part in parts], axis=1), 0.0)

@@ -1,4 +1,8 @@
-"""A linear least-squares problem, reduced to its triangular factor, with its rank, condition and solution."""
+"""A linear least-squares problem, reduced to its triangular factor, with its rank, condition and solution.
+
+`Information.weight` makes a `Factor` from the reduced logs of a robot; the estimators solve it. The factor R and z are
+what remains of the equations ``W x = y`` after a QR factorisation: ``|W x - y|^2 == |R x - z|^2 + residual`` for all x.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,10 @@ RESOLUTION = 1e-11
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Factor:
-    """``|W x - y|^2 == |R x - z|^2 + residual`` for the weighted equations ``W x = y`` of all joints."""
+    """The weighted equations ``W x = y`` of all joints, as ``|W x - y|^2 == |R x - z|^2 + residual``.
+
+    x are p parameters, y are torques.
+    """
 
     columns: tuple[int, ...]
     """(p,) columns of the robot's regressor, indices into `Robot.parameter_vector`."""
@@ -31,23 +38,23 @@ class Factor:
     samples: int
     """Number of equations."""
     resolution: float = RESOLUTION
-    """Singular values (columns scaled to length one) below this share of the largest are rounding noise."""
+    """Singular values below this share of the largest are rounding noise (columns scaled to length one)."""
 
     @classmethod
     def of(cls, columns: Sequence[int], triangle: Floats, samples: int) -> Factor:
-        """Make the problem of a triangular factor (p + 1, p + 1) whose last column is the right-hand side."""
+        """Make the problem from a triangle (p + 1, p + 1) of the rows (W, y), whose last column belongs to y."""
         R = triangle[:-1, :-1].copy()
         z = triangle[:-1, -1].copy()
         return cls(columns=tuple(columns), R=R, z=z, residual=float(triangle[-1, -1] ** 2), samples=samples)
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         self.R.setflags(write=False)
         self.z.setflags(write=False)
 
     @property
     def scale(self) -> Floats:
-        """(p,) length of each column; infinite where there is nothing in it but rounding noise."""
+        """(p,) length of each column of R; infinite, so that division gives zero, if it is only rounding noise."""
         length = np.linalg.norm(self.R, axis=0)
         return np.where(length > NOISE * np.max(length, initial=0.0), length, np.inf)
 
@@ -67,7 +74,7 @@ class Factor:
     @property
     def rank(self) -> int:
         """Number of singular values above the rounding noise."""
-        # a quick test that settles the usual case without a singular value decomposition
+        # quick: it settles the usual case of full rank without a singular value decomposition
         if is_regular_triangle(self.R / self.scale, self.resolution):
             return len(self.columns)
         values = self.singular_values
@@ -75,13 +82,13 @@ class Factor:
 
     @property
     def dependent(self) -> tuple[int, ...]:
-        """Columns that are zero or depend on those before them, within the resolution."""
+        """Those of `columns` that are zero or depend on the columns before them, within the resolution."""
         pivots = np.diagonal(echelon(self.R / self.scale, self.resolution))
         return tuple(column for column, pivot in zip(self.columns, pivots, strict=True) if pivot == 0.0)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Sentences that say what the data or the arithmetic could not resolve; empty where everything is resolved."""
+        """Warnings about parameters that the data or the arithmetic do not resolve; empty if there is none."""
         found = []
         if self.rank < len(self.columns):
             which = f", among them {self.dependent}" if self.dependent else ""
@@ -95,7 +102,7 @@ class Factor:
         return tuple(found)
 
     def solve(self, *, minimum_norm: bool = False) -> Floats:
-        """Find the parameters (p,) of the smallest residual.
+        """Find the parameters x (p,) with the smallest residual.
 
         Args:
             minimum_norm: Where columns depend on one another, take the solution of the smallest norm (columns scaled to

@@ -1,4 +1,10 @@
-"""Logs reduced to small triangular matrices, one per joint and segment, from which least squares are solved."""
+"""Logs reduced to small triangular matrices, one per joint and segment, from which least squares are solved.
+
+`reduce_samples` makes an `Information` from a log. For the rows W (m, w + 1) of a joint's equations ``tau = Y theta``
+at m samples (w columns of Y, then the torque), it keeps an upper triangular R (w + 1, w + 1) with ``R.T @ R == W.T @
+W`` ("triangle"). Residuals for any theta, and all least-squares problems, follow from R: ``|W x| == |R x|``.
+`Information.weight` puts the joints together to a `Factor`, which the estimators solve.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +30,21 @@ from dynid.lazy import cached_property
 class Information:
     """Everything that linear least squares needs of a log, without the log.
 
-    Make one with `reduce_samples`. A segment is a numbered stretch or block of a log. Weights, subsets of columns and
-    the segments that count can be chosen afterwards, any number of times.
+    Make one with `reduce_samples`. A segment is a numbered stretch of a log. Weights of joints, subsets of columns and
+    of segments can be chosen afterwards, any number of times.
     """
 
     robot: str
     """Name of the robot."""
     fingerprint: str
-    """Identifies the equations that were reduced; `RowShape.fingerprint`."""
+    """Hash that identifies the equations that were reduced."""
     columns: tuple[int, ...]
-    """(p,) columns of the robot's regressor, indices into `Robot.parameter_vector`."""
+    """(p,) columns of the robot's regressor, as indices into `Robot.parameter_vector`; larger numbers belong to further
+    columns that do not come from the robot."""
     supports: tuple[tuple[int, ...], ...]
-    """For each joint its support: the positions in `columns` that can act on its torque, w of them."""
+    """(n,) for each joint its support: the positions in `columns` that can act on its torque, w of them."""
     parts: tuple[Part, ...] = field(repr=False)
-    """The reduced equations, by segment and position; see `dynid.data_reduction.partial_results`."""
+    """The triangles of all joints, for some consecutive samples of one segment each."""
 
     # --- sizes -----------------------------------------------------------------------------------------------------
 
@@ -48,7 +55,7 @@ class Information:
 
     @cached_property
     def segments(self) -> tuple[int, ...]:
-        """(S,) numbers of the segments, ascending."""
+        """(S,) numbers of the S segments, ascending."""
         return tuple(sorted(self._by_segment))
 
     @cached_property
@@ -80,7 +87,7 @@ class Information:
         return _frozen(matrix)
 
     def rows(self, joint: int, segment: int) -> Floats:
-        """Rows (m, w + 1) of `factor` of one joint and segment without zero rows; m is small for few equations.
+        """`factor` of one joint and segment without its zero rows: (m, w + 1), where m <= w + 1.
 
         Args:
             joint: Index of the joint.
@@ -90,13 +97,13 @@ class Information:
 
     @cached_property
     def _segment_rows(self) -> dict[int, tuple[Floats, ...]]:
-        """Segment -> for each joint the nonzero rows of its matrix."""
+        """Segment -> for each joint the nonzero rows of its triangle."""
         counts = zip(self._segment_totals.items(), self.samples.tolist(), strict=True)
         return {segment: tuple(map(nonzero_rows, matrices, samples)) for (segment, matrices), samples in counts}
 
     @cached_property
     def _joint_totals(self) -> tuple[Floats, ...]:
-        """For each joint the matrix of all segments together."""
+        """For each joint the triangle of all segments together."""
         if not self.parts:
             return tuple(_frozen(np.zeros((len(support) + 1,) * 2)) for support in self.supports)
         first, *others = self.segments
@@ -109,7 +116,7 @@ class Information:
 
     @cached_property
     def _segment_totals(self) -> dict[int, tuple[Floats, ...]]:
-        """Segment -> for each joint the matrix of all its parts."""
+        """Segment -> for each joint the triangle of all its parts."""
         return {
             segment: tuple(
                 reduce(join_triangles, matrices) for matrices in zip(*(p.matrices for p in parts), strict=True)
@@ -147,7 +154,7 @@ class Information:
         return replace(self, parts=tuple(replace(part, segment=numbers[part.segment]) for part in self.parts))
 
     def as_one(self) -> Information:
-        """Join all segments to one, number 0; the result can no longer be merged with further parts of this log."""
+        """Join all segments to one, number 0; the result cannot be merged with further samples of this log."""
         counts = tuple(int(count) for count in self.samples.sum(axis=0))
         return replace(self, parts=(Part(0, 0, 0, self._joint_totals, counts),))
 
@@ -157,12 +164,13 @@ class Information:
         return replace(self, parts=tuple(part for part in self.parts if part.segment in segments))
 
     def _check_segments(self, segments: Iterable[int]) -> None:
+        """Refuse numbers of segments that do not exist."""
         unknown = sorted(set(segments).difference(self.segments))
         if unknown:
             raise ArgumentError(f"there is no segment {unknown[0]}", remedy=f"The segments are {self.segments}.")
 
     def select(self, columns: Sequence[int]) -> Information:
-        """Keep some of the columns, in the order given, as if the parameters of the others were zero.
+        """Keep some of the columns, in the given order, as if the parameters of the others were zero.
 
         Args:
             columns: Regressor columns, each one of `columns`.
@@ -176,9 +184,9 @@ class Information:
             )
         new_position = {self.columns.index(column): number for number, column in enumerate(columns)}
         supports = []
-        picks = []  # for each joint, which columns of its matrix are kept, and the torque
+        picks = []  # for each joint, the columns of its triangle that are kept, and the torque
         for support in self.supports:
-            kept = sorted(
+            kept = sorted(  # new position of a column, and its place in the triangle
                 (new_position[position], where) for where, position in enumerate(support) if position in new_position
             )
             supports.append(tuple(number for number, _ in kept))
@@ -191,16 +199,17 @@ class Information:
         return chosen
 
     def with_moved_torques(self, beta: ArrayLike, gains: ArrayLike | None = None) -> Information:
-        """Replace the measured torques tau by ``tau / gains - Y beta``.
+        """Replace the measured torques tau by ``tau / gains - Y beta``, without the samples.
 
         Args:
-            beta: (p,) values of the parameters of `columns` whose torques are subtracted.
+            beta: (p,) values of the parameters of `columns`, whose torques are subtracted.
             gains: (n,) divisors of the joints' torques; one by default.
         """
         values = np.asarray(beta, dtype=float)
         divisors = np.ones(self.dof) if gains is None else np.asarray(gains, dtype=float)
 
         def moved(matrix: Floats, support: tuple[int, ...], gain: float) -> Floats:
+            """The triangle (w + 1, w + 1) of one joint for the new torque."""
             change = np.eye(len(matrix))  # its last column combines the columns to the new torque
             change[:-1, -1] = -values[list(support)]
             change[-1, -1] = 1.0 / gain
@@ -228,7 +237,7 @@ class Information:
         p = len(self.columns)
         rows = [np.zeros((0, p + 1))]
         for weight, matrix, support in zip(weights, self._joint_totals, self.supports, strict=True):
-            if weight > 0.0:
+            if weight > 0.0:  # rows of this joint, with zeros in the columns that do not act on it
                 rows.append(np.zeros((len(matrix), p + 1)))
                 rows[-1][:, [*support, p]] = np.sqrt(weight) * matrix
         R = append_many_rows(np.zeros((p + 1, p + 1)), np.concatenate(rows))
@@ -283,7 +292,7 @@ def _frozen(matrix: Floats) -> Floats:
 
 def _pick_columns(triangle: Floats, pick: list[int]) -> Floats:
     """The triangle of some columns of a triangle, in the order of ``pick``."""
-    # as long as the first columns are kept in place, so are the first rows; only the others are reflected
+    # while columns stay in place, the matrix stays a triangle and their rows stay; only the others are reflected anew
     same = next((row for row, place in enumerate(pick) if place != row), len(pick))
     result = np.zeros((len(pick),) * 2)
     result[:same] = triangle[:same, pick]

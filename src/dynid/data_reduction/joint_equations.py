@@ -1,4 +1,9 @@
-"""The equations ``tau = Y theta`` of a robot, one tape output per joint: its columns, then its torque."""
+"""Programs that form the rows of the equations ``tau = Y theta``, joint by joint, from the motion and the torques.
+
+The row of joint j at a sample is (columns of the regressor that can act on joint j, torque of joint j). `equations`
+records the programs for a robot as *tapes*, lists of scalar operations that NumPy interprets or LLVM compiles; each
+tape has one output per joint. `reduction` runs them over all samples of a log.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +25,30 @@ from dynid.tape.tape import Tape
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowShape:
-    """Which columns the rows of each joint have."""
+    """Says which columns of the equations the rows of each joint contain."""
 
     fingerprint: str
-    """Identifies the equations: `Robot.fingerprint` where all columns belong to parameters of the robot."""
+    """Hash that identifies the equations: `Robot.fingerprint` if all columns belong to parameters of the robot."""
     columns: tuple[int, ...]
-    """(p,) indices of columns of the regressor, then numbers beyond these for columns that do not come from the robot
-    (`dynid.data_reduction.extension`)."""
+    """(p,) chosen columns, as indices into `Robot.parameter_vector`; larger numbers belong to further columns that do
+    not come from the robot's regressor (`extension`)."""
     supports: tuple[tuple[int, ...], ...]
-    """For each joint its support: the positions in `columns` that are not structurally zero in its row."""
+    """(n,) for each joint its support: the positions in `columns` of those that are not zero in its row at all states.
+    A row of joint j has ``len(supports[j]) + 1`` elements."""
 
 
 @dataclass(frozen=True, eq=False)
 class Equations(RowShape):
-    """Two tapes of the rows (columns, then torque) of every joint, recorded when they are first asked for.
+    """Two tapes of the rows of every joint, `plain` and `masked`, each recorded at its first use.
 
-    Both have one output per joint and the inputs q, dq, ddq, tau, all (n,), and ``counts``. Compiled code computes
-    samples in blocks, and fills the inputs of a block that is not full with zeros. A constant element would not become
-    zero there; it is multiplied by ``counts``, so that rows without a sample are zero.
+    Their inputs are q, dq, ddq, tau, all (n,), and ``counts``, by which elements are multiplied to make rows zero that
+    do not count. The plain tape needs this too: compiled code computes samples in blocks, and fills the inputs of a
+    block that is not full with zeros. All elements become zero there but constant ones, such as the column of a torque
+    offset.
     """
 
     regressor: Tape
-    """The chosen columns of the torque regressor."""
+    """Tape of the chosen columns of the torque regressor: q, dq, ddq -> ``output`` (n, p)."""
 
     @cached_property
     def plain(self) -> Tape:
@@ -72,6 +79,7 @@ def equations(robot: Robot, columns: Sequence[int] | None = None) -> Equations:
 
 @lru_cache(maxsize=64)
 def _cached(key: RobotKey[tuple[int, ...]]) -> Equations:
+    """The equations of a robot and columns (both in the key), kept for robots with the same fingerprint."""
     fingerprint, columns = key.robot.fingerprint, key.fields
     tape = record_quantity(key.robot, "regressor").select({"output": np.s_[:, list(columns)]})
     rows = tape.sparsity("output")
@@ -80,12 +88,13 @@ def _cached(key: RobotKey[tuple[int, ...]]) -> Equations:
 
 
 def _record_rows(regressor: Tape, supports: tuple[tuple[int, ...], ...], *, masked: bool) -> Tape:
-    """Record the rows of a regressor's tape, each followed by its torque; see `Equations` for the inputs."""
+    """Record a tape with outputs ``joint0``, ``joint1`` ...: the row of each joint (w + 1,); inputs see `Equations`."""
     n = len(supports)
     recorder = Recorder()
     states = [recorder.input(entry.name, entry.shape) for entry in regressor.inputs]
     tau = recorder.input("tau", (n,))
     counts = recorder.input("counts", (n if masked else 1,))
+    # value(k) is result k of the regressor's operations, recorded again on the new tape; elements (n, p) holds each k
     value = replay(regressor, np.concatenate([np.ravel(state) for state in states]))
     elements = regressor.output("output").elements
     outputs: dict[str, Any] = {}

@@ -1,7 +1,14 @@
-"""Reduce logs to `Information`, chunk after chunk.
+"""Reduce the equations ``tau = Y theta`` of a log to small triangular matrices (`Information`), chunk after chunk.
 
-`reduce_samples` reduces equations that come from the tape alone, by cross products of preconditioned rows (fast) or
-Householder reflections (where those lose digits). `reduce_extended` reduces equations with further columns or a filter.
+For each joint, the rows W = (columns of the regressor, torque) of many samples are replaced by an upper triangular R
+with ``R.T @ R == W.T @ W``. Least squares on R gives the same parameters as on W. `triangular` describes the two ways
+used here: cross products of preconditioned rows (fast), or Householder reflections (where cross products lose digits).
+
+Identification calls `reduce_extended` with a processed log: its equations may have further columns, which do not come
+from the robot's regressor, and may go through a low-pass filter. `reduce_samples` is for plain arrays of samples.
+
+The rows come from a *tape*: the torque regressor recorded once as a program of scalar operations, which NumPy
+interprets or LLVM compiles. A *chunk* is at most 61440 consecutive samples; a *part* is what a chunk is reduced to.
 """
 
 from __future__ import annotations
@@ -32,8 +39,8 @@ from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
 
 REPRESENTATIVE = 2048
-"""Number of samples that a preconditioner is made of, and of those whose rows are formed at a time for reflections
-(convention: many times the number of columns)."""
+"""Number of samples from which a preconditioner is made, and number of samples whose rows are formed at a time for
+reflections (convention: many times the number of columns)."""
 
 
 def reduce_samples(
@@ -48,15 +55,16 @@ def reduce_samples(
     valid: ArrayLike | None = None,
     backend: Backend = "auto",
 ) -> Information:
-    """Reduce samples to one factor per joint and segment, as accurately as Householder reflections would.
+    """Reduce samples to one triangular matrix per joint and segment, as accurately as Householder reflections would.
 
-    Logs that do not fit into memory are reduced piece by piece and merged; see `Information.merge`.
+    A segment is a numbered stretch of the log. Reduce a log that does not fit into memory in several calls, and merge
+    the results with `Information.merge`.
 
     Args:
         robot: The robot; its parameter values do not matter.
         q: (N, n) joint positions [rad or m].
-        dq: (N, n) velocities.
-        ddq: (N, n) accelerations.
+        dq: (N, n) velocities [rad/s or m/s].
+        ddq: (N, n) accelerations [rad/s^2 or m/s^2].
         tau: (N, n) joint torques [N m or N].
         columns: Columns of the regressor, indices into `Robot.parameter_vector`; all by default.
         segments: (N,) number of the gap-free stretch each sample belongs to; one stretch by default.
@@ -70,7 +78,7 @@ def reduce_samples(
         >>> dynid.data_reduction.reduce_samples(robot, run.q, run.dq, run.ddq, run.effort).robot
         'ddarm'
     """
-    rows = equations(robot, columns)
+    rows = equations(robot, columns)  # the tapes that form the rows of each joint
     log = check_samples(robot.dof, (q, dq, ddq, tau), valid, segments)
     reducer = _Reducer(_tape_gram(rows, backend), _spread(log))
     return _collect(robot, rows, map(reducer.part, cut(log)))
@@ -88,17 +96,17 @@ def reduce_extended(
 
     Args:
         robot: The robot; its parameter values do not matter.
-        run: Samples in memory; its `segment` numbers the gap-free stretches that the filter runs along.
-        extension: Further columns and filter. Further column k has the number ``p + k`` in the result, p parameters of
-            the robot.
+        run: Samples in memory; its `segment` numbers the gap-free stretches. The filter never runs across a gap.
+        extension: Further columns and filter. If the robot has p parameters, further column k gets the number
+            ``p + k`` in `Information.columns`.
         columns: Columns of the regressor; all by default.
-        segments: (N,) number of the block of time of each sample; the run's `segment` by default.
+        segments: (N,) number of the segment of the result to which each sample belongs; the run's `segment` by default.
 
     Raises:
         DataError: if a number that counts is NaN or infinite, or a shape is wrong.
     """
     rows = equations(robot, columns)
-    shape = extend(rows, extension, robot.parameter_vector.size)
+    shape = extend(rows, extension, robot.parameter_vector.size)  # numbers of all columns, and which act on which joint
     numbers = run.segment if segments is None else segments
     log = check_samples(robot.dof, (run.q, run.dq, run.ddq, run.effort), run.valid, numbers)
     gram = _tape_gram(rows, "auto")
@@ -107,19 +115,19 @@ def reduce_extended(
 
 
 def _spread(log: Samples) -> Chunk:
-    """About `REPRESENTATIVE` samples spread over a log, with those that are not finite masked.
+    """About `REPRESENTATIVE` samples spread evenly over a log, for the preconditioner.
 
-    The reduction itself refuses and names samples that count and are not finite.
+    Samples that are not finite do not count here; the reduction of the whole log refuses and names them.
     """
     rows = np.arange(0, len(log.segment), max(1, len(log.segment) // REPRESENTATIVE))
     q, dq, ddq, tau = arrays = tuple(np.asarray(array[rows], dtype=np.float64) for array in log.arrays)
     is_finite = np.isfinite(np.hstack((q, dq, ddq))).all(axis=1, keepdims=True) & np.isfinite(tau)
     counts: NDArray[np.bool_] = is_finite if log.valid is None else is_finite & log.valid[rows]
-    return Chunk(0, 0, 0, arrays, counts)
+    return Chunk(segment=0, number=0, first=0, arrays=arrays, valid=counts)
 
 
 def _collect(robot: Robot, shape: RowShape, parts: Iterable[Part]) -> Information:
-    """Combine the parts of all chunks."""
+    """Combine the reduced chunks to an `Information`."""
     forest = Forest()
     for part in parts:
         forest.add(part)
@@ -133,7 +141,10 @@ def _collect(robot: Robot, shape: RowShape, parts: Iterable[Part]) -> Informatio
 
 
 class _Gram(Protocol):
-    """Forms rows and cross products of the outputs of a tape; `NumpyGram` describes the methods."""
+    """Forms the rows W (N, w) of all joints, or their cross products ``W.T @ W`` (w, w), from the inputs of a tape.
+
+    `NumpyGram` describes the methods.
+    """
 
     def rows(self, inputs: Sequence[Floats]) -> list[Floats]: ...
     def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]: ...
@@ -146,7 +157,7 @@ class _Reducer:
         """Make for each joint a preconditioner that gives the log nearly orthonormal columns.
 
         Args:
-            gram: Chooses, for a checked chunk, what forms its rows and cross products.
+            gram: Gives the `_Gram` for a checked chunk, see `_tape_gram`.
             sample: Representative samples of the log.
         """
         self._gram = gram
@@ -156,7 +167,7 @@ class _Reducer:
             self._preconditioners = tuple(make_preconditioner(R, samples) for R, samples in factors)
 
     def part(self, raw: Chunk) -> Part:
-        """Reduce a chunk.
+        """Reduce a chunk to one triangle per joint.
 
         Raises:
             DataError: if a number is NaN, infinite, or so large that squares overflow; names the sample.
@@ -165,15 +176,15 @@ class _Reducer:
         with np.errstate(all="ignore"):
             grams = self._gram(chunk).grams(chunk.inputs(), self._preconditioners)
             found = list(map(factor_from_preconditioned, grams, self._preconditioners))
-            if any(R is None for R in found):  # cross products of these joints lost digits: reflect them
+            if any(R is None for R in found):  # cross products of these joints lost digits: use reflections
                 found = [S if R is None else R for R, S in zip(found, self._reflect(chunk), strict=True)]
             factors = tuple(R for R in found if R is not None)  # all of them; this tells the type checker so
         if not are_moderate(factors):
             raise chunk.overflow()
-        return Part(chunk.segment, 0, chunk.number, factors, chunk.samples)
+        return Part(chunk.segment, level=0, position=chunk.number, matrices=factors, samples=chunk.samples)
 
     def _reflect(self, chunk: Chunk) -> list[Floats]:
-        """For each joint the triangle of its rows, by Householder reflections."""
+        """For each joint the triangle (w, w) of its rows, by Householder reflections."""
         factors: list[Floats] = []
         for start in range(0, max(chunk.length, 1), REPRESENTATIVE):
             rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + REPRESENTATIVE)))
@@ -185,7 +196,7 @@ class _Reducer:
 
 
 def _tape_gram(equations: Equations, backend: Backend) -> Callable[[Chunk], _Gram]:
-    """For a chunk, what forms its rows: compiled or interpreted, with or without a mask."""
+    """The function from a chunk to what forms its rows; a chunk whose equations all count has a cheaper tape."""
     chosen: Literal["llvm", "numpy"] = "llvm" if compiles(backend) else "numpy"
     return lambda chunk: _gram(equations.plain if chunk.valid is None else equations.masked, chosen)
 

@@ -1,7 +1,8 @@
 """Write and read the file of an `Information`: a magic text, the SHA-256 of the content, the content in MessagePack.
 
-The content is the dataclass itself, field by field. Of every triangular matrix only the upper half is stored, row after
-row, as little-endian float64.
+An `Information` holds the least-squares equations of a log as upper triangular matrices, one per joint and stretch of
+the log; its methods `save` and `load` call `write` and `read`. The content is the dataclass itself, field by field. Of
+every triangular matrix only the upper half is stored, row after row, as little-endian float64.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dynid.safe_files.small_files import read_small
 T = TypeVar("T")
 MAGIC = b"dynid information 3\n"
 LARGEST_FILE = 2**32
-"""Size of the largest file that is read [bytes] (convention: a day of blocks of a humanoid)."""
+"""Size of the largest file that is read [bytes] (convention: more than a day of a humanoid's logs gives)."""
 
 
 def write(path: str | PathLike[str], content: object, *, force: bool) -> None:

@@ -1,9 +1,13 @@
-"""Triangular factors of rows: by Householder reflections, or from cross products of preconditioned rows.
+"""Triangular factors of the rows of least-squares equations, in two ways.
 
-Throughout, the triangle ``R`` (w, w) of rows W (m, w) is upper triangular with a non-negative diagonal, and
-``R.T @ R == W.T @ W``. Reflections are accurate and slow. Cross products ``W.T @ W`` are fast and lose half of the
-digits, unless the columns are nearly orthonormal: so rows are first multiplied by ``inv(R0)`` of a preconditioner R0,
-the triangle of some representative samples, and the result is multiplied by R0.
+The *triangle* R (w, w) of rows W (m, w) is the factor R of a QR factorisation of W: upper triangular, here with a
+non-negative diagonal, and ``R.T @ R == W.T @ W``. It replaces the rows in least squares. The reduction of logs and
+`Information` call these functions with rows (columns of a regressor, torque), or with triangles to join or to extend.
+
+Householder reflections are accurate and slow (`triangle_of`, `append_rows`, `join_triangles`). Cholesky's factor of the
+cross products ``W.T @ W`` is fast, but loses half of the digits unless the columns are nearly orthonormal. So rows are
+first multiplied by ``inv(R0)`` of a preconditioner R0, the triangle of some representative samples, and the factor is
+multiplied by R0 afterwards (`make_preconditioner`, `factor_from_preconditioned`).
 """
 
 from __future__ import annotations
@@ -16,15 +20,16 @@ from dynid.array_types import Floats
 from dynid.decompositions import lapack
 
 NOISE = 1e-12
-"""Share of a column's length: what the columns before it leave unexplained is rounding noise below it (convention)."""
+"""Share of a column's length below which the part of it that is orthogonal to the columns before it counts as rounding
+noise (convention)."""
 
 LEAST_REST_SHARE = 1e-4
-"""Smallest share of a preconditioned column's squared length that may remain after the columns before it are removed.
+"""Smallest share of a preconditioned column's squared length that must remain after projection off earlier columns.
 
 Derivation: cross products then lose at most four of the sixteen digits."""
 
 PANEL = 8
-"""Columns whose reflections LAPACK gathers before it updates the others (convention)."""
+"""Block size of LAPACK's reflections, in columns (convention)."""
 
 LARGEST_SUM = 1e300
 """Largest sum of squares of a chunk: it leaves room to add up many chunks (float64 ends at 1.8e308)."""
@@ -39,38 +44,44 @@ def append_rows(R: Floats, rows: Floats) -> Floats:
 
 
 def append_many_rows(R: Floats, rows: Floats) -> Floats:
-    """The same for any number of rows (m, w), a batch at a time."""
+    """Like `append_rows`, in batches of rows: quicker for many rows."""
     for start in range(0, len(rows), REFLECTED):
         R = append_rows(R, rows[start : start + REFLECTED])
     return R
 
 
 def triangle_of(rows: Floats) -> Floats:
-    """The triangle (w, w) of any number of rows (m, w); of fewer rows than columns, its last rows are zero."""
+    """The triangle (w, w) of any number of rows (m, w); if m < w, its last rows are zero."""
     count, width = rows.shape
-    if count > 2 * width:  # a panel at a time is faster than one column after the other
+    if count > 2 * width:  # blocked reflections are faster here than `dgeqrf` on all rows
         return append_many_rows(np.zeros((width, width)), rows)
     R = np.zeros((width, width))
     if rows.size:
-        packed = lapack().dgeqrf(rows)[0][:width]  # R above the diagonal, the reflections below it
+        packed = lapack().dgeqrf(rows)[0][:width]  # R on and above the diagonal, the reflections below it
         R[:count] = np.triu(packed)
-        np.negative(R, out=R, where=R.diagonal()[:, None] < 0.0)
+        np.negative(R, out=R, where=R.diagonal()[:, None] < 0.0)  # make the diagonal non-negative
     return R
 
 
 def join_triangles(R: Floats, below: Floats) -> Floats:
-    """The triangle (w, w) of two triangles (w, w)."""
+    """The triangle (w, w) of the rows of two triangles (w, w)."""
     return _reflect(R, below, len(below))
 
 
 def _reflect(R: Floats, rows: Floats, triangular: int) -> Floats:
-    """The triangle of R and rows below it, of which the last ``triangular`` form an upper triangle."""
+    """The triangle of R (w, w) and rows (m, w) below it.
+
+    Args:
+        R: A triangle.
+        rows: Further rows.
+        triangular: How many of the last rows form an upper triangle, whose zeros save time: 0 for full rows.
+    """
     if not len(rows):
         return R
     triangle, _, _, failure = lapack().dtpqrt(triangular, min(len(R), PANEL), R, rows)
     assert failure == 0, "LAPACK refused the shapes"
     result: Floats = triangle.copy(order="C")
-    return np.negative(result, out=result, where=result.diagonal()[:, None] < 0.0)
+    return np.negative(result, out=result, where=result.diagonal()[:, None] < 0.0)  # non-negative diagonal
 
 
 def nonzero_rows(R: Floats, samples: int) -> Floats:
@@ -78,19 +89,20 @@ def nonzero_rows(R: Floats, samples: int) -> Floats:
 
     Args:
         R: The triangle.
-        samples: Number of samples it is made of. Where these are many, no row is zero and R is returned.
+        samples: Number of samples it was made from. Zero rows occur only where these are few; else R is returned.
     """
     return R if 2 * samples > len(R) else np.asarray(R[R.any(axis=1)])
 
 
 def echelon(R: Floats, tolerance: float) -> Floats:
-    """The triangle whose row k is zero where column k depends on those before it, by Gram-Schmidt.
+    """A triangle (w, w) of R by Gram-Schmidt, whose row k is zero if column k depends on the columns before it.
 
     Args:
         R: (w, w) any matrix, of which only ``R.T @ R`` matters.
-        tolerance: Share of a column's length that must remain after those before it are removed.
+        tolerance: Share of a column's length that must remain after projection off the columns before it, for the
+            column to count as independent.
     """
-    rest = R.copy()
+    rest = R.copy()  # what remains of each column
     result = np.zeros_like(R)
     length = np.linalg.norm(R, axis=0)
     for k in range(R.shape[1]):
@@ -106,9 +118,9 @@ def echelon(R: Floats, tolerance: float) -> Floats:
 
 
 def make_preconditioner(R: Floats, samples: int) -> Floats:
-    """Make a regular triangle R0 (w, w) such that the columns of ``W @ inv(R0)`` are nearly orthonormal.
+    """Make an invertible triangle R0 (w, w) such that the columns of ``W @ inv(R0)`` are nearly orthonormal.
 
-    A column that depends on those before it is only scaled.
+    A column of W that depends on the columns before it is only divided by its length.
 
     Args:
         R: Triangle (w, w) of some representative samples.
@@ -130,8 +142,8 @@ def precondition_rows(rows: Floats, R0: Floats) -> Floats:
 def factor_from_preconditioned(C: Floats, R0: Floats) -> Floats | None:
     """The triangle (w, w) of rows W from the cross products of their preconditioned rows; None where digits are lost.
 
-    Digits are lost where less than 1 % of a preconditioned column's length remains after the columns before it are
-    removed, unless that column is rounding noise in W.
+    Digits are lost if less than 1 % of a preconditioned column's length remains after projection off the columns before
+    it (`LEAST_REST_SHARE` of its square). This does not matter if the remainder is rounding noise in W as well.
 
     Args:
         C: (w, w) cross products of ``W @ inv(R0)``.
@@ -142,16 +154,16 @@ def factor_from_preconditioned(C: Floats, R0: Floats) -> Floats | None:
     correlation = C / np.outer(divisor, divisor)
     empty = np.flatnonzero(scale == 0.0)
     correlation[empty, empty] = 1.0  # so that Cholesky's factor exists
-    root, failure = lapack().dpotrf(correlation)
+    root, failure = lapack().dpotrf(correlation)  # upper, with columns of length one
     root[empty] = 0.0
-    R = (root * scale) @ R0
-    remaining = scale * np.diagonal(R0)
+    R = (root * scale) @ R0  # C = (root * scale).T @ (root * scale)
+    remaining = scale * np.diagonal(R0)  # upper bound of the diagonal of R
     matters = remaining > NOISE * np.linalg.norm(R, axis=0)
     is_resolved = np.diagonal(root)[matters] ** 2 >= LEAST_REST_SHARE
     return R if not failure and np.isfinite(R).all() and is_resolved.all() else None
 
 
 def are_moderate(factors: Sequence[Floats]) -> bool:
-    """Whether triangles are finite and their sums of squares far from overflow."""
+    """Whether all triangles are finite, and their sums of squares far from overflow."""
     with np.errstate(all="ignore"):
         return all(np.vdot(R, R) <= LARGEST_SUM for R in factors)  # false for NaN

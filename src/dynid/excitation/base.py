@@ -1,9 +1,12 @@
 """Functions of a motion with their gradients, and the base class of limits on them.
 
-A `Constraint` maps a motion at N samples to its *excess* (N, m): how far each of m quantities is beyond its limit, in
-units of the limit; negative within. Gradients are computed backwards: ``pullback`` takes the gradient of some sum by
-the values of a function (the *cotangent*) and returns the gradient by the motion, so that a design gets the gradient of
-all limits in one pass.
+The search for exciting motions evaluates every limit at N samples of a motion of n joints, with gradients. A `Quantity`
+is a function of the motion, such as the joint torques; a `Constraint` (in `constraints`) bounds m components of one. It
+maps the motion to its *excess* (N, m): how far each is beyond its limit, in units of the limit; negative within.
+
+Gradients are computed backwards (reverse differentiation). For a scalar c that depends on the values v of a function,
+the *cotangent* is dc/dv; ``pullback`` turns it into dc/dq, dc/d(dq) and so on. So a search gets the gradient of a sum
+over all limits in one pass.
 """
 
 from __future__ import annotations
@@ -33,28 +36,28 @@ class Derivative:
         return motion[self.order]
 
     def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Compute the gradient by the motion from that by the values (N, n)."""
+        """Compute the gradient of a scalar by the motion from its gradient by the values (N, n), the cotangent."""
         zero = np.zeros_like(motion.q)
         return Motion(*(cotangent if order == self.order else zero for order in range(4)))
 
 
 class Recorded:
-    """A function of q, dq, ddq (or of some of them), recorded as a tape and run forwards and backwards."""
+    """A function of q, dq, ddq (or of some of them), which is recorded as a program and differentiated backwards."""
 
     def __init__(self, function: Callable[..., Any], dof: int, *states: str) -> None:
         """Record and compile.
 
         Args:
-            function: Called with one array of scalars (n,) per state; returns an array.
+            function: Called once, with one array of recorded scalars (n,) per state; returns an array of any shape.
             dof: Number of joints n.
-            *states: The states it depends on, named like its arguments.
+            *states: Those of ``q``, ``dq``, ``ddq`` on which it depends, named like its arguments.
         """
         self._states = states
         self._forward = compile_tape(record(function, **{state: (dof,) for state in states}))
 
     @cached_property
     def _backward(self) -> Program:
-        """Program of the gradients by the states, for a cotangent."""
+        """Program from states and cotangent to the gradients by the states."""
         return compile_tape(vjp(self._forward.tape, "output", self._states))
 
     def __call__(self, motion: Motion) -> Floats:
@@ -62,7 +65,7 @@ class Recorded:
         return np.asarray(self._forward(*(getattr(motion, state) for state in self._states)))
 
     def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Compute the gradient by the motion from that by the values (N, ...)."""
+        """Compute the gradient of a scalar by the motion from its gradient by the values (N, ...)."""
         found = self._backward(*(getattr(motion, state) for state in self._states), cotangent)
         gradients = found if isinstance(found, dict) else {self._states[0]: found}
         zero = np.zeros_like(motion.q)
@@ -75,7 +78,7 @@ Quantity = Derivative | Recorded
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """Smallest distance of a motion to one limit."""
+    """How far a motion stays away from one limit, where it comes closest."""
 
     limit: str
     """Name of the constraint: ``position``, ``velocity``, ``torque``, ..."""
@@ -84,7 +87,7 @@ class Margin:
     margin: float
     """The distance, negative beyond the limit, in ``unit``."""
     relative: float
-    """The margin as a share of the limit (of 0.1 m for distances between bodies)."""
+    """The margin as a share of the limit (for distances between bodies, of 0.1 m)."""
     unit: str
     """SI unit of ``margin``."""
 
@@ -96,16 +99,16 @@ class Constraint(ABC):
     name: str
     """The limited quantity: ``position``, ``velocity``, ``torque``, ``self-collision``, ..."""
     where: tuple[str, ...]
-    """(m,) name of the joint, wall or pair of links of each column."""
+    """(m,) name of the joint, wall or pair of links of each limit."""
     scale: Floats
-    """(m,) size of the limit: excess times scale is in ``units``."""
+    """(m,) size of each limit in ``units``, by which `excess` is divided."""
     units: tuple[str, ...]
     """(m,) SI unit of each quantity."""
     quantity: Quantity
-    """The limited function of the motion."""
+    """The function of the motion that is limited."""
     by_build: tuple[str, ...] = ()
-    """Phrases that name what is left out because the robot's build violates the limit at every position of the joints,
-    such as two links that always overlap."""
+    """Phrases for the report that name what is not checked, because it violates the limit at every position of the
+    joints, such as two links that always overlap."""
 
     @abstractmethod
     def beyond(self, values: Floats) -> Floats:
@@ -113,14 +116,14 @@ class Constraint(ABC):
 
     @abstractmethod
     def slope(self, values: Floats, cotangent: Floats) -> Floats:
-        """Compute the gradient (N, ...) of ``sum(cotangent * beyond)`` by the values; cotangent (N, m)."""
+        """Compute the gradient (N, ...) of the scalar ``sum(cotangent * beyond)`` by the values; cotangent (N, m)."""
 
     def excess(self, motion: Motion) -> Floats:
         """Compute the distance beyond the limit (N, m) in units of the limit, negative within."""
         return self.beyond(self.quantity(motion)) / self.scale
 
     def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Compute the gradient of ``sum(cotangent * excess)`` by the motion."""
+        """Compute the gradient of the scalar ``sum(cotangent * excess)`` by the motion; cotangent (N, m)."""
         return self.quantity.pullback(motion, self.slope(self.quantity(motion), cotangent / self.scale))
 
     def closest(self, motion: Motion) -> Floats:

@@ -3,8 +3,10 @@
 `build_constraints` turns every finite limit of a `MotionLimits` into a `Constraint`; `measure_margins` compares a
 motion with them; `find_unchecked_limits` lists the limits that a motion was not compared with.
 
-A subclass of `Constraint` here defines ``beyond``, how far values are beyond their limits (in the unit of the limit,
-negative within), and ``slope``, the gradient of a sum of ``cotangent * beyond`` with respect to the values.
+A constraint bounds a *quantity*, which is a function of the motion at N samples, such as the joint torques (N, n). Each
+subclass of `Constraint` here defines two functions of its values: ``beyond`` (N, m), how far they are beyond each of m
+limits (in SI units, negative within), and ``slope``, the gradient of ``sum(cotangent * beyond)`` by the values, for any
+weights ``cotangent`` (N, m). The search for motions uses the gradient.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _DISTANCE_SCALE_M = 0.1
 
 
 def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, ...]:
-    """Make a constraint of every finite limit; those on torque, poses and speeds are recorded and compiled."""
+    """Make the constraints of all finite limits; functions of the robot (torques, poses, speeds) are compiled."""
     constraints = _joint_constraints(robot, limits)
     for workspace in limits.workspaces:
         if workspace.link is not None and robot.link_body(workspace.link)[0] < 0:
@@ -67,7 +69,7 @@ class _JointBounds(Constraint):
         return values[:, self.joints] * self.sign - self.bound
 
     def slope(self, values: Floats, cotangent: Floats) -> Floats:
-        # (m, n) adds the bounds of a joint
+        # (m, n) with 1 where a bound belongs to a joint: adds the one or two bounds of each joint
         onto_joint = self.joints[:, None] == np.arange(values.shape[1])
         return np.asarray((cotangent * self.sign) @ onto_joint)
 
@@ -77,6 +79,7 @@ def _joint_constraints(robot: Robot, limits: MotionLimits) -> list[Constraint]:
     span = limits.upper - limits.lower
     units = robot.position_units
     half = np.where(np.isfinite(span), 0.5 * span, 1.0)  # a bound on one side only is measured in rad or m
+    # `half` and `size` below are what counts as one unit of excess
     found = [_bounds(limits, "position", Derivative(0), limits.lower, limits.upper, half, units)]
     for order, name in enumerate(("velocity", "acceleration", "jerk"), start=1):
         size = getattr(limits, name)
@@ -101,7 +104,17 @@ def _bounds(
     size: Floats,
     units: Sequence[str],
 ) -> Constraint:
-    """Make a constraint of the finite bounds (n,) of a quantity; an excess of 1 is a joint's ``size`` (n,)."""
+    """Make a constraint of the finite ones among lower and upper bounds (n,) of a quantity.
+
+    Args:
+        limits: Gives the joint names.
+        name: Name of the quantity in messages.
+        quantity: Function of the motion with values (N, n).
+        lower: (n,) lower bounds.
+        upper: (n,) upper bounds.
+        size: (n,) how far beyond a bound counts as an excess of 1.
+        units: (n,) SI units.
+    """
     low = np.flatnonzero(np.isfinite(lower))
     high = np.flatnonzero(np.isfinite(upper))
     joints = np.concatenate([high, low])
@@ -131,7 +144,7 @@ def carries_mass(robot: Robot) -> Bools:
 
 @dataclass(frozen=True, kw_only=True)
 class _SpeedLimit(Constraint):
-    """An upper bound on the speed, the length of a velocity (N, 3); the bound is also the scale."""
+    """An upper bound on the length of a velocity (N, 3); the bound is `scale`, so that an excess of 1 is twice it."""
 
     def beyond(self, values: Floats) -> Floats:
         return np.asarray(np.linalg.norm(values, axis=1, keepdims=True) - self.scale)
@@ -149,6 +162,7 @@ def _speed_constraint(robot: Robot, workspace: Workspace) -> Constraint:
     point = T[:3, :3] @ workspace.point + T[:3, 3]
 
     def velocity(q: Any, dq: Any) -> Any:
+        """Velocity (3,) of the point, in the body's axes."""
         w, v = body_velocities(robot, q, dq)[body]
         return v + cross(w, point)
 
@@ -166,6 +180,7 @@ def _poses(robot: Robot, hulls: Sequence[Hull]) -> Recorded:
     frames = [robot.link_body(hull.link) for hull in hulls]
 
     def poses(q: Any) -> Any:
+        """Poses (h, 3, 4) at joint positions q (n,)."""
         bodies = [*body_poses(robot, q), (np.eye(3), np.zeros(3))]  # index -1 is the base
         found = []
         for body, T in frames:
@@ -178,10 +193,13 @@ def _poses(robot: Robot, hulls: Sequence[Hull]) -> Recorded:
 
 @dataclass(frozen=True, kw_only=True)
 class _Walls(Constraint):
-    """Walls that hulls must stay behind; the corner of a hull that is farthest beyond a wall counts."""
+    """Walls that hulls must stay behind; the corner of a hull that is farthest beyond a wall counts.
+
+    The values are the poses (N, h, 3, 4) of the links of h hulls in the root frame.
+    """
 
     pairs: tuple[tuple[int, Hull, Wall], ...]
-    """(m) index of a hull among the poses, the hull, and a wall."""
+    """(m,) index of a hull among the h poses, the hull, and a wall."""
 
     def beyond(self, values: Floats) -> Floats:
         return np.stack([_heights(values[:, h], hull, wall).max(axis=1) for h, hull, wall in self.pairs], axis=1)
@@ -195,8 +213,8 @@ class _Walls(Constraint):
 
 
 def _heights(poses: Floats, hull: Hull, wall: Wall) -> Floats:
-    """Measure how far each of the k corners of a hull at poses (N, 3, 4) is beyond a wall, (N, k) [m]."""
-    # of the link's origin, with the radius of the hull
+    """Measure how far a hull, at each of its k corners, reaches beyond a wall, (N, k) [m]; poses (N, 3, 4)."""
+    # how far the link's origin, plus the radius of the hull, is beyond the wall (N,)
     origins = poses[:, :, 3] @ wall.normal + hull.radius - wall.offset
     return np.asarray((wall.normal @ poses[:, :, :3]) @ hull.corners.T + origins[:, None])
 
@@ -267,14 +285,14 @@ def _moving_bodies(robot: Robot, bodies: Sequence[Hull]) -> list[Hull]:
 
 @dataclass(frozen=True, kw_only=True)
 class _SelfCollision(Constraint):
-    """Smallest distance between hulls.
+    """A smallest distance between hulls; the values are the poses (N, h, 3, 4) of their links.
 
-    The capsules around the hulls are measured first, which is fast: their distances are lower bounds. Only pairs whose
+    Capsules around the hulls are measured first, which is fast: their distances are lower bounds. Only pairs whose
     capsules are near are measured exactly; for the others the lower bound suffices.
     """
 
     hulls: tuple[Hull, ...]
-    """(h) the hulls."""
+    """(h,) the hulls."""
     pairs: Ints
     """(m, 2) indices of the two hulls of each pair."""
     clearance: float
@@ -282,6 +300,7 @@ class _SelfCollision(Constraint):
 
     @cached_property
     def _capsules(self) -> list[Hull]:
+        """(h,) a capsule around each hull."""
         return [hull.capsule() for hull in self.hulls]
 
     def beyond(self, values: Floats) -> Floats:
@@ -304,18 +323,19 @@ class _SelfCollision(Constraint):
         rows, columns = np.nonzero(cotangent)
         near = self._measure(values, rows, columns)
         whole = np.zeros_like(values)
-        # the distance changes as if its points were fixed to the links
+        # the gradient of the distance is the same as if the two closest points were fixed to their links
         force = -cotangent[rows, columns, None] * near.direction
         # columns of `pairs`: the first hull moves along the direction, the second against it
         for side, point, sign in ((0, near.first, 1.0), (1, near.second, -1.0)):
             links = self.pairs[columns, side]
             pose = values[rows, links]
+            # the point in the link's frame: R^T (point - p)
             place = np.einsum("mij,mi->mj", pose[..., :3], point - pose[..., 3])
             np.add.at(whole, (rows, links), _pose_force(sign * force, place))
         return whole
 
     def _measure(self, poses: Floats, rows: Ints, columns: Ints) -> Witness:
-        """Measure the pairs ``columns`` at the samples ``rows`` exactly."""
+        """Measure pairs of hulls exactly, number ``columns`` (k,) of `pairs` at sample ``rows`` (k,)."""
         return hull_distances(self.hulls, poses, rows, self.pairs[columns])
 
 
@@ -351,7 +371,7 @@ def measure_speed_shares(motion: Motion, velocity: Floats) -> Floats:
 
 
 def measure_margins(constraints: tuple[Constraint, ...], motion: Motion) -> tuple[Margin, ...]:
-    """Measure the closest approach of a motion to every limit."""
+    """Measure how close a motion comes to every limit."""
     return tuple(margin for c in constraints for margin in c.margins(c.closest(motion)))
 
 

@@ -4,8 +4,10 @@ The observation matrix W (m, b) has one row per measured torque or energy, each 
 noise, and one column per parameter. All measures but the equilibrium need only its information ``A = W^T W`` (b, b), to
 which earlier experiments add theirs. Lower is better throughout. Measures without an equation number are textbook ones.
 
-A measure has the value of a function of A and its gradient G (b, b), symmetric. Those that depend on a largest or
-smallest singular value or entry have kinks, so a search minimises smooth bounds of them first (`Criterion.stages`).
+The search for motions and the choice of energy points minimise a `Criterion`: one *measure*, or a weighted sum of
+several. Each measure is a function below that returns its value for A and its symmetric gradient G (b, b), with ``d
+value = sum(G * dA)``. Measures that depend on a largest or smallest singular value or entry have kinks, so a search
+minimises smooth bounds of them first (`Criterion.stages`).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _SINGULAR_OBJECTIVE = 50.0
 the line search needs it."""
 
 Valued = tuple[float, Floats]
-"""A value and its gradient."""
+"""The value of a measure and its gradient by A or W."""
 
 
 def _spectrum(A: Floats) -> tuple[Floats, Floats]:
@@ -59,11 +61,12 @@ def _condition(A: Floats, order: float) -> Valued:
     Finite orders p are smooth upper bounds, ``(sum s^p)^(1/p) (sum s^-p)^(1/p)`` of the singular values s.
     """
     eigenvalues, V = _spectrum(A)  # squares of the singular values
-    up = (eigenvalues / eigenvalues[-1]) ** (order / 2)  # of infinite order: 1 for the largest alone, 0 for others
+    # powers of the singular values relative to the extreme ones; if the order is infinite: 1 for those, 0 for others
+    up = (eigenvalues / eigenvalues[-1]) ** (order / 2)
     down = (eigenvalues[0] / eigenvalues) ** (order / 2)
     value = float(np.sqrt(eigenvalues[-1] / eigenvalues[0]))  # [GautierKhalil1992] eq. (16)
     value *= float(up.sum() * down.sum()) ** (1 / order)
-    rate = 0.5 * (up / up.sum() - down / down.sum()) / eigenvalues
+    rate = 0.5 * (up / up.sum() - down / down.sum()) / eigenvalues  # derivative of log(value) by each eigenvalue
     return value, (V * (value * rate)) @ V.T
 
 
@@ -74,6 +77,7 @@ def _scaled_condition(A: Floats, order: float) -> Valued:
         raise np.linalg.LinAlgError("a parameter is not excited at all")
     scale = 1.0 / np.sqrt(np.outer(diagonal, diagonal))
     value, G = _condition(A * scale, order)
+    # chain rule: an entry of A * scale depends on that entry of A and on two diagonal entries
     return value, (G - np.diag((G * A * scale).sum(axis=1))) * scale
 
 
@@ -120,7 +124,7 @@ def _e_optimality(A: Floats) -> Valued:
 
 
 def _equilibrium(W: Floats, order: float) -> Valued:
-    """Ratio S of the largest to the smallest absolute entry of W, or its smooth bound by norms of an order."""
+    """Ratio S of the largest to the smallest absolute entry of W (infinite order), or a smooth bound (finite order)."""
     size = np.abs(W)
     low = float(size.min())
     high = float(size.max())
@@ -148,7 +152,7 @@ _MEASURES: Mapping[str, Callable[[Floats, Criterion], Valued]] = {
 
 The functions raise `np.linalg.LinAlgError` where A is singular."""
 _MEASURES_WITH_KINKS = {"condition", "scaled-condition", _EQUILIBRIUM}
-"""Measures with kinks, which have smooth stages: where two extreme singular values or entries are equal."""
+"""Measures with kinks, where two extreme singular values or entries are equal; they have smooth bounds."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +160,9 @@ class Criterion:
     """A number that says how little a motion reveals: one measure, or a weighted sum of several.
 
     Measures: ``condition`` (of the observation matrix), ``scaled-condition`` (with columns of unit length),
-    ``frobenius`` and ``qr`` (the paper's estimates of the condition number), ``d-optimality`` (volume of the confidence
-    ellipsoid), ``a-optimality`` (sum of the variances), ``e-optimality`` (largest variance), and ``equilibrium`` (ratio
-    of the extreme entries of the observation matrix; for points alone).
+    ``frobenius`` and ``qr`` (the estimates of the condition number in [GautierKhalil1992]), ``d-optimality`` (volume of
+    the confidence ellipsoid), ``a-optimality`` (sum of the variances), ``e-optimality`` (largest variance), and
+    ``equilibrium`` (ratio of the extreme entries of the observation matrix; for points alone).
     """
 
     terms: Any
@@ -191,7 +195,7 @@ class Criterion:
 
     @classmethod
     def of(cls, value: object) -> Criterion:
-        """Make a criterion from a value of its field ``terms``; a criterion is returned as it is."""
+        """Make a criterion from a value of its field ``terms``; a criterion is returned unchanged."""
         return value if isinstance(value, Criterion) else cls(value)
 
     @property
@@ -201,7 +205,7 @@ class Criterion:
 
     @property
     def needs_every_entry(self) -> bool:
-        """Whether the information alone does not suffice."""
+        """Whether the information A does not suffice, because a measure needs the entries of W."""
         return _EQUILIBRIUM in dict(self.terms)
 
     def of_information(self, A: Floats) -> Valued:
@@ -240,9 +244,10 @@ class Criterion:
         return self.value_and_gradient(W)[0]
 
     def stages(self) -> Sequence[Criterion]:
-        """List smoother criteria to minimise first, of rising order, ending with this one.
+        """List smooth bounds of this criterion to minimise first, and at the end the criterion itself.
 
-        Low orders count all singular values or entries, not the extreme ones alone.
+        The bounds have norms of rising order: low orders count all singular values or entries, high ones nearly the
+        extreme ones alone.
         """
         names = {name for name, _ in self.terms}
         first = 0.0 if self.needs_every_entry else _SMOOTH_CONDITION

@@ -1,10 +1,13 @@
 """Which quantities are measured along a designed motion, which parameters they shall reveal, and their information.
 
+The user makes a `Measured` (joint torques, or the wrench of a load) and gives it to `design_excitation`, whose search
+calls `Observation.information` for every motion it tries.
+
 With W (N m, b) the observation matrix of N samples of m measured quantities, each row divided by the standard deviation
 of its noise, the information is ``A = W^T W`` (b, b): the inverse of the covariance of the least-squares estimate.
 
-A measured quantity depends on few parameters: the torque of joint i only on the bodies that it carries. Each quantity
-is therefore multiplied with its own columns only: a third of the memory and arithmetic of the whole W.
+A measured quantity depends on few parameters: the torque of joint i only on the bodies that it carries. Therefore each
+quantity has a matrix W_i of its own, with those columns only: a third of the memory and arithmetic of the whole W.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from dynid.robot.model import Robot
 from dynid.tape import record
 
 STEP_WIDTH = 0.02
-"""Speed over which the step of dry friction is smoothed while a motion is designed [rad/s or m/s] (convention)."""
+"""Speed up to which the sign in dry friction is smoothed while a motion is designed [rad/s or m/s] (convention)."""
 
 
 def with_smooth_friction(robot: Robot) -> Robot:
@@ -47,19 +50,21 @@ class Observation:
 
         Args:
             dof: Number of joints n.
-            rows: Function of q, dq and ddq (n,) that returns the quantities per unit of each parameter (m, b); it is
-                called with scalars of a tape.
+            rows: Function of q, dq and ddq (n,) that returns the quantities per unit of each parameter (m, b). It is
+                called once, with scalars that record what is done with them.
             noise: (m,) standard deviation of each measured quantity, positive, in its SI unit.
         """
         states = {state: (dof,) for state in ("q", "dq", "ddq")}
-        used = record(rows, **states).sparsity("output")
+        used = record(rows, **states).sparsity("output")  # (m, b) whether an entry is not zero at all states
         self.size = used.shape[1]
+        # quantity -> the parameters on which it depends
         columns_of = {row: np.flatnonzero(columns) for row, columns in enumerate(used) if columns.any()}
-        # for each quantity the flat indices of its products in the information, and their weight
+        # for each quantity the flat indices of the entries of W_i^T W_i in the information, and their weight
         places = [columns[:, None] * self.size + columns for columns in columns_of.values()]
         self._parts = [(place, float(noise[row]) ** -2) for place, row in zip(places, columns_of, strict=True)]
 
         def nonzero(q: Any, dq: Any, ddq: Any) -> dict[str, Any]:
+            """One row of each W_i, at one state."""
             found = rows(q, dq, ddq)
             return {f"row{row}": found[row, columns] for row, columns in columns_of.items()}
 
@@ -73,7 +78,7 @@ class Observation:
         return A.reshape(self.size, self.size)
 
     def pullback(self, G: Floats, q: Floats, dq: Floats, ddq: Floats) -> tuple[Floats, Floats, Floats]:
-        """Compute the gradients of ``sum(G * information)`` by q, dq and ddq, each (N, n), for G (b, b)."""
+        """Compute the gradients of the scalar ``sum(G * information)`` by q, dq and ddq, each (N, n), for G (b, b)."""
         gradient = self._products.pullback([weight * G.take(place) for place, weight in self._parts], q, dq, ddq)
         return gradient["q"], gradient["dq"], gradient["ddq"]
 
@@ -86,7 +91,7 @@ class Measured:
     """
 
     kind: Literal["joint torques", "load wrench", "load torques"]
-    """The joint torques by the robot's own parameters, the wrench by a load, or the joint torques by a load."""
+    """Joint torques that the robot's own parameters cause, the wrench of a load, or the joint torques of a load."""
     noise: Floats
     """Standard deviation of each quantity: (6,) force [N] and moment [N m] of a wrench; (n,) or () [N m or N]."""
     names: tuple[str, ...] = INERTIAL_SYMBOLS
@@ -143,7 +148,7 @@ class Measured:
         return f"{noise}, independent from sample to sample at {rate_hz:g} Hz"
 
     def observation(self, robot: Robot) -> Observation:
-        """Record and compile the quantities for a robot."""
+        """Record and compile the measured quantities of a robot, per unit of the b parameters."""
         rows: Callable[..., Any]
         if self.kind == "joint torques":
             rows = lambda q, dq, ddq: torque_regressor(robot, q, dq, ddq)[:, list(self.columns)]  # noqa: E731

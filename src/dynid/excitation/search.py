@@ -1,12 +1,15 @@
-"""The search for a Fourier series: `DesignProblem`, its objective and limits as functions of coefficients; `search`.
+"""The search for the Fourier series that reveals the parameters of a robot best within all limits.
 
-The method is the augmented Lagrangian, with L-BFGS for the inner problems. Each of several starts finds a position to
-rest at and begins with a random motion about it. After every outer iteration the motion's amplitude
+`design_excitation` makes a `DesignProblem` (objective and limits as functions of the coefficients of the series) and
+calls `search`, which returns the motions that were reached, as a list of `Step`.
+
+The method is the augmented Lagrangian, with L-BFGS for the inner problems. Each of several starts finds a position
+where the robot can rest, and begins with a random motion about it. After every outer iteration the motion's amplitude
 is reduced until all limits are kept, so that every `Step` is a usable motion.
 
-A limit at every sample is cheap for the Lagrangian, which needs one gradient whatever their number. SLSQP, given one
-smooth maximum per limit, was measured beside it (Panda from two starts, PUMA 560; one Neoverse core): condition numbers
-5.7, 5.4 and 7.1 in 7 to 10 s, against 6.0, 5.0 and 6.4 in 5 to 8 s.
+Limits are checked at every sample. Their number does not matter to the augmented Lagrangian, which needs one gradient
+for all of them. SLSQP with one smooth maximum per limit was compared with it (Panda from two starts, PUMA 560; one
+Neoverse core): condition numbers 5.7, 5.4 and 7.1 in 7 to 10 s, against 6.0, 5.0 and 6.4 in 5 to 8 s.
 """
 
 from __future__ import annotations
@@ -31,10 +34,11 @@ from dynid.excitation.trajectories.trajectory import Motion
 
 
 class DesignProblem:
-    """Objective and constraints as functions of the coefficients of a Fourier series.
+    """Objective and constraints as functions of the coefficients (k, n) of a Fourier series.
 
-    The variables are the coefficients, each divided by the largest value that its basis function alone could have
-    within position, velocity and acceleration limits.
+    A motion is ``basis @ coefficients``, with k basis functions and n joints. The variables x (k n,) of the search are
+    the coefficients, each divided by the largest value that it could have alone within position, velocity and
+    acceleration limits.
     """
 
     def __init__(
@@ -52,12 +56,12 @@ class DesignProblem:
 
         Args:
             family: A Fourier series that states period and number of harmonics; its coefficients do not matter.
-            observation: The equations whose information the motion shall increase.
+            observation: The measured quantities; gives the information matrix (b, b) of a motion about b parameters.
             limits: Limits of the joints; they scale the variables.
             constraints: The limits that the motion must keep.
             samples: Number of samples over the recorded part. By default thirty per period of the fastest harmonic, at
                 least 100. Convention: a series of K harmonics has 1 + 2 K coefficients, so 15 each are 30 per period.
-            rate_hz: Independent measurements per second that the samples stand for [Hz].
+            rate_hz: Independent measurements per second of the recording; the samples here are fewer or more [Hz].
             prior: (b, b) information of earlier experiments, which is added.
         """
         self.family = family
@@ -76,6 +80,7 @@ class DesignProblem:
         self.scale = np.min(
             [_largest_coefficients(b, size) for b, size in zip(self._basis[:3], sizes, strict=True)], axis=0
         )
+        # Lagrange multipliers: for each constraint one per sample and limit, (N, m)
         self._multipliers = [np.zeros_like(c.excess(self.motion(np.zeros(self.size)))) for c in self.constraints]
 
     @property
@@ -88,15 +93,16 @@ class DesignProblem:
         return self.family.with_coefficients(self._coefficients(x))
 
     def variables(self, trajectory: FourierTrajectory) -> Floats:
-        """Compute the variables of a trajectory of the family."""
+        """Compute the variables x of a trajectory of the family."""
         return np.asarray((trajectory.coefficients / self.scale).ravel())
 
     def motion(self, x: Floats) -> Motion:
-        """Evaluate the motion at the samples."""
+        """Evaluate the motion of variables x at the samples."""
         C = self._coefficients(x)
         return Motion(*(basis @ C for basis in self._basis))
 
     def _coefficients(self, x: Floats) -> Floats:
+        """Coefficients (k, n) of variables x."""
         return np.asarray(x.reshape(self.scale.shape) * self.scale)
 
     def information(self, x: Floats) -> Floats:
@@ -122,14 +128,14 @@ class DesignProblem:
         return criterion.of_information(self.information(self.variables(trajectory)))[0]
 
     def objective(self, x: Floats, criterion: Criterion) -> tuple[float, Floats]:
-        """Evaluate the criterion (its logarithm where it is positive) and its gradient by the variables."""
+        """Evaluate the criterion (its logarithm, if it is a positive one) and its gradient by the variables."""
         A = self.information(x)
         value, G = criterion.flatten(*criterion.of_information(A), len(A))
         gradient = np.vstack(self.observation.pullback(G * self._repetitions, *self._states(x)))
         return value, self._chain(self._recorded_basis, gradient)
 
     def _chain(self, basis: Floats, gradient: Floats) -> Floats:
-        """Compute the gradient by the variables from that by ``basis @ coefficients``."""
+        """Compute the gradient of a scalar by the variables from its gradient by ``basis @ coefficients``."""
         return np.asarray((basis.T @ gradient * self.scale).ravel())
 
     def lagrangian(self, x: Floats, criterion: Criterion, weight: float) -> tuple[float, Floats]:
@@ -139,14 +145,14 @@ class DesignProblem:
         """
         value, slope = self.objective(x, criterion)
         motion = self.motion(x)
-        parts = [np.zeros_like(part) for part in motion]
+        totals = [np.zeros_like(state) for state in motion]  # gradients by positions, velocities, accelerations, jerks
         for constraint, multiplier in zip(self.constraints, self._multipliers, strict=True):
-            force = np.maximum(multiplier + weight * constraint.excess(motion), 0.0)
+            force = np.maximum(multiplier + weight * constraint.excess(motion), 0.0)  # derivative by the excess
             value += float(np.vdot(force, force) - np.vdot(multiplier, multiplier)) / (2.0 * weight)
             if force.any():
-                for part, gradient in zip(parts, constraint.pullback(motion, force), strict=True):
-                    part += gradient
-        return value, slope + sum(self._chain(basis, part) for basis, part in zip(self._basis, parts, strict=True))
+                for total, gradient in zip(totals, constraint.pullback(motion, force), strict=True):
+                    total += gradient
+        return value, slope + sum(self._chain(basis, total) for basis, total in zip(self._basis, totals, strict=True))
 
     def update_multipliers(self, x: Floats, weight: float) -> None:
         """Make one step of the method of multipliers: ``m <- max(m + w g, 0)`` at the motion of x."""
@@ -161,7 +167,7 @@ class DesignProblem:
 
 
 def _largest_coefficients(basis: Floats, size: Floats) -> Floats:
-    """Compute the coefficients (k, n) with which each of k basis functions alone peaks at the limit ``size`` (n,)."""
+    """Compute the coefficients (k, n) with which each basis function (N, k) alone reaches the limit ``size`` (n,)."""
     peak = np.abs(basis).max(axis=0)
     return np.asarray(size / np.maximum(peak, np.finfo(float).eps)[:, None])
 
@@ -188,7 +194,7 @@ class SearchSettings:
     iterations: int = 80
     """Steps of L-BFGS per outer iteration."""
     outer: int = 12
-    """Outer iterations per start; the stages of the criterion share them."""
+    """Outer iterations per start; the criterion and its smoother versions (`Criterion.stages`) share them."""
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
@@ -243,6 +249,7 @@ def search(
     steps = list[Step]()
 
     def is_late() -> bool:
+        """Whether the time limit is over."""
         return time.monotonic() - begun > settings.time_limit_s
 
     try:
@@ -302,7 +309,7 @@ def _descend(
     for iteration in range(settings.outer):
         if is_late():
             break
-        # the stages, from smooth to the criterion itself, share the outer iterations evenly
+        # smoother versions of the criterion come first, the criterion itself last; each gets as many outer iterations
         stage = stages[min(iteration * len(stages) // max(settings.outer - 1, 1), len(stages) - 1)]
         options = {"maxiter": settings.iterations, "maxcor": LBFGS_MEMORY}
         x = minimize(
