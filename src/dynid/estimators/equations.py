@@ -1,10 +1,17 @@
 """Equations ``torque = columns @ unknowns`` of all samples and joints, which an estimator solves.
 
-    Factors            the equations reduced to triangles: enough for estimators that are linear in the torques
+The columns are those of the base parameters (the combinations of parameters that torques determine), then those of
+further terms, such as a friction that the robot has no parameter for. The N equations ``W x = y`` of a joint in a block
+of time (a stretch of a log) are reduced by the QR decomposition of ``[W y]`` to its triangle, which has the same
+normal equations and the same squared residuals for every x. All triangles together are the `Information`.
+
+    Factors            equations reduced to triangles: enough for estimators that are linear in the torques
       Samples          with whole experiments in memory: estimators can read single samples again (`sample_blocks`)
 
-Shapes: n joints, p standard parameters, b base parameters, k further terms, N samples. `build_equations` reduces
-experiments in memory; `dynid.identification.leaves` reduces logs piece by piece.
+`build_equations` reduces processed experiments in memory, `dynid.identification` logs piece by piece. The result goes
+to `Estimator.solve`.
+
+Shapes: n joints, p standard parameters, b base parameters, k further terms, N samples.
 """
 
 from __future__ import annotations
@@ -47,7 +54,8 @@ class Factors:
     base: BaseParameters
     """The combinations of parameters that torques can determine."""
     information: Information
-    """Reduced base columns, then terms; its segments are blocks of time, numbered through all experiments."""
+    """Triangle of each joint and segment, for the base columns, then the terms. A segment is a block of time; segments
+    are numbered through all experiments."""
     blocks: tuple[tuple[int, ...], ...]
     """For each experiment the segments of `information` that it was cut into."""
     excerpts: tuple[Experiment, ...]
@@ -100,7 +108,7 @@ class Factors:
         return np.asarray(self.information.samples.sum(axis=0))
 
     def relative_errors(self, values: Floats) -> Floats:
-        """(n + 1,) relative torque error of each joint and of all together with parameters (b + k,) [%]."""
+        """(n + 1,) rms torque error over rms torque of each joint and of all together, with parameters (b + k,) [%]."""
         squares = self.information.per_joint_residual(values).sum(axis=0)
         total = self.information.per_joint_residual(np.zeros_like(values)).sum(axis=0)  # of the torques themselves
         return relative_errors(squares, total)
@@ -227,7 +235,7 @@ def factors_of(
 
 
 def relative_errors(squares: Floats, total: Floats) -> Floats:
-    """(n + 1,) relative error of each joint and of all together [%] from sums of squares (n,); NaN without torques.
+    """(n + 1,) rms error over rms torque, of each joint and of all together [%]; NaN without torques.
 
     Args:
         squares: (n,) sums of squares of the residuals.
@@ -260,8 +268,12 @@ def merge_information(parts: Sequence[Information]) -> Information:
 
 
 def cut_blocks(run: Experiment, blocks: int) -> NDArray[np.int64]:
-    """(N,) number of each sample's block of time; a block ends at a gap, unless there are more gaps than blocks."""
-    length = max(1, -(-run.samples // max(1, blocks)))
+    """Cut a run into about so many blocks of time.
+
+    Returns:
+        (N,) number of each sample's block, from 0. A block ends at a gap, unless there are more gaps than blocks.
+    """
+    length = max(1, -(-run.samples // max(1, blocks)))  # -(-a // b) rounds up
     coarse = np.arange(run.samples) // length
     if np.count_nonzero(np.diff(run.segment)) > blocks:  # for example isolated samples
         return coarse
@@ -272,12 +284,12 @@ def cut_blocks(run: Experiment, blocks: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleBlock:
-    """The equations of consecutive samples: ``effort = matrix @ parameters``."""
+    """The equations of m consecutive samples: ``effort = matrix @ parameters``."""
 
     run: Experiment
     """The experiment."""
     rows: slice
-    """The m samples of the experiment."""
+    """Where these samples are in the experiment."""
     matrix: Floats
     """(m, n, b + k) torque per unit of each base parameter and term."""
 

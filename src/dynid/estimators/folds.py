@@ -6,6 +6,9 @@ never contains a repetition of what it predicts.
 With the columns ``[W, y]`` of all equations (all terms, and the torque last) only the cross products
 ``[W, y]^T [W, y]`` of each fold are kept. They suffice for a fit with any part of the columns and for its squared error
 on another fold. The fits have the prior of the estimator `feasible` and no negative friction; they only rank models.
+
+The selection of friction terms in `dynid.identification` makes one `Folds` from equations with all candidate terms, and
+calls `errors` for each set of terms.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ class Folds:
             ArgumentError: All data lie in one fold.
         """
         information = equations.information
-        # segment is the number of a block of time; each run is divided into the same number of folds
+        # A segment is the number of a block of time, and its equations are the triangle of a QR decomposition. Each run
+        # is divided into the same number of folds.
         fold_of = {
             segment: place * TIME_BLOCKS // max(len(run), 1)
             for run in equations.blocks
@@ -55,9 +59,9 @@ class Folds:
         # (folds, size, size) unweighted: errors are counted in torque
         self._unweighted = np.zeros_like(weighted)
         for joint, support in enumerate(information.supports):
-            places = np.array([*support, size - 1])
+            places = np.array([*support, size - 1])  # columns that act on this joint, and the torque
             for segment in used:
-                rows = information.rows(joint, segment)
+                rows = information.rows(joint, segment)  # the triangle of these columns
                 products = rows.T @ rows
                 fold = numbers.index(fold_of[segment])
                 weighted[fold][np.ix_(places, places)] += weights[joint] * products
@@ -68,11 +72,17 @@ class Folds:
         base = equations.base
         first = 10 * equations.robot.dof  # place of the first term's parameter: each link has ten
         own = [first + place for place, term in enumerate(own_terms(equations.robot)) if term.is_non_negative]
+        # columns of friction and rotors; `rows_alone` maps standard parameters that are base parameters by themselves
         self._nonnegative = [row for column, row in base.rows_alone.items() if column in own]
         self._nonnegative += [place for term, place in self._column_of.items() if term.is_non_negative]
 
     def _prior_products(self, equations: Factors, whole: Floats) -> Floats:
-        """Compute the cross products (size, size) of the prior's equations, from the weighted ones of all data."""
+        """Compute the cross products (size, size) of the prior, written as equations ``[W, y]`` of unit noise.
+
+        Args:
+            equations: The equations.
+            whole: (size, size) weighted cross products of all data, whose diagonal gives the sizes of the terms.
+        """
         rank = self._rank
         rigid = equations.base.grouping.shape[1]
         lengths = np.sqrt(np.diagonal(whole))[rank:-1]

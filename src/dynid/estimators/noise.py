@@ -1,7 +1,8 @@
 """Noise of the torques: variance and autocorrelation factor of each joint; and the check that there are enough data.
 
-Both numbers come from the reduced equations (triangular factors per joint and block of time), so that no second pass
-over the samples is needed, and filters, terms and masks are accounted for by construction.
+Both numbers come from the reduced equations: for each joint and block of time (a segment) the triangle of a QR
+decomposition of ``[W, y]``, columns and torque. So no second pass over the samples is needed, and filters, terms and
+invalid samples are accounted for. The least-squares estimators call these functions with a solution beta.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def joint_variances(equations: Factors, beta: Floats) -> Floats:
     """
     information = equations.information
     counts = equations.counts
-    # residuals of a joint are its rows [W, y] times [beta, -1], with the columns that act on it
+    # residuals of a joint are its rows [W, y] times [beta, -1], with the columns (`support`) that act on it
     vectors = [np.append(beta[list(support)], -1.0) for support in information.supports]
     squares = np.array([np.sum((information.factor(joint) @ vector) ** 2) for joint, vector in enumerate(vectors)])
     # degrees of freedom of each joint: the fitted parameters are shared among all equations
@@ -128,6 +129,7 @@ def whitened_scores(rows: Sequence[Floats], residuals: Sequence[Floats]) -> Whit
     resolved = values > LEAST_EIGENVALUE * max(float(values[-1]) if values.size else 0.0, 1e-300)
     whiten = inverse[:, None] * vectors[:, resolved] / np.sqrt(values[resolved])
     return WhitenedScores(
+        # `whiten` (k, r) maps to coordinates in which the sum of all W_s^T W_s is the identity
         squares=float(np.sum((all_scores @ whiten) ** 2)),
         rank=int(np.count_nonzero(resolved)),
         overlap=float(np.sum((whiten.T @ products @ whiten) ** 2)),

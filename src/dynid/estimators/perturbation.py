@@ -7,8 +7,9 @@ is orthogonal to W, and ``V = W + dW`` (``+`` for the pseudo-inverse),
 
     dX = V^+ (Y + dY - V X) = V^+ (dY - dW X) + (V^T V)^-1 dW^T e,      |V^+| <= |W^+| / (1 - Cond(W) |dW| / |W|).
 
-A condition number says something only if the columns of W have comparable sizes (the paper's Appendix, example 2).
-`estimate_bounds` therefore scales them to length one; `perturbation_bounds` takes W as it is.
+A condition number is meaningful only if the columns of W have comparable sizes (the paper's Appendix, example 2).
+`estimate_bounds`, for an estimate from logs, therefore scales them to length one. `perturbation_bounds`, for any
+system of equations, takes W as it is.
 """
 
 from __future__ import annotations

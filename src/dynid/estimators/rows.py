@@ -1,7 +1,12 @@
 """From an experiment to reduced equations: the columns of terms along a motion, their torques, and the reduction.
 
-A term's column is its torque per unit of its parameter. Terms with memory need gap-free stretches of motion. Terms that
-depend on the torques of the links ask a `RobotTorques` for them.
+A term is a part of the model that adds a torque to some joints, such as a friction. Its column is its torque per unit
+of its parameter. Terms with memory (hysteresis, lags) need gap-free stretches of motion. Terms that depend on the
+torques of the links, such as load-dependent friction, ask a `RobotTorques` for them.
+
+`reduce_rows` is called by `dynid.estimators.equations` and by the diagnosis of logs. It forms the columns of base
+parameters and terms, low-passes both sides of the equations if asked, and compresses them to triangles (QR), one for
+each joint and block of time: an `Information`.
 """
 
 from __future__ import annotations
@@ -78,11 +83,11 @@ def torque_along(robot: Robot, theta: Floats, motion: Motion | Experiment) -> Fl
 
 
 OVERSAMPLING = 5.0
-"""Rate of the rows that are kept behind the low-pass, over the upper end of the band (derivation: the attenuation of
-the filter is large well below half of this rate, so that nothing aliases)."""
+"""Rate of the rows that are kept after the low-pass, divided by the upper end of the band (derivation: the filter has
+attenuated everything well below half of this rate, so that nothing aliases)."""
 WIDEST_BAND = 0.45
-"""Upper end of the band over the sampling rate from which on nothing is filtered (convention: just below the Nyquist
-frequency)."""
+"""Largest ratio of the upper end of the band to the sampling rate at which the low-pass is applied (convention: just
+below the Nyquist frequency)."""
 
 
 def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, Motion]]:
@@ -126,7 +131,8 @@ def reduce_rows(
 ) -> Information:
     """Reduce an experiment to the information on its base parameters and terms.
 
-    Its column ``p + k`` stands for term k, behind the p standard parameters of the robot.
+    `Information.columns` numbers the columns: below p those of the robot's standard parameters, ``p + k`` that of
+    term k.
 
     Args:
         robot: Geometry and terms.
@@ -137,7 +143,8 @@ def reduce_rows(
         band_hz: Upper end of the band to which both sides are low-passed [Hz]; None for no filter.
         further: Columns of nuisance parameters behind those of the terms: joint index -> (N,) torque per unit.
     """
-    names = [(type(term).__qualname__, term.name) for term in terms]  # information merges only if these agree
+    # the key of the extension: informations of several experiments can be merged only if their keys agree
+    names = [(type(term).__qualname__, term.name) for term in terms]
     extension = Extension(
         key=repr((names, len(further), band_hz)),
         further=(*_whole_columns(robot, terms, run), *further),

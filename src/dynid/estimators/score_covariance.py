@@ -1,9 +1,12 @@
 """The covariance of solutions of reduced equations, without and with a prior (' is the transpose).
 
+The least-squares estimators call `score_covariance`, the estimator `feasible` calls `posterior_estimate`. Both take
+`Factors`: the equations as triangles of QR decompositions, one for each joint and block of time.
+
 Without a prior (`score_covariance`): the score of a block of time s is ``g_s = W_s' e_s`` with its equations W_s and
-residuals e_s; the scatter of the scores over the blocks gives the covariance (sandwich estimator). Only the triangular
-factors of the blocks are needed, ``g_s = -R_s' (R_s [beta; -1])``, so that logs in memory, streamed and merged logs
-give the same.
+residuals e_s. The scatter of the scores over the blocks gives the covariance (sandwich estimator). With the triangle
+R_s of ``[W_s y_s]`` the scores are ``g_s = -R_s' (R_s [beta; -1])`` without their last entry, so that logs in memory
+and logs read in pieces give the same.
 
 With a prior and constraints (`posterior_estimate`): with scaled unknowns y, base parameters ``beta = Q y``, the
 information N of the data in units of their noise and the prior's information W on y, the solution responds to scores
@@ -33,16 +36,19 @@ from dynid.estimators.estimate import Estimate
 from dynid.estimators.score_sums import ScoreSums, wave_number
 
 OPEN = 1e-6
-"""Entry of a parameter, columns scaled to length one, in a unit vector that the equations do not show, above which the
-parameter is undetermined (convention: above rounding)."""
+"""A parameter is undetermined if its entry in a unit vector of the null space of the equations, with columns scaled to
+length one, is larger than this (convention: above rounding)."""
 
 
 def solution_root(factor: Factor) -> tuple[Floats, NDArray[np.bool_]]:
     """Compute a root of the inverse of the information ``A = R' R`` of equations.
 
+    Args:
+        factor: The weighted triangle R of b columns; its `scale` holds their lengths, its `rank` and `resolution` tell
+            which singular values are rounding.
+
     Returns:
-        (b, r) matrix L with ``L L' = A^-1``, rows of undetermined parameters zero, and (b,) whether each parameter is
-        undetermined.
+        (b, r) matrix L with ``L L' = A^-1`` and zero rows for undetermined parameters; (b,) which ones these are.
     """
     scale = np.where(np.isfinite(factor.scale), factor.scale, 1.0)
     if factor.rank == len(factor.columns):
@@ -85,6 +91,7 @@ def score_covariance(
         factors = [information.rows(joint, segment) for joint in range(len(roots))]
         lengths = [len(R) for R in factors]
         size = np.sqrt(np.repeat(weights, lengths))
+        # the equations of all joints in this block, in the coordinates of the root: (rows, r)
         Z = size[:, None] * np.vstack([R[:, :-1] @ rows for R, rows in zip(factors, roots, strict=True)])
         negative_residual = size * np.concatenate([R @ vector for R, vector in zip(factors, vectors, strict=True)])
         sums.add(place, Z, -negative_residual, np.repeat(weights * variances * inflation, lengths))
@@ -130,6 +137,7 @@ def posterior_estimate(equations: Factors, data: Estimate, factor: Factor, prior
     if len(prior.equal):
         free = linalg.null_space(prior.equal)
         start = start + lstsq(prior.equal, prior.value - prior.equal @ start)
+    # minimise |M y - z|^2 + sum pull (y - centre)^2 over y = start + free u, in closed form
     M = factor.R @ prior.to_base
     A = free.T @ (M.T @ M + np.diag(prior.pull)) @ free
     C = np.linalg.cholesky(A + 1e-14 * np.trace(A) / len(A) * np.eye(len(A)))  # 1e-14: rounding must not break it
@@ -142,9 +150,10 @@ def posterior_estimate(equations: Factors, data: Estimate, factor: Factor, prior
     variances = data.noise_std**2
     weights = 1.0 / (variances * data.inflation)
     covariance = score_covariance(equations, values, triangle.T, weights, variances, data.inflation)
-    covariance += (response * prior.pull) @ response.T
+    covariance += (response * prior.pull) @ response.T  # of the prior
     shift = np.where(data.undetermined, 0.0, values - without_inequalities)
     covariance += np.outer(shift, shift)
+    # the prior dominates a parameter if it alone has a smaller variance than the data alone
     with np.errstate(divide="ignore"):
         prior_variances = np.einsum("ij,j,ij->i", prior.to_base, 1.0 / prior.pull, prior.to_base)
     is_dominated = ~data.undetermined & (np.diagonal(data.covariance) > prior_variances)

@@ -1,31 +1,33 @@
-"""Covariance of a solution from the scores of blocks of time, with errors that are correlated in time.
+"""Covariance of a least-squares solution whose errors are correlated in time, from the scores of blocks of time.
 
-`ScoreSums` collects the sums block by block; `make_waves` chooses the weights of the blocks in these sums. The score of
-a block is ``g_s = W_s' w e_s`` with regressor W_s, weights w and residuals e_s.
+This is a sandwich estimator with cosine weights (Lazarus, Lewis, Stock and Watson 2018). `ScoreSums` takes the
+equations block by block, and `ScoreSums.covariance` gives the result; `dynid.estimators.score_covariance` calls both.
 
-The solution of ``sum_s W_s' w e_s = 0`` over blocks s has the covariance ``A^-1 B A^-1`` with ``A = sum_s A_s``,
-``A_s = W_s' w W_s``, and B the covariance of the sum of scores. If residuals were independent in time, B would be the
-*filling* ``sum_s B_s``, ``B_s = W_s' w^2 v W_s``, with variances v of the residuals; A is called the *bread*. What it
-is in truth is read from other sums of the same scores, with waves ``k_s`` as weights (`waves`). All is in coordinates
-in which A is the identity:
+A block s is a stretch of time with the regressor W_s, weights w and residuals e_s; its score is ``g_s = W_s' w e_s``.
+The solution of ``sum_s g_s = 0`` has the covariance ``A^-1 B A^-1``. The *bread* is ``A = sum_s A_s`` with
+``A_s = W_s' w W_s``, and B is the covariance of the sum of scores. If residuals were independent in time, B would be
+the *filling* ``sum_s B_s``, ``B_s = W_s' w^2 v W_s``, with variances v of the residuals.
+
+The sum of the scores itself is zero at the solution, so it shows nothing of B. Other sums of the same scores do, with
+slow cosines k_s over time (*waves*, from `make_waves`) as weights. In coordinates in which A is the identity:
 
     z_k  = sum_s k_s (g_s - A_s h) = sum_s (k_s - A_k) g_s,     A_k = sum_s k_s A_s,   h = sum_s g_s
     C_kl = E[z_k z_l'] = sum_s k_s l_s B_s - A_k B_l - B_k A_l + A_k B A_l             if residuals were independent
 
-so the bias by what the fit took out of the residuals is known: ``N = sum_k C_kk``, and ``sum_k z_k z_k'`` with z
-rescaled from N to B is B, without bias if residuals are independent, and direction by direction if they are not. Few
-waves leave few degrees of freedom, ``d = tr(C)^2 / |C|^2`` for each parameter (Satterthwaite; Bell and McCaffrey 2002
-for blocks), hence Student's t (Lazarus, Lewis, Stock and Watson 2018 for cosines).
+The fit makes residuals smaller, and ``N = sum_k C_kk`` tells by how much. So the z_k are rescaled linearly from N to
+the filling; the sum of ``z_k z_k'`` is then an estimate of B, without bias if residuals are independent. Errors that
+are correlated for less than the shortest wave raise all sums alike, and are counted as well. Few waves leave few
+degrees of freedom, ``d = tr(C)^2 / |C|^2`` for each parameter (Satterthwaite; Bell and McCaffrey 2002), hence
+Student's t.
 
-The waves are slow cosines over the blocks of time, which a constant does not pass: errors that are correlated in time
-for less than the shortest wave raise all these sums as much as the plain one.
+Differences between runs are a further part of the covariance: offsets move with temperature, friction with time. With
+few runs, blocks of time within them do not show that. Let parameter c deviate in run r by d_r, with variance ``q_c``.
+The solution moves by ``sum_r H_r d_r`` with the runs' shares ``H_r = A^-1 A_r``, and its covariance grows by
+``sum_r H_r diag(q) H_r'``. q is estimated from the scores of whole runs, by how much larger these are than blocks
+within runs let expect (non-negative least squares over all parameters). Two or three runs say little about one
+parameter, so those of one kind (offsets, viscous friction, links, ...) share one q, in units of the noise.
 
-What differs between runs is a part of the covariance: offsets move with temperature, friction with time. With few runs,
-blocks of time within them do not show that. Each parameter c has in run r its own deviation of variance ``q_c``; the
-solution moves by ``sum_r H_r d_r`` with the runs' shares ``H_r = A^-1 A_r``, so its covariance grows by
-``sum_r H_r diag(q) H_r'``. The scores of whole runs show q: what they are larger than blocks within runs let expect
-(least squares over all parameters, no q negative). Parameters of one kind (offsets, viscous friction, links, ...) are
-taken to vary alike, as their torques compare with the noise, because two or three runs say little about a single one.
+Shapes: b parameters, r coordinates (determined directions), S blocks, m waves.
 """
 
 from __future__ import annotations
@@ -38,17 +40,16 @@ from dynid.array_types import Floats
 from dynid.decompositions import eigh, pinv
 
 AVERAGE_SHARE = 0.01
-"""Share of the covariance that is the average over all directions (experiment: with more, groups of
-parameters under ripple and autoregressive noise were covered by 100 % in the campaign of interval conditions). It keeps
-the covariance of full rank, where waves are fewer than parameters."""
+"""Share of the covariance that is replaced by a multiple of the one for independent residuals, with the average size.
+It keeps the covariance of full rank, where waves are fewer than parameters (experiment: with a larger share, intervals
+of groups of parameters were too wide)."""
 LEAST_LEFT_SHARE = 0.05
-"""Share of the waves that the fit must leave to a direction; directions with less get the average (convention: a
-smaller share would raise rounding and model errors more than 20 times). Also the smallest average ratio of scores to
-those of independent residuals, as less is rounding, not noise."""
+"""Smallest eigenvalue of N relative to the largest, in coordinates in which the filling is the identity; directions
+with less get the average (convention: a smaller share would raise rounding and model errors more than 20 times). Also
+the smallest average ratio of scores to those of independent residuals, as less is rounding, not noise."""
 FREEDOM_QUANTILE = 0.1
-"""Quantile of all parameters' degrees of freedom that a parameter without its own gets: the share of the parameters
-that have fewer (convention; a quarter gives intervals 4 % narrower, with which the halves of the shortest real logs
-agree less often)."""
+"""A parameter that no wave shows gets this quantile of the degrees of freedom of all others (convention; a quarter
+gives intervals 4 % narrower, with which the halves of the shortest real logs agree less often)."""
 FEWEST_WAVES, WAVES = 3, 8
 """Smallest and largest number of waves. Fewer see longer correlations, more give narrower intervals: with eight, an
 interval is 14 % wider on average than if the covariance were known (Student's t), and errors may be correlated for an
@@ -69,7 +70,8 @@ class ScoreSums:
         """
         names = np.unique(runs)
         slow = make_waves(counts, runs, waves)
-        single_runs = names if 1 < names.size <= waves else names[:0]  # more runs are compared by the waves themselves
+        # scores of whole runs are wanted for a few runs; with more, the waves compare runs
+        single_runs = names if 1 < names.size <= waves else names[:0]
         m = len(slow)
         r = root.shape[1]
         self._root = root
@@ -114,12 +116,14 @@ class ScoreSums:
         if not self._m or not self._whole.any():
             return plain
         rescaling, whitening, lost = self._rescaling(self._expected())
-        z = self._scores[: self._m] @ rescaling.T
+        z = self._scores[: self._m] @ rescaling.T  # (m, r) the rescaled sums
+        # mean square of the sums over that of independent residuals
         average = max(float(np.sum((z @ whitening.T) ** 2)) / max(L.shape[1], 1), LEAST_LEFT_SHARE)
         freedom = self._freedom(L @ rescaling)
         shown = L @ z.T
         unseen = (L @ lost) @ (L @ lost).T
         covariance = AVERAGE_SHARE * average * plain + (1.0 - AVERAGE_SHARE) * (shown @ shown.T + average * unseen)
+        # Student's t by each parameter's own degrees of freedom, or by a low quantile of all
         common = np.nanquantile(freedom, FREEDOM_QUANTILE) if np.isfinite(freedom).any() else 0.0
         factor = student_factor(np.where(np.isnan(freedom), common, freedom))
         between = self._between_runs(kinds, covariance, plain) if self._m < len(self._weights) else 0.0
@@ -127,7 +131,7 @@ class ScoreSums:
 
     def _expected(self) -> Floats:
         """(r, r) the matrix N of the module docstring: sum of the covariances C_kk if residuals were independent."""
-        A, B = self._bread[: self._m], self._filling[: self._m]
+        A, B = self._bread[: self._m], self._filling[: self._m]  # (m, r, r) A_k and B_k
         left = np.tensordot(A, B, axes=([0, 2], [0, 1]))  # sum_k A_k B_k
         inner = np.tensordot(A @ self._whole, A, axes=([0, 2], [0, 1]))
         return np.asarray(np.einsum("kkij->ij", self._crossed) - left - left.T + inner)

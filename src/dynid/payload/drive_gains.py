@@ -1,13 +1,16 @@
 """Drive gains [N m/A or N/A]: the joint torque per motor current, calibrated with a weighed load.
 
-`identify_drive_gains` is the main function. The currents of joint j, from a run with a load and one without, determine
-``load / gain_j``, with the parameters of the load. With the arm eliminated and in units of the noise the equations are
+`identify_drive_gains` is the main function. Per unit of gain, the current of joint j is linear in the arm's parameters
+and in the ten parameters of the load. So a run with the load and one without determine ``load / gain_j`` for each joint
+(`_joint_equations`). With the arm eliminated, and divided by the standard deviation of the noise, these equations are
 
-    b_j = A_j load / gain_j + noise of unit variance
+    b_j = A_j load / gain_j + noise of unit variance          A_j (r, 10), b_j (r,)
 
-All joints share the load. The equations are linear in the load and in one over the gains, not in both: a common factor
-of all gains and the load is determined by the weighed mass alone. Prior knowledge adds equations: stated gains with
-their standard deviations, the mass, and moments of inertia of a plausible size.
+All joints share the load. `_fit_inverse_gains` solves for 1 / gain_j and the load together: a bilinear problem, solved
+by Levenberg-Marquardt. A common factor of gains and load remains free; the weighed mass, or stated gains, fix it.
+Prior knowledge adds equations: stated gains with their standard deviations, and moments of inertia of plausible size.
+
+Shapes: n joints; k unknowns, which are the ten of the load and then the base parameters of the arm.
 """
 
 from __future__ import annotations
@@ -39,8 +42,7 @@ from dynid.spatial import SAME, TINY
 from dynid.tables import Table
 
 HEAVIEST_KG = 1000.0
-"""Mass of a load from which on it must be in grams [kg] (convention: no arm carries a tonne at its drives'
-calibration)."""
+"""Loads above this mass were surely given in grams [kg] (convention: nobody calibrates drives with a tonne)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +62,7 @@ class DriveGains:
 
     @property
     def map_line(self) -> str:
-        """The line of a channel map that states these gains, with ``?`` for those that stay unknown."""
+        """The line that states these gains in a channel map, the file that names a log's columns; ``?`` if unknown."""
         pairs = zip(self.gain.tolist(), self.stderr.tolist(), strict=True)
         words = [f'"{gain:.4g} +- {std:.2g}"' if np.isfinite(gain + std) else '"?"' for gain, std in pairs]
         return f"gain = [{', '.join(words)}]"
@@ -117,6 +119,7 @@ def identify_drive_gains(
         before = np.where(is_stated, stated.stderr / np.abs(stated.gain), np.inf)
     known = np.isfinite(before)
     usual = np.where(known, 1.0 if stated is None else stated.gain, 1.0)
+    # `free`: number of the first parameters of the load that are fitted (six moments, three first moments; not mass)
     if com is None:  # several starts, as an infinite gain of some joints is a local minimum
         starts = _start_loads(joints, mass_kg, needs_mass=not known.any())
         free = 9
@@ -126,17 +129,18 @@ def identify_drive_gains(
     # the first round takes the noise from each joint alone, the second from one arm and load for all joints
     for _ in range(2):
         fits = [_fit_inverse_gains(joints, load, usual, before, free) for load in starts]
-        inverse, std, _ = min(fits, key=lambda fit: fit[2])
+        inverse, std, _ = min(fits, key=lambda fit: fit[2])  # 1 / gains and their standard deviations, of least cost
         joints = [_joint_equations(equations, joint, one) for joint, one in enumerate(_fit_one_arm(equations, inverse))]
     share = std / np.maximum(np.abs(inverse), TINY)  # relative standard deviation
     is_open = share * SIGNIFICANT_STD > 1.0
     gain = np.where(is_open, np.nan, 1.0 / np.where(is_open, 1.0, inverse))
-    # the interval of 1 / inverse is not symmetric: its longer side counts, but no more than the stated one
+    # the interval of gain = 1 / inverse is not symmetric: its longer side counts, but no more than the stated one
     longer = np.minimum(share / np.maximum(1.0 - 1.96 * share, TINY), np.maximum(before, share))
     stderr = np.where(is_open, np.inf, np.abs(gain) * longer)
     more = "use a heavier load or more motion."
     remedy = f"Give the centre of mass as well (--com), or {more}" if com is None else more.capitalize()
-    # difference to the stated gain over its standard deviation: the variance that the load removed
+    # Difference to the stated gain over the standard deviation of this difference. The estimate contains the stated
+    # gain, so that variance is the one before minus the one after (Hausman).
     removed = np.sqrt(np.maximum(before**2 - np.where(is_open, 0.0, std * usual) ** 2, TINY))
     departure = np.abs(inverse * usual - 1.0) / removed
     findings = tuple(_judge(np.array(robot.joint_names), departure, share, before, remedy))
@@ -170,21 +174,24 @@ def _judge(names: NDArray[np.str_], departure: Floats, share: Floats, before: Fl
 
 
 def _joint_equations(equations: BlockEquations, joint: int, shared: Floats | None = None) -> tuple[Floats, Floats]:
-    """A (r, 10) and b (r,) of the module docstring: what one joint shows of ``load / gain`` in units of the noise.
+    """Eliminate the arm from the equations of one joint: A (r, 10) and b (r,) of the module docstring.
 
     Args:
-        equations: The equations.
+        equations: Rows ``[W | current]`` of every joint and block of time, for the k unknowns over the gain.
         joint: Index of the joint.
-        shared: (k,) unknowns over the gain, whose residual is the noise; by default those that fit this joint best.
+        shared: (k,) unknowns over the gain, from whose residual the noise is taken; by default those that fit this
+            joint best.
     """
     blocks = [block[joint] for block in equations.blocks]
-    rows = equations.channels[joint]
-    values, root, _ = solve_minimum_norm(rows[:, :-1], rows[:, -1])
-    # the covariance of load / gain is ``L L^T`` times the noise; directions in which it is zero are open
+    rows = equations.channels[joint]  # of all blocks
+    values, root, _ = solve_minimum_norm(rows[:, :-1], rows[:, -1])  # least squares, with covariance root root^T
+    # A whitens load / gain: A^T A is the inverse of its covariance, from the SVD of this covariance's root. Columns
+    # are scaled by their lengths first; directions of zero covariance are those that the joint does not show.
     length = np.maximum(np.linalg.norm(rows[:, :10], axis=0), TINY)
     U, s, Vt = svd(root[:10] * length[:, None], full_matrices=False)
     is_shown = s > SAME * s[0]
     A = U[:, is_shown].T / s[is_shown, None] * length
+    # sandwich over blocks: the scores of white noise of unit variance would have a mean square of one
     fit = np.append(values if shared is None else shared, -1.0)
     scores = [rows @ fit @ rows[:, :-1] @ root @ Vt[is_shown].T for rows in blocks]
     noise = max(float(np.linalg.norm(scores)) / max(len(A), 1) ** 0.5, TINY**0.5)  # one for all directions
@@ -192,34 +199,42 @@ def _joint_equations(equations: BlockEquations, joint: int, shared: Floats | Non
 
 
 def _fit_one_arm(equations: BlockEquations, inverse: Floats) -> Floats:
-    """(n, k) unknowns over the gain of each joint where all joints share one arm and one load, scaled to fit best.
+    """Fit one arm and one load to all joints, alternating with the gains.
 
-    Fitted alone, the many unknowns of a joint would absorb much of a slow noise.
+    A joint fitted alone has so many unknowns that they absorb much of a slow noise, whose size is wanted here.
 
     Args:
-        equations: The equations.
+        equations: Rows ``[W | current]`` of every joint and block.
         inverse: (n,) first values of one over the gains.
+
+    Returns:
+        (n, k) unknowns over the gain of each joint.
     """
     for _ in range(ROUNDS):
+        # given the gains: torques instead of currents, from which the unknowns of arm and load follow
         torques = [
             [np.column_stack([rows[:, :-1], rows[:, -1] / (one or 1.0)]) for rows, one in zip(block, inverse.tolist())]
             for block in equations.blocks
         ]
         arm = solve_blocks(replace(equations, blocks=torques)).values
+        # given arm and load: the regression of each joint's currents on its torques
         made = [rows[:, :-1] @ arm for rows in equations.channels]
         inverse = np.array([p @ rows[:, -1] / max(float(p @ p), TINY) for p, rows in zip(made, equations.channels)])
     return np.outer(inverse, arm)
 
 
 def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, *, needs_mass: bool) -> list[Floats]:
-    """First loads (10,) of the weighed mass: at the link's origin, and as each joint that shows the mass estimates it.
+    """Make first loads (10,) with the weighed mass: a point at the link's origin, and the estimates of single joints.
+
+    Each joint that shows a mass / gain estimates a load / gain, which is scaled to the weighed mass.
 
     Args:
-        joints: The equations of each joint.
+        joints: A and b of each joint.
         mass: The weighed mass [kg].
         needs_mass: Whether a joint must show the mass significantly, because no gains are stated.
     """
-    alone = [solve_minimum_norm(A, b) for A, b in joints]
+    alone = [solve_minimum_norm(A, b) for A, b in joints]  # values v, root L of the covariance, which are open u
+    # (n,) mass / gain over its standard deviation
     clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.linalg.norm(L[9])), TINY) for v, L, u in alone])
     if needs_mass and clear.max() < SIGNIFICANT_STD:
         raise DataError(
@@ -233,11 +248,11 @@ def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, *, needs_mass
 def _fit_inverse_gains(
     joints: list[tuple[Floats, Floats]], load: Floats, usual: Floats, before: Floats, free: int
 ) -> tuple[Floats, Floats, float]:
-    """Fit one over the gains of all joints, together with the first parameters of the load, which it guesses (10,).
+    """Fit one over the gains of all joints, together with the first parameters of the load.
 
     Args:
-        joints: What each joint shows.
-        load: The guess.
+        joints: A and b of each joint.
+        load: (10,) first values of the load.
         usual: (n,) the stated gains.
         before: (n,) their relative standard deviations; infinite where none is stated.
         free: Number of parameters of the load that are fitted: the moments of inertia, or all but the mass.
@@ -246,14 +261,17 @@ def _fit_inverse_gains(
         (n,) one over the gains, their standard deviations, and half the sum of the squared residuals over the noise.
     """
     n, known = len(joints), np.isfinite(before)
+    # prior mean of 1 / gain, and one over its standard deviation (zero where no gain is stated)
     expected, trust = np.where(known, 1.0 / usual, 0.0), np.abs(usual) / before
-    alone = [float((A @ load) @ b) / max(float((A @ load) @ (A @ load)), TINY) for A, b in joints]
-    x = np.append(np.where(known, expected, alone), load[:free])
+    alone = [float((A @ load) @ b) / max(float((A @ load) @ (A @ load)), TINY) for A, b in joints]  # with this load
+    x = np.append(np.where(known, expected, alone), load[:free])  # unknowns: 1 / gains, then the load's
+    # prior mean of the unknowns; with a known centre of mass the moments are expected near those of a point mass
     centre = np.append(expected, load[:free] if free == 6 else np.zeros(free))
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS):  # the weak prior of the moments depends on the load's centre of mass
         weights = np.append(trust, inertia_prior(np.append(x[n:], load[free:]))[:free])
 
         def residual(x: Floats, weights: Floats = weights) -> Floats:
+            """Residuals over the noise: of all joints, then of the prior."""
             now = np.append(x[n:], load[free:])
             return np.concatenate([*(g * (A @ now) - b for g, (A, b) in zip(x, joints)), weights * (x - centre)])
 

@@ -1,17 +1,23 @@
-"""The solver of load equations: weighted least squares, with the sandwich covariance over blocks of time.
+"""The solver of load equations ``W x = y``: weighted least squares, with the sandwich covariance over blocks of time.
 
-`solve_load_equations` is the main function, `BlockEquations` its input, `LinearSolution` its result. The covariance is
+The first ten unknowns x are the load's parameters (six moments of inertia, three first moments, mass). Further ones
+are a sensor's bias or the arm's parameters. A channel is a component of the wrench or the torque of a joint.
+
+`solve_load_equations` is the main function, `BlockEquations` its input, `LinearSolution` its result.
+`dynid.payload.wrist` (force sensor), `payload` (joint torques) and `drive_gains` make the equations.
+
+The covariance is cluster-robust (CR2 of Bell and McCaffrey 2002), with the blocks as clusters:
 
     covariance = C (sum_b s_b s_b^T) C        C = (W^T W)^-1,  s_b = (1 - H_b)^-1/2 W_b^T e_b  in coordinates with C = 1
 
 with weighted columns W_b and residuals e_b of block b. ``H_b = W_b^T W_b`` is the share of the block in the
-information; its factor corrects that the fit makes the block's residuals smaller (CR2). Few blocks leave few degrees of
-freedom, each parameter its own (Bell and McCaffrey 2002), hence Student's t. A block is a stretch of time that is
-longer than the noise is correlated, or one pose at rest.
+information; its factor corrects that the fit makes the block's residuals smaller. Few blocks leave few degrees of
+freedom, each parameter its own, hence Student's t. A block is a stretch of time that is longer than the noise is
+correlated, or one pose at rest.
 
-Every moment of inertia is judged by itself. Where the data leave some of them open, all six get a weak prior with
-mean zero, whose standard deviation is the moment of the whole mass on a plausible radius. A moment whose standard
-deviation stays near the prior one counts as open.
+Whether a moment of inertia is determined is decided for each by itself. If the data leave some of them open, all six
+get a weak prior with mean zero, whose standard deviation is the moment of the whole mass on a plausible radius. A
+moment whose standard deviation stays near the prior one counts as open (undetermined).
 """
 
 from __future__ import annotations
@@ -37,10 +43,10 @@ PLAUSIBLE_RADIUS = 0.15
 HEAVY_LOAD = 10.0
 """Mass of that prior where the data leave the mass open [kg] (convention)."""
 SHARED_SAMPLES = 10.0
-"""Weight of the mean variance of all channels of a kind in the variance of each of them [samples] (convention)."""
+"""The variance of a channel is drawn towards the mean of its kind as by so many further samples (convention)."""
 LEAST_LEFT_SHARE = 0.05
-"""Smallest share of a direction that the other blocks determine in the correction of a block; smaller shares are set to
-it (convention: rounding is then raised 4.5 times at most)."""
+"""Lower limit of the eigenvalues of 1 - H_b, whose inverse roots multiply rounding errors (convention: by 4.5 at
+most)."""
 FEWEST_BLOCKS, MOST_BLOCKS = 8, 24
 """Smallest and largest number of blocks of time of a motion (convention: fewer leave too few degrees of freedom)."""
 SHORTEST_BLOCK_PERIODS = 3.0
@@ -100,7 +106,7 @@ class BlockEquations:
     counts: Floats
     """(c,) number of measurements of each channel"""
     kinds: Ints
-    """(c,) kind of each channel: those of one kind have noise of about one size"""
+    """(c,) number of the kind of each channel (force, moment, joint); noise within a kind is of similar size"""
 
     @classmethod
     def of(cls, W: Floats, y: Floats, labels: Ints) -> BlockEquations:
@@ -111,7 +117,7 @@ class BlockEquations:
             y: (N, c) measurements, forces before moments.
             labels: (N,) number of the block of each sample.
         """
-        rows = np.concatenate([W, y[..., None]], axis=2)
+        rows = np.concatenate([W, y[..., None]], axis=2)  # (N, c, k + 1)
         parts = [rows[labels == label] for label in np.unique(labels)]
         blocks = [[_triangle(part[:, channel]) for channel in range(y.shape[1])] for part in parts]
         return cls(blocks, np.full(y.shape[1], float(len(y))), np.arange(y.shape[1]) // 3)  # 0: force, 1: moment
@@ -135,8 +141,8 @@ def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> Line
 
     Args:
         equations: The equations.
-        prior: (k,) one over the prior standard deviation of each unknown, whose prior mean is zero; by default no
-        prior.
+        prior: (k,) one over the prior standard deviation of each unknown, whose prior mean is zero; by default there
+            is no prior.
 
     Raises:
         IdentifiabilityError: There are as many unknowns as equations.
@@ -146,12 +152,14 @@ def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> Line
     # the prior as further rows [W | y] of unit noise
     prior_rows = np.column_stack([np.diag(np.zeros(unknowns) if prior is None else prior), np.zeros(unknowns)])
     prior_rows = prior_rows[np.any(prior_rows, axis=1)]
+    # least standard deviation, for channels without any residual
     smallest = EXACT * max(float(np.max([np.abs(rows[:, -1]).max(initial=0.0) for rows in channels])), TINY**0.5)
     std = np.ones(len(channels))
     for _ in range(ROUNDS):  # weights from the residuals of the round before
         rows = np.concatenate([*(own / s for own, s in zip(channels, std, strict=True)), prior_rows])
         values, root, undetermined = solve_minimum_norm(rows[:, :-1], rows[:, -1])
-        squares = np.array([np.sum((own @ np.append(values, -1.0)) ** 2) for own in channels])
+        squares = np.array([np.sum((own @ np.append(values, -1.0)) ** 2) for own in channels])  # of the residuals
+        # trace of each channel's part of the hat matrix: how many unknowns it determines
         used = [np.sum((own[:, :-1] @ root) ** 2) / s**2 for own, s in zip(channels, std, strict=True)]
         variance = _shared_variance(squares, equations.counts - np.array(used), equations.kinds)
         std = np.maximum(np.sqrt(variance), smallest)
@@ -163,7 +171,7 @@ def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> Line
 
 
 def solve_load_equations(equations: BlockEquations, prior: Floats | None = None) -> LinearSolution:
-    """Solve equations whose first ten unknowns are a load; each moment of inertia is determined or not by itself.
+    """Solve equations whose first ten unknowns are a load, and decide which moments of inertia are determined.
 
     Args:
         equations: The equations.
@@ -171,7 +179,7 @@ def solve_load_equations(equations: BlockEquations, prior: Floats | None = None)
     """
     plain = solve_blocks(equations, prior)
     weak = inertia_prior(plain.values, is_mass_open=bool(plain.undetermined[9]))
-    if not (plain.undetermined[:6] | (_over_prior(plain, weak) > 1.0)).any():
+    if not (plain.undetermined[:6] | (_over_prior(plain, weak) > 1.0)).any():  # known better than by the prior
         return plain
     with_weak = np.append(weak, np.zeros(len(plain.values) - 10) if prior is None else prior[10:])
     solution = solve_blocks(equations, with_weak)
@@ -217,15 +225,16 @@ def _shared_variance(squares: Floats, spare: Floats, kind: Ints) -> Floats:
 
 
 def solve_minimum_norm(W: Floats, y: Floats) -> tuple[Floats, Floats, Bools]:
-    """Solve ``W x = y`` by the solution of the smallest norm.
+    """Solve ``W x = y`` with W (m, k) and y (m,) by least squares; of several solutions, that of the smallest norm.
 
     Returns:
-        (k,) solution, (k, r) root of its covariance for unit noise, and (k,) whether each unknown stays open.
+        (k,) solution; (k, r) root L of its covariance L L^T for unit noise; (k,) whether each unknown stays open.
     """
     length = np.linalg.norm(W, axis=0)
     acts = length > EXACT * length.max(initial=0.0)
     scale = np.where(acts, length, 1.0)
     triangle = _triangle(np.column_stack([np.where(acts, W, 0.0) / scale, y]))
+    # columns are scaled to length one; the SVD of the triangle has the singular values and right vectors of W
     U, s, Vt = svd(triangle[:, :-1])  # all of Vt, as fewer equations than unknowns leave directions open
     s = np.append(s, np.zeros(len(Vt) - len(s)))
     is_shown = s > SAME * s[0]  # directions that the equations determine
@@ -233,17 +242,18 @@ def solve_minimum_norm(W: Floats, y: Floats) -> tuple[Floats, Floats, Bools]:
     # an unknown in no such direction gets exactly zero instead of rounding noise
     has_part = np.any(np.abs(Vt[is_shown]) > 1e-5, axis=0)[:, None]
     root = np.where(has_part, Vt[is_shown].T, 0.0) / s[is_shown] / scale[:, None]
-    return root @ (U[:, : len(s)][:, is_shown[: U.shape[1]]].T @ triangle[:, -1]), root, undetermined
+    along = U[:, : len(s)][:, is_shown[: U.shape[1]]].T @ triangle[:, -1]  # (r,) y along the left singular vectors
+    return root @ along, root, undetermined
 
 
 # --- intervals ---
 
 
 def block_covariance(blocks: Sequence[Floats], values: Floats, root: Floats, prior_rows: Floats) -> Floats:
-    """(k, k) covariance of a solution by the sandwich over blocks, each parameter with its own Student's t.
+    """(k, k) covariance of a solution by the sandwich over b blocks, each parameter with its own Student's t.
 
-    Scores are corrected for what the fit takes out of each block (CR2), so that they are unbiased for independent
-    noise.
+    The scores ``s_b`` and shares ``H_b`` are those of the module docstring, in coordinates in which the covariance for
+    unit noise is the identity (columns times L).
 
     Args:
         blocks: (m, k + 1) weighted rows of each block.
@@ -251,13 +261,15 @@ def block_covariance(blocks: Sequence[Floats], values: Floats, root: Floats, pri
         root: (k, r) L with ``L L^T`` the covariance for unit noise.
         prior_rows: (p, k) rows of the prior.
     """
-    Z = [rows[:, :-1] @ root for rows in blocks]
+    Z = [rows[:, :-1] @ root for rows in blocks]  # (m, r) each
     share = np.array([z.T @ z for z in Z])  # (b, r, r) H_b
     left, axes = eigh(np.eye(root.shape[1]) - share)
+    # (b, r, r) (1 - H_b)^-1/2
     correction = (axes / np.sqrt(np.maximum(left, LEAST_LEFT_SHARE))[:, None]) @ axes.swapaxes(1, 2)
     residuals = [rows[:, -1] - rows[:, :-1] @ values for rows in blocks]
     scores = np.array([F @ (z.T @ e) for F, z, e in zip(correction, Z, residuals, strict=True)])
-    # degrees of freedom: the spread of the eigenvalues of each variance as a quadratic form of white noise
+    # Degrees of freedom (Satterthwaite, Bell and McCaffrey 2002). For white noise the variance of parameter k is a
+    # quadratic form of b normal numbers with the matrix form[k] (b, b); freedom = trace(form)^2 / trace(form^2).
     rows = root @ correction  # (b, k, r)
     shared = rows @ share
     form = -np.einsum("bki,cki->kbc", shared, shared, optimize=True)

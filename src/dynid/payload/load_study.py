@@ -1,4 +1,9 @@
-"""The check of a load's log, and a load with the evidence for and against it: what `dynid load` does and shows."""
+"""What the command `dynid load` shows: a load, whether it can be trusted, and how to get a better one.
+
+`check_load_log` checks and processes a raw log before a load is identified from it. `LoadStudy` takes the identified
+`Load`, with proposals for the settings of the sensor (`dynid.payload.sensor_faults`), and derives a verdict, problems,
+advice, text and JSON from it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ Verdict = Literal["all ten parameters", "mass, centre of mass and some moments",
 def check_load_log(
     recording: Recording, robot: Robot, options: Processing, *, by_sensor: bool
 ) -> tuple[QualityReport, Chain | None]:
-    """Check a log before a load is identified from it, and process it: the gate for loads.
+    """Check a log before a load is identified from it, and process it.
 
     Args:
         recording: The raw log, with or without the load.

@@ -1,8 +1,9 @@
 """Identify a load on line, sample after sample, in square-root information form ([Atkeson1986] section 2.1).
 
-The six equations of every sample ([Atkeson1986] eq. 8) are rotated into the triangle of the present block of time; no
-inverse is propagated. From the few blocks that exist at any time come the load and, by the scatter of their scores
-(sandwich estimator), its intervals.
+Each sample gives six equations ``wrench = A phi + bias`` ([Atkeson1986] eq. 8), with the load's ten parameters phi.
+They are rotated into the QR triangle of the present block of time; no inverse is propagated. `load` solves the
+triangles of the few blocks that exist at any time, and the scatter between them gives its intervals (sandwich
+estimator, `dynid.payload.load_solver`).
 """
 
 from __future__ import annotations

@@ -3,13 +3,17 @@
     unloaded:  tau = Y theta                  theta: the arm's own parameters, friction included
     loaded:    tau = Y (theta + E phi)        phi: the load's ten parameters, E (p, 10) places them on its link
 
-With the base parameters beta = G theta both are one small least-squares problem on the triangles of blocks of time.
-What is estimated with the load depends on what is given:
+Y (n, p) is the regressor of n joints. Only the base parameters beta = G theta, G (b, p), can be determined. The rows of
+each joint in each block of time are compressed to a triangle (QR), and one small least-squares problem remains, which
+`dynid.payload.load_solver` solves. What is estimated together with the load depends on what is given:
 
-- An unloaded run: all of beta. It cancels, and its uncertainty enters that of the load. (The order loaded, unloaded,
-  unloaded, loaded cancels slow drifts as well.)
-- Only a model of the arm: nothing; its parameters count as known.
+- An unloaded run: all of beta, from both runs. Its uncertainty becomes part of that of the load. (Runs in the order
+  loaded, unloaded, unloaded, loaded cancel slow drifts as well.)
+- Only a model of the arm: nothing; the model's parameters count as known.
 - A model and its uncertainty: friction, offsets and rotor inertias freely, and the links with the model as a prior.
+
+`identify_payload` is the public function; `dynid load` calls it with processed experiments of torques or currents.
+`payload_problem` is also used by `dynid.payload.drive_gains`.
 """
 
 from __future__ import annotations
@@ -75,6 +79,7 @@ def arm_directions(robot: Robot, arm: tuple[float, float]) -> Floats:
         for axis, e in enumerate(map(skew, np.eye(3))):
             own[:6, 1 + axis] = -inertia.mass * std.com * (c @ e + e @ c)[UPPER]
             own[6 + axis, 1 + axis] = inertia.mass * std.com
+        # each of the six moments about the centre of mass by a share of the mean principal moment
         own[:6, 4:] = std.mass * abs(np.trace(inertia.about_com)) / 3.0 * np.eye(6)
     return changes
 
@@ -107,7 +112,7 @@ class PayloadProblem:
         blocks: list[list[Floats]] = []
         counts = np.zeros(self.robot.dof)
         for run, unknowns in self.runs:
-            stretches = np.split(np.arange(run.samples), np.flatnonzero(np.diff(run.segment)) + 1)
+            stretches = np.split(np.arange(run.samples), np.flatnonzero(np.diff(run.segment)) + 1)  # without gaps
             labels = label_blocks(stretches, max(1, round(MOST_BLOCKS * run.samples / total)))
             reduced = reduce_samples(
                 self.robot, run.q, run.dq, run.ddq, run.effort, columns=self.columns, segments=labels, valid=run.valid
@@ -115,8 +120,8 @@ class PayloadProblem:
             counts += reduced.samples.sum(axis=0)
             for segment in reduced.segments:
                 channels = []
-                for joint, support in enumerate(map(list, reduced.supports)):
-                    R = reduced.rows(joint, segment)
+                for joint, support in enumerate(map(list, reduced.supports)):  # base columns that act on the joint
+                    R = reduced.rows(joint, segment)  # triangle of [base columns, torque]
                     W, side = R[:, :-1], R[:, -1]
                     channels.append(np.column_stack([W @ unknowns[support], side - W @ given[support]]))
                 blocks.append(channels)
@@ -265,7 +270,7 @@ def _add_gain_spread(load: Load, problem: PayloadProblem, solution: LinearSoluti
 
 
 def _judge_known_arm(problem: PayloadProblem, equations: BlockEquations, solution: LinearSolution) -> Iterator[Finding]:
-    """Say that the arm counts as known, and warn if arm and load leave much torque unexplained."""
+    """Note that the arm counts as known, and warn if arm and load leave much torque unexplained."""
     message = "the arm's own parameters and friction are taken as known from its model"
     remedy = ""
     if not np.any(problem.robot.parameter_vector[10 * problem.robot.dof :]):
@@ -290,7 +295,7 @@ def _judge_known_arm(problem: PayloadProblem, equations: BlockEquations, solutio
 
 
 def _judge_arm(arm: ArmUncertainty, prior: Floats, solution: LinearSolution) -> Iterator[Finding]:
-    """Say how much the uncertain arm matters, and test whether it differs from its model by more than stated.
+    """Note how much the uncertain arm matters, and test whether it differs from its model by more than stated.
 
     If the stated uncertainty is right, the estimated deviations of the links, in prior standard deviations, have the
     covariance ``I - P`` with their posterior covariance P. So the sum of their squares along its eigenvectors, each

@@ -1,7 +1,8 @@
 """Recognise the object in the hand, and verify that it is held as expected ([Atkeson1986] sections 2.1.1 and 4.1).
 
 An object is recognised by its mass and principal moments of inertia, which do not depend on the grasp (`recognise`). A
-grasp is verified by the centre of mass and the principal axes, which depend on it (`verify_grasp`).
+grasp is verified by the centre of mass and the principal axes, which depend on it (`verify_grasp`). Both take a `Load`
+with its covariance, from any of the identifications of this package.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ def verify_grasp(
     tolerance = np.broadcast_to(np.asarray(offset_tolerance, dtype=float), (3,))
     tilt, tilt_stderr, is_known = _tilt(load, expected)
     ratio = load.mass / expected.mass
-    # (name, value, its standard deviation, its tolerance, unit and what the sign means)
+    # each: name, value, its standard deviation, its tolerance, and its unit with a word for the message
     judged = [
         (f"centre of mass along {axis}", *(1e3 * np.array([offset[k], stderr[k], tolerance[k]])), "mm off")
         for k, axis in enumerate("xyz")

@@ -1,10 +1,18 @@
-"""Search for faults of a wrist sensor: the test of `dynid.diagnosis`, applied to the six channels of the wrench.
+"""Search for faults of a wrist sensor: wrong axes, units or signs, delays, drifts, gains, a turned sensor.
 
-`check_wrench` proposes settings, `find_wrench_delay` estimates a delay. The harmless (faultless) columns are those of
-the load and of the sensor's zero. A suspect, which is a possible fault, either adds columns to them (delay, turn, tilt,
-drift, a zero that changes from log to log, a gain) or changes the log (axes, reversed moments, unit, sign). A fault
-that is found goes into the settings of the sensor, and the other suspects are tested with these. Settings are proposed,
-never applied.
+`check_wrench` proposes settings of the sensor, which are never applied; `find_wrench_delay` estimates a delay. Both are
+public, and take processed experiments with a wrench channel. The equations of a faultless sensor are linear,
+
+    wrench = A phi + zero        A (6, 10), phi the load's ten parameters, zero the sensor's bias,
+
+and a small fault of amount a adds a column z: ``wrench = A phi + zero + z a``. Such a fault is called a suspect, and
+the columns of load and bias are called harmless. `dynid.diagnosis.verdicts` tests whether an amount is significant: by
+its scatter over blocks of time, and by the prediction of left-out blocks. Gross faults (axes, reversed moments, unit,
+sign) change the log instead; these are tried by fitting the changed log.
+
+A fault that is found goes into the settings, and the other suspects are tested with these.
+
+Shapes: N samples, R rows (six channels of few samples), d amounts of a suspect.
 """
 
 from __future__ import annotations
@@ -57,8 +65,8 @@ class _Suspect:
     message: str
     """The message, in which ``{size}`` stands for the amount."""
     columns: Floats
-    """(N, 6, d), later (R, d) in the rows of the evidence: wrench per unit of the amount [SI]. The amount of a zero is
-    in units of the standard deviation of its channel."""
+    """(N, 6, d) wrench per unit of each amount [SI]; `_fit` turns it into rows (R, d). The amount of a bias is in units
+    of the standard deviation of its channel."""
     least: float
     """Smallest amount [SI] that is reported."""
     factor: float = 100.0
@@ -68,7 +76,11 @@ class _Suspect:
 
 
 def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Suspect]]:
-    """Fit load and zero under some settings, and list the suspects that are left, in the rows of the evidence."""
+    """Fit load and bias under some settings, and list the suspects that the settings do not contain.
+
+    Returns:
+        The fit of the harmless columns, and the suspects with columns (R, d).
+    """
     pose = SensorPose.guess(data, sensing)
     if sensing.finds_pose:
         pose = find_sensor(pose, data, sensing)[0]
@@ -79,9 +91,10 @@ def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Sus
     thin = slice(None, None, max(1, -(-len(data.time) // MOST_ROWS)))  # -(-a // b) rounds up
 
     def rows(columns: Floats) -> Floats:
+        """Thin columns (N, 6, k) and put their channels below one another: (R, k)."""
         return columns[thin].reshape(-1, columns.shape[2])
 
-    numbers = np.repeat(np.unique(blocks[thin], return_inverse=True)[1], 6)
+    numbers = np.repeat(np.unique(blocks[thin], return_inverse=True)[1], 6)  # (R,) block of each row, from 0
     harmless = rows(np.concatenate([W, *zero, *pose.columns(phi)], axis=2))
     channel = np.arange(len(numbers)) % 6
     evidence = Evidence.of_rows(harmless, data.wrench[thin].ravel(), channel, numbers)
@@ -157,17 +170,24 @@ def check_wrench(
 
 
 Fault = tuple[str, str, dict[str, float], Sensing]
-"""Code, message and evidence of a finding, and settings that take it and those before into account."""
+"""Code, message and numbers of a finding, and settings that take this fault and those before into account."""
 
 
 def _find_faults(equations: Callable[[Sensing], WrenchData], frame: str, settings: Sensing) -> Iterator[Fault]:
-    """Faults of the sensor, one after the other: units, axes and reversed moments, then suspects, then the sign."""
+    """Find faults one after the other: unit of moments, axes or reversed moments, suspects, sign of the mass.
+
+    Args:
+        equations: Makes the equations of the log with given settings.
+        frame: Link in whose frame the wrench should be.
+        settings: The settings to begin with.
+    """
     spread = equations(settings).wrench.std(axis=0)
+    # how far away a force would have to act
     lever = float(np.linalg.norm(spread[3:]) / max(float(np.linalg.norm(spread[:3])), TINY))
     if lever > FAR:
         settings = replace(settings, moment_unit=0.001 * settings.moment_unit)
         yield "unit", f"moments over forces are {lever:.0f} m, so that moments are in N mm", {"lever": lever}, settings
-    for change in _find_change(equations, frame, settings):
+    for change in _find_change(equations, frame, settings):  # one or none
         settings = change[-1]
         yield change
     for _ in range(MOST_NAMED):
@@ -199,6 +219,7 @@ def _find_change(equations: Callable[[Sensing], WrenchData], frame: str, given: 
     """Test other axes and reversed moments: the better one, if it leaves at most half of the residual, else nothing."""
 
     def unexplained(settings: Sensing) -> Floats:
+        """(B, 6) squared residuals in left-out blocks of time, over the squared wrench."""
         return np.maximum(_fit(equations(settings), frame, settings)[0].left_out().T, EXACT**2)
 
     axes: Literal["sensor", "base"] = "base" if given.axes == "sensor" else "sensor"
@@ -207,6 +228,7 @@ def _find_change(equations: Callable[[Sensing], WrenchData], frame: str, given: 
         "the moments are reversed against the forces": replace(given, moment_unit=-given.moment_unit),
     }
     usual = unexplained(given)
+    # p-value and ratio of the rms residuals of each change
     rated = [(*compare(unexplained(settings), usual, len(changes)), message) for message, settings in changes.items()]
     chance, left, message = min(rated, key=lambda one: one[1])
     if left < HALF and chance < LEVEL:

@@ -1,16 +1,20 @@
 """Search for properties of a wrist sensor: its orientation, the direction of gravity, its compliance, its gains.
 
-`find_sensor` searches for orientation and gravity (`SensorPose`) or compliance and damping (`Swinging`) together with
-the load; `calibrate_sensor` finds gains from known loads. The equations, with the ten parameters phi of the load, are
+`find_sensor` searches for orientation and gravity (`SensorPose`), or for compliance and damping (`Swinging`), together
+with the load. `dynid.payload.wrist` calls it with the equations of a log (`WrenchData`). `calibrate_sensor` is public
+and finds gains from known loads. The equations, with the ten parameters phi of the load, are
 
     wrench = turn(R^T) A(g) phi + zero               R = R_frame_sensor, g gravity in base axes
     s + d ds/dt = A phi - M(phi) k d2s/dt2 + zero    s strain, k compliance and d damping of each channel
     measured = K true + zero                         of known loads ([Atkeson1986] section 4.1.1)
 
-M (6, 6) is the load's own inertia about the sensor's origin: a load on a compliant sensor swings ([Atkeson1986] section
-4.1.1, Fig. 9); deflections are small, so that velocity and gravity in the sensor's axes do not change. The first two
-are linear in the load once the rest is known. A Gauss-Newton step is the linear problem of the load with a few more
-columns, so that the uncertainty of the sensor comes with the rest.
+where ``turn`` rotates force and moment, zero is the sensor's bias, and A (6, 10) is the load's wrench per unit of its
+parameters. M (6, 6) is the load's spatial inertia about the sensor's origin: a load on a compliant sensor swings
+([Atkeson1986] section 4.1.1, Fig. 9). Deflections are small, so that velocity and gravity in the sensor's axes do not
+change. The first two equations are linear in the load once the rest is known. A Gauss-Newton step is the linear
+problem of the load with a few more columns, so that the sensor's uncertainty is found with that of the load.
+
+Shapes: N equations (samples), six channels (force, then moment), ten parameters.
 """
 
 from __future__ import annotations
@@ -79,7 +83,9 @@ class SensorPose:
         tilted = "gravity" in sensing.find
         if tilted and not np.any(data.gravity):
             raise IdentifiabilityError("the model has no gravity whose direction could be found")
-        if turned:  # force = m R^T a is linear in m R, whose nearest rotation is R
+        if turned:
+            # force = m R^T a with the acceleration a less gravity (column 9 of A) in the frame: linear in m R (3, 3).
+            # R is the rotation nearest to it (Procrustes); a reflection means that the sign is reversed.
             A = np.hstack([data.matrix[:, :3, 9], np.ones((len(data.time), int(sensing.bias)))])
             U, size, Vt = svd(lstsq(A, data.wrench[:, :3])[:3])
             if not size[-1] > LARGE_SHARE * size[0]:
@@ -119,16 +125,19 @@ class SensorPose:
         return acceleration_matrix(-(self.data.R_frame_base @ gravity))
 
     def _in_sensor_axes(self, columns: Floats) -> Floats:
-        """(N, 6, k) columns in the axes and with the sign of the sensor, of columns in the axes of the frame."""
+        """Turn columns (N, 6, k) from the axes of the frame to those of the sensor, with the sensor's sign."""
         return np.asarray(self.sign * (np.kron(np.eye(2), self.R_frame_sensor.T) @ columns))
 
     @property
     def tangents(self) -> Floats:
-        """(3, 2) changes of gravity per radian of tilt about two axes normal to it."""
+        """(3, 2) changes of gravity [m/s^2] per radian of tilt about two axes normal to it (its null space)."""
         return np.stack([np.cross(axis, self.gravity) for axis in svd(self.gravity[None, :])[2][1:]], axis=1)
 
     def columns(self, phi: Floats) -> list[Floats]:
-        """Derivatives of the wrench of a load phi (10,) by the values of a step: (N, 6, 3) and (N, 6, 2)."""
+        """Derivatives of the wrench of a load phi (10,) by the turn (N, 6, 3) and the tilt (N, 6, 2) of `step`.
+
+        The list holds those that are estimated.
+        """
         columns = []
         if self.turned:
             halves = np.split(self.equations() @ phi, 2, axis=1)  # R <- R exp([d x]) changes R^T x by (R^T x) cross d
@@ -146,7 +155,10 @@ class SensorPose:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Swinging:
-    """A state of the search for compliance: equations of a load that swings, smoothed to differentiate the wrench."""
+    """A state of the search for compliance: equations of a load that swings on the sensor.
+
+    The wrench is smoothed by a Gaussian, so that it can be differentiated twice; the equations are smoothed alike.
+    """
 
     data: WrenchData
     """The smoothed equations of a rigid sensor."""
@@ -185,7 +197,7 @@ class Swinging:
         wrench, rate, second_rate = (smooth_all(data.wrench, order) for order in (0, 1, 2))
         # fourth differences hold little but white noise, whose variance they multiply by 70 = 1 + 16 + 36 + 16 + 1
         variance = np.mean(np.diff(data.wrench[max(long, key=len)], n=4, axis=0) ** 2, axis=0) / 70.0
-        # the response of the second derivative to a single sample, which multiplies white noise
+        # impulse response of the second derivative; the sum of its squares multiplies the variance of white noise
         response = smooth(np.eye(1, 4 * reach + 1, 2 * reach)[0], order=2)
         share = variance * np.sum(response**2) / np.maximum(np.mean(second_rate**2, axis=0), TINY)
         smoothed = replace(inner, matrix=smooth_all(data.matrix), wrench=wrench)
@@ -193,7 +205,10 @@ class Swinging:
                    noise_share=np.minimum(1.0, share), compliance=np.zeros(6))  # fmt: skip
 
     def equations(self) -> Floats:
-        """(N, 6, 10) the load's equations with its swinging."""
+        """(N, 6, 10) the load's equations with its swinging, A phi - M(phi) k d2s/dt2.
+
+        The second term is the wrench that accelerates the load, which is linear in phi as well.
+        """
         return self.data.matrix - acceleration_matrix(self.compliance * self.second_rate)
 
     def columns(self, phi: Floats) -> list[Floats]:
@@ -213,6 +228,11 @@ State = TypeVar("State", SensorPose, Swinging)
 
 def find_sensor(state: State, data: WrenchData, sensing: Sensing) -> tuple[State, LinearSolution, slice]:
     """Make Gauss-Newton steps from a first state until they are small; load, bias and drift are fitted with each.
+
+    Args:
+        state: The start of the search.
+        data: The measured wrench and its blocks of time.
+        sensing: Settings, which say whether bias and drift are estimated.
 
     Returns:
         The last state, the solution of the last step, and the slice of the step among its unknowns.
@@ -296,7 +316,8 @@ def resonances(found: dict[str, Floats], vector: Floats) -> tuple[Floats, Floats
     soft = found["compliance"] > SIGNIFICANT_STD * found["compliance_stderr"]
     mass = acceleration_matrix(np.eye(6)) @ vector  # (6, 6), symmetric
     root = np.sqrt(found["compliance"][soft])
-    squares, shapes = eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2, ascending
+    # modes of M k d2s/dt2 + s = 0: eigenvalues of k^1/2 M k^1/2 are 1 / omega^2, ascending
+    squares, shapes = eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)
     omega, shapes = 1.0 / np.sqrt(np.maximum(squares[::-1], TINY)), shapes[:, ::-1]
     return omega / (2.0 * np.pi), 0.5 * omega * np.sum(shapes**2 * found["damping_s"][soft][:, None], axis=0)
 

@@ -5,7 +5,8 @@
 The ten parameters phi, columns of A: 0-5 inertia XX XY XZ YY YZ ZZ about the frame's origin, 6-8 first moments, 9 mass
 (the paper's order is mass, first moments, inertia). The six rows: force, moment about the frame's origin.
 
-`wrench_data` makes the equations of experiments, `pose_equations` those of poses without a robot model.
+`wrench_data` makes the equations of experiments, `pose_equations` those of poses without a robot model. Both return a
+`WrenchData`, which `dynid.payload.wrist` solves. Both sides of the equations are the measured wrench and A.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class WrenchData:
     time: Floats
     """(N,) times [s]."""
     log: Ints
-    """(N,) number of the log of each equation."""
+    """(N,) number of the log that each equation is from."""
     stretch: Ints
     """(N,) number of the gap-free stretch of each equation within its log."""
     R_frame_base: Floats
@@ -74,7 +75,7 @@ class WrenchData:
     cutoff_hz: float | None = None
     """Cutoff of the low-pass that matrix and wrench went through [Hz]; None without one."""
     rests: bool = False
-    """Whether every equation is a pose of its own, at rest, so that their noise is independent."""
+    """Whether every equation is the mean of one pose at rest, so that their noise is independent."""
 
     def rows(self, rows: slice | Ints) -> WrenchData:
         """Select some equations."""
@@ -294,7 +295,7 @@ def _averaged(robot: Robot, run: Experiment, frame: str, data: WrenchData, inter
     """Average wrench and equations over consecutive intervals, without accelerations ([Atkeson1986] eqs. 25-27).
 
     With the momentum ``P phi`` of the load in its own axes, ``wrench = dP/dt phi + [w x; v x] P phi + gravity``; the
-    first term integrates to a difference of momenta.
+    first term integrates to a difference of momenta. Here w and v are the angular and linear velocity of the frame.
     """
     rest = np.zeros_like(run.q)
     # The wrench regressor is linear in accelerations if dq = 0 and g = 0: with dq in place of ddq it gives the

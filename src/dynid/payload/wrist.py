@@ -6,7 +6,8 @@ A (6, 10) is the matrix of eq. (8) in the sensor's frame, phi (10,) the paramete
 first moments act (eq. 21); the inertia is then reported as undetermined.
 
 `dynid.payload.wrench_equations` makes the equations, `solve_load` solves them, together with what `Sensing.find` asks
-for: a drift, the compliance of the sensor, its orientation, or the direction of gravity.
+for: a drift, the compliance of the sensor, its orientation, or the direction of gravity. `identify_load` (from
+processed experiments) and `identify_load_from_poses` (without a robot model) are public; both return a `Load`.
 """
 
 from __future__ import annotations
@@ -205,6 +206,11 @@ def _widen_by_drift(load: Load, data: WrenchData, sensing: Sensing) -> Load:
     """Enlarge the covariance of a load, with a finding, if the bias drifts significantly.
 
     The variances become those of a fit with a drift, and the square of the change of the values is added.
+
+    Args:
+        load: The load as estimated without a drift.
+        data: The equations.
+        sensing: Settings of the sensor.
     """
     if "drift" in sensing.find or not sensing.bias:
         return load
@@ -243,7 +249,7 @@ def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load
 def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     """Estimate the load on a sensor whose orientation, or under gravity whose direction, is estimated with it."""
     pose, solution, own = find_sensor(SensorPose.guess(data, sensing), data, sensing)
-    stderr = solution.stderr[own]  # of the three angles of the sensor, then of the two of gravity
+    stderr = solution.stderr[own]  # `own` are the unknowns of the pose: three angles of the sensor, two of gravity
     found: list[Finding] = []
     extras: dict[str, Floats] = {}
     if pose.turned:

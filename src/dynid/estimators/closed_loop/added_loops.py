@@ -1,7 +1,11 @@
-"""Loops for experiments that bring none: each gap-free stretch gets a control law and a commanded motion to simulate.
+"""Control loops for experiments without one: each gap-free stretch gets a control law and a commanded motion.
 
-`with_loop` makes the stretches. `exclude_reversals` and `check_commanded_motion` prepare and check them. Shapes: N
-samples, n joints, m numbers of a law's memory.
+Estimators that simulate the robot in its control loop (`closed_loop.loop_estimator`) call `with_loop`, which splits a
+processed log into stretches that can be simulated. `exclude_reversals` leaves out torques whose friction cannot be
+simulated, and `check_commanded_motion` compares the commanded positions with the measured ones.
+
+The memory of a law are the numbers that it keeps from one control instant to the next, such as integrals of errors.
+Shapes: N samples, n joints, m numbers of a law's memory.
 """
 
 from __future__ import annotations
@@ -68,10 +72,11 @@ class SplinedMotion:
             raise ArgumentError(
                 "the commanded positions do not cover the log", remedy="Give them for every sample of the log."
             )
-        # the gap-free part [begin, end) where the times start; a step above three periods is a gap
+        # the gap-free part [begin, end) of the log in which the times start; a step above three periods is a gap
         edges = np.append(np.flatnonzero(np.diff(self._time) > 3.0 * period) + 1, [0, self._time.size])
         begin = edges[edges <= first].max()
         end = edges[edges > first].min()
+        # index behind a gap that the times reach into, at the end or at the beginning; 0 if there is none
         gap = end if end <= last else begin if self._time[begin] > time[0] + slack else 0
         if gap:
             left, right = self._time[gap - 1 : gap + 1]
@@ -155,7 +160,7 @@ def _starting_memory(part: Experiment, law: ControlLaw, reference: ReferenceMoti
     m = law.memory_size(part.q.shape[1])
     if not m:
         return None
-    factor = round(reference.rate_hz / part.rate_hz)
+    factor = round(reference.rate_hz / part.rate_hz)  # control instants per sample
     beginning = part.rows(slice(0, 2 + round(SETTLING_S * part.rate_hz)))
     ticks = factor * np.arange(beginning.samples)
     wanted = reference.samples[: ticks[-1] + 1]

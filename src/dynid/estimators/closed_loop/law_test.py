@@ -1,11 +1,15 @@
 """A test of the simulated control law: does it explain the measured torques?
 
-The law's residual is the measured torque minus the torque of the law along the measured motion; the robot's parameters
-do not enter. Where law and commanded motion are right, it is noise and not correlated with the motion. A wrong gain
-leaves a part of the tracking error, its rate or its integral. A wrong reference (another unit, gain, sign, delay or
-joint) and unstated terms of the law leave a part that follows the commanded motion. So the residual of each joint is
-regressed on each of these *shapes* (signals), together with a constant, with standard deviations that count correlation
-in time; the shape that explains most is reported. No noise level has to be known.
+The residual of the law is the measured torque minus the torque of the law along the measured motion; the robot's
+parameters do not enter. If law and commanded motion are right, the residual is noise, not correlated with the motion. A
+wrong gain leaves a part of the tracking error, its rate or its integral. A wrong reference (another unit, gain, sign,
+delay or joint) and unstated terms of the law leave a part that follows the commanded motion. So the residual of each
+joint is regressed on each of these signals (*shapes*) together with a constant. Standard deviations take correlation in
+time into account. The shape that explains most is reported.
+
+`check_controller` is called by `closed_loop.loop_estimator` with the experiments and their simulated motions;
+`follow_law` also serves `added_loops`. Shapes of arrays: N samples, n joints, m numbers of the law's memory (which it
+keeps from one control instant to the next), k shapes.
 """
 
 from __future__ import annotations
@@ -44,12 +48,14 @@ def check_controller(runs: LoopRuns, motions: Motions) -> tuple[Finding, ...]:
         runs: The experiments.
         motions: The motion of each experiment, simulated with the estimate.
     """
+    # for each run: the shapes (N, k) of every joint, and the residuals (N, n)
     compared = [_compare(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
     rate_hz = max(run.run.rate_hz for run in runs.runs)
     accused: dict[str, list[str]] = {}  # part of the law -> joints with their share of the torque
     for joint, name in enumerate(runs.equations.robot.joint_names):
         efforts = np.concatenate([np.where(run.run.valid, run.run.effort, 0.0)[:, joint] for run in runs.runs])
         rms_torque = float(np.sqrt(np.mean(efforts**2)))
+        # for each shape: rms torque that it explains, and its standard deviation
         explained = [
             _explain([(x[joint], y[:, joint]) for x, y in compared], k, rate_hz)
             for k in range(compared[0][0][joint].shape[1])
@@ -81,7 +87,7 @@ def _compare(run: LoopRun, motion: SimulatedMotion) -> tuple[list[Floats], Float
 
     Shapes of a joint are its simulated tracking error with rate and integral, and a constant (see `PARTS`); its
     commanded position, velocity, acceleration, direction, sine and cosine; and commanded positions and velocities of
-    the other joints. What another memory of the law at the start would explain is projected out of all.
+    the other joints. The memory of the law at the start is unknown; what another one would explain is projected out.
     """
     log = run.run
     n = run.loop.dof

@@ -1,5 +1,8 @@
 """Estimators that simulate the control loop: simulate, solve linear equations along the simulated motion, repeat.
 
+`DIDIM` and `InstrumentalVariables` are public estimators: ``solve(equations)`` with experiments in memory gives an
+`Estimate`. Both need the robot in its control loop: a control law and the commanded motion.
+
 A round simulates the robot with the base parameters beta and solves for their change, the step:
 
     residual = Y step,   sum_t Z' W (residual - Y step) = 0

@@ -1,8 +1,12 @@
 """Simulation of experiments in their control loops, and steps to parameters with which the loop stays stable.
 
-`LoopRun` is one experiment with its simulator, `LoopRuns` all of them: where to start (`starts`) and how far to step
-(`advance`). `welch_covariance` is the covariance of a solution with noise that is correlated in time. Ticks are control
-instants; records are the ticks that the simulation keeps. Shapes: N samples, n joints, b base parameters.
+`closed_loop.loop_estimator` (DIDIM and instrumental variables) calls this file with equations whose experiments have a
+loop: a control law, a commanded motion, and the robot's start. `LoopRun` is one experiment with its simulator.
+`LoopRuns` holds all of them: it finds where to start (`starts`) and how far to step (`advance`). `welch_covariance` is
+the covariance of a solution with noise that is correlated in time.
+
+A tick is a control instant; a record is a tick at which the simulation stores the state. Shapes: N samples, n joints, b
+base parameters, K records at the rate of the log.
 """
 
 from __future__ import annotations
@@ -64,11 +68,11 @@ class LoopRun:
     simulator: LoopSimulator
     """The simulator of its loop."""
     every: int
-    """Control periods per record of the simulation."""
+    """Number of control periods from one record to the next."""
     rows: Ints
-    """(N,) record of each sample."""
+    """(N,) index of the record that belongs to each sample."""
     stride: int
-    """Records per sample of the log at its full rate; an experiment may keep fewer samples."""
+    """Number of records per sample of the log at its full rate; an experiment may have fewer samples than the log."""
 
     @property
     def loop(self) -> Loop:
@@ -148,7 +152,7 @@ class LoopRun:
         return np.asarray((self.rows - self.rows[0] % self.stride) // self.stride)
 
     def _logged(self, records: Floats) -> Floats:
-        """The records at the log's full rate, (K, ...)."""
+        """Select the records (K, ...) at the log's full rate, at which its filters were applied."""
         return records[self.rows[0] % self.stride :: self.stride]
 
 
@@ -196,7 +200,7 @@ class LoopRuns:
         return motions if follows else None
 
     def misfit(self, motions: Motions) -> float:
-        """Squares of measured minus simulated torques over squares of the measured ones, summed over the joints.
+        """Squared torque error over squared torque, summed over the joints.
 
         The simulated torques are not low-passed, so that torques which chatter by friction count as a misfit.
         """
@@ -252,7 +256,10 @@ class LoopRuns:
 
 
 def welch_covariance(slope: Floats, scores: Sequence[Floats], rate_hz: float) -> Floats:
-    """(b, b) covariance of a solution by Welch's method; 1.96 standard deviations are half of a 95 % interval.
+    """(b, b) covariance of a solution, with the spectral density of its scores at zero frequency by Welch's method.
+
+    The scores are the terms of the sum that is zero at the solution. 1.96 standard deviations are half of a 95 %
+    interval.
 
     Args:
         slope: (b, b) derivative of the equations with respect to the parameters.
@@ -317,6 +324,7 @@ def _with_dry_friction(equations: Factors) -> Robot:
     """The robot with a value for all dry friction: that of ordinary least squares where its prior value is zero."""
     theta = equations.robot.parameter_vector.copy()
     base = equations.base
+    # base parameters k, standard parameters c whose torque depends on the direction of motion
     dry = [(k, c) for k, c in enumerate(base.columns) if base.layout[c].dependence is Dependence.DIRECTION]
     unknown = [(k, c) for k, c in dry if theta[c] == 0.0]
     if not unknown:

@@ -5,7 +5,10 @@ parameters (eqs. (4)-(7)); one equation per interval makes the system (8)-(10), 
 needs no accelerations. Friction enters by its work over the interval, rotors by their kinetic energy. Confidence
 intervals of the estimate come from the scores of blocks of time.
 
-`Energy` is the estimator; `OnlineEnergy` uses `energy_rows` and `energy_estimate`, too. Shapes: m intervals, n joints.
+`Energy` is the public estimator, which cuts experiments in memory into intervals. `OnlineEnergy`, the same sample by
+sample, uses `energy_rows` and `energy_estimate`, too.
+
+Shapes: m intervals, n joints, b base parameters, k further terms.
 """
 
 from __future__ import annotations
@@ -105,9 +108,10 @@ def interval_steps(interval_s: float, rate_hz: float) -> int:
 
 
 def energy_rows(robot: Robot, base: BaseParameters, part: Intervals) -> Floats:
-    """(m, b + k + 1) equations of the intervals whose samples all count, with k further terms of the intervals.
+    """Form the energy equations of the intervals whose samples all count.
 
-    The last column is the work of the joints [J].
+    Returns:
+        (m, b + k + 1) energy [J] per unit of each base parameter and further term, then the work of the joints [J].
     """
     border = 10 * robot.dof  # the columns of the links come before those of the robot's terms
     links = [column for column in base.columns if column < border]

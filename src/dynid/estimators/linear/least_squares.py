@@ -1,4 +1,13 @@
-"""Ordinary and weighted least squares on the reduced equations."""
+"""Ordinary and weighted least squares on the reduced equations ``W x = y``.
+
+`OLS` and `WLS` are public estimators. Other estimators use `least_squares_estimate` (the solution with its covariance)
+and `refined_weights` (the weight of each joint, the inverse variance of its residuals).
+
+`Factors` hold the equations as triangles of QR decompositions. ``information.weight(weights)`` joins those of all
+joints into one triangle R with the right side z, ``|W x - y|^2 = |R x - z|^2 + residual``; ``solve`` solves it.
+
+Shapes: n joints, b base parameters, k further terms.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 The torque of joint i depends only on the links that it carries. So the equations of the last joint determine the
 parameters that act on it; with those known, the equations of the joint before determine further ones, and so on. Each
 step solves the few equations ``A_i w_i = y_i`` of eq. (111) by least squares: w_i are the parameters that no later
-joint determined, and ``y_i`` (eq. 108) is the torque less the part of the known parameters.
+joint determined, and ``y_i`` (eq. 108) is the torque minus that of the known parameters.
 
 The paper has four cases (rotational or translational joint, before or beyond the first joint that is not parallel to
 the first rotational one), which differ in which parameters are new at a joint; the base parameters contain that
@@ -35,13 +35,13 @@ LEAST_SIGNAL_TO_NOISE = 5.0
 """How many times a direction of the equations must be longer than its errors by the noise of the motion (derivation:
 least squares shrinks it by the inverse square, here 4 %)."""
 SPARE = 10
-"""Number of a joint's equations beyond its unknowns from which on its residual tells the noise (derivation: with ten,
+"""A joint must have so many more equations than unknowns, so that its residual shows the noise (derivation: with ten,
 the 97.5 % point of Student's distribution is 14 % above that of the normal one)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkStep:
-    """One step of the recursion: what one joint's equations say about the parameters of its link."""
+    """One step of the recursion: which parameters the equations of one joint determine."""
 
     joint: str
     """Name of the joint."""
@@ -144,7 +144,7 @@ class _Chain:
         """Solve one joint's equations for what is still unknown ([Lin1995] steps 2, 3.2 and 4.2)."""
         information = self.equations.information
         support = np.array(information.supports[joint], dtype=int)  # the parameters that act on the joint
-        triangle = information.factor(joint)
+        triangle = information.factor(joint)  # of the QR decomposition of the joint's [W, torque]
         is_new = ~self.known[support]
         new = support[is_new]
         old = support[~is_new]
@@ -157,6 +157,7 @@ class _Chain:
         y = triangle[:, -1] - B @ self.beta[old]  # [Lin1995] eq. (108)
         w = resolved.inverse @ y  # [Lin1995] eq. (111)
         residual = y - A @ w
+        # errors of the known parameters, which stem from joints farther out, pass on to the new ones
         for E in self.errors:
             E[new] = -resolved.inverse @ (B @ E[old])
         self.errors[joint][new] += resolved.inverse
@@ -174,7 +175,7 @@ class _Chain:
 
 
 class ResolvedColumns(NamedTuple):
-    """What equations (m, k) say about their k unknowns."""
+    """Pseudo-inverse of equations (m, k), and which of their k unknowns they determine."""
 
     inverse: Floats
     """(k, m) pseudo-inverse, without the directions that the equations do not show."""

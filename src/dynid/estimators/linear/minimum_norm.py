@@ -11,9 +11,9 @@ value s; ``1 / s`` would be least squares.
   smallest non-zero eigenvalue this share is small in all directions that the data show, and the others stay at zero.
   The paper took d = 10 for a smallest eigenvalue of 3395, and that ratio is the default here.
 
-K is not computed from the samples. With the triangle R and the right side z of the reduced equations of the base
-parameters and the grouping matrix G (base parameters = G psi), ``K = R G`` and ``tau = z``, but for rotations that
-change no residual.
+K is not computed from the samples. The equations of the base parameters are reduced to a triangle R and a right side z
+by a QR decomposition. With the grouping matrix G (base parameters = G psi), ``K = R G`` and ``tau = z``, but for an
+orthogonal factor, which changes no residual.
 """
 
 from __future__ import annotations

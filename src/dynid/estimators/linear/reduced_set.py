@@ -3,6 +3,9 @@
 Of each set of parameters that only act in combination, all but one are set to zero; "what remains is a reduced
 full-rank ``K^T K``" of the equations ``tau = K psi``. Which one stays is a choice: by default the columns that the base
 parameters keep.
+
+K is not computed from the samples: with the triangle R of the QR decomposition of the base parameters' equations, and
+base parameters = grouping @ psi, ``K = R @ grouping`` but for an orthogonal factor.
 """
 
 from __future__ import annotations

@@ -3,8 +3,11 @@
 The residuals e of a joint are divided by their robust standard deviation s (from the median absolute deviation). With
 ``u = e / s`` a sample gets the weight ``psi(u) / u`` of Huber's influence function, ``psi = max(-k, min(k, u))``: in
 full up to k, then falling. The covariance is that of M-estimators (Huber 1981, section 7.6), ``A^-1 B A^-1`` with
-``A = sum psi'(u) x x^T / s^2`` over the rows x of the equations, and B from the scores ``psi(u) x / s`` of blocks of
-time.
+``A = sum psi'(u) x x^T / s^2`` over the rows x of the equations, and B from the scores ``psi(u) x / s``, summed over
+blocks of time.
+
+`Huber` is a public estimator. It reads single samples, so that its equations must be those of experiments in memory.
+In each round the weighted rows are reduced to the triangle of a QR decomposition, one for each block of time.
 """
 
 from __future__ import annotations

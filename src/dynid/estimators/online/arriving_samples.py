@@ -1,6 +1,9 @@
-"""The base class of estimators on line, and the check of the samples that it takes.
+"""The base class of estimators on line, which take samples while the robot moves, and the check of these samples.
 
-Samples are checked before anything changes, so that a refused sample leaves no trace.
+`OnlineLeastSquares`, `OnlineEnergy` and `OnlineLinkByLink` derive from it: their ``update`` calls `_take`, and
+`estimate` calls their `_solve`. Samples are checked before anything changes, so that a refused sample leaves no trace.
+
+Shapes: n joints, m samples in one call.
 """
 
 from __future__ import annotations

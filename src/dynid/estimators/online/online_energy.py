@@ -1,7 +1,8 @@
 """The energy model on line, without accelerations: sequential least squares in square-root form ([GautierKhalil1992]).
 
 Over an interval of time the work of the joints' torques equals the change of the links' energy plus the work of
-friction: one equation per interval (eqs. 5-7).
+friction: one equation per interval (eqs. 5-7), linear in the parameters. `dynid.estimators.linear.energy_differences`
+forms and solves these equations; here samples are collected until an interval is complete.
 """
 
 from __future__ import annotations

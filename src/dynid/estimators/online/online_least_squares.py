@@ -1,4 +1,9 @@
-"""Recursive least squares on line, with forgetting: the torques of all joints with equal weights, sample by sample."""
+"""Recursive least squares on line, with forgetting: the torques of all joints with equal weights, sample by sample.
+
+The rows ``[Y, tau]`` of each sample, with the regressor Y (n, b) of the base parameters, are rotated into the triangle
+of a QR decomposition (square-root information form; `dynid.estimators.online.triangle`). Older samples are forgotten by
+shrinking the triangle. `OnlineLeastSquares` is public and is called from a control loop.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class RowTriangle:
 
     def update(self, rows: Floats) -> None:
         """Append rows (m, w)."""
-        # LAPACK's dtpqrt makes one triangle of a triangle and rows below it, in place
+        # LAPACK's dtpqrt makes one triangle of a triangle and rows below it, in place; REFLECTED rows at a time
         for start in range(0, len(rows), REFLECTED):
             part = np.array(rows[start : start + REFLECTED], order="F")
             _, _, _, failure = dtpqrt(

@@ -1,4 +1,8 @@
-"""Bounds that a user knows of the bodies: masses, boxes around centres of mass, bodies that are known entirely."""
+"""Bounds that a user knows of the bodies: masses, boxes around centres of mass, bodies that are known entirely.
+
+The user gives a `Bounds` to the estimator `feasible`, which calls `constraints` and adds these to its cone program. All
+are linear in the standard parameters theta (p,), ten for each body and then those of the robot's terms.
+"""
 
 from __future__ import annotations
 

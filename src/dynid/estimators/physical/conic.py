@@ -1,7 +1,10 @@
 """Convex cone programs, solved by Clarabel; the answer is checked here, whatever status the solver reports.
 
-The unknowns y contain the pseudo-inertia of each body as a vector (`svec`), and a `Constraint` of kind "matrix" keeps
-its eigenvalues from being negative: so only possible bodies are found.
+    minimise  1/2 |matrix y - target|^2 + 1/2 sum(pull (y - centre)^2)    subject to linear and matrix constraints
+
+The unknowns y contain the 4 x 4 pseudo-inertia of each body as a vector (`svec`), and a `Constraint` of kind "matrix"
+keeps its eigenvalues from being negative: so only possible bodies are found. `physical.feasible` and `physical.nearest`
+make such programs and call `solve_cone_program`.
 """
 
 from __future__ import annotations

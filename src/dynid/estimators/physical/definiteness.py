@@ -3,6 +3,8 @@
 The estimator `feasible` finds only possible robots. Other estimators may give an inertia matrix with a negative
 eigenvalue, or friction that accelerates: then simulations run away, and controllers that invert the model push the
 wrong way, however well the torques fit. The inertia matrix is checked at poses of the data and at random ones.
+
+`identify` calls both checks with its equations and its estimate.
 """
 
 from __future__ import annotations

@@ -7,7 +7,10 @@ over all standard parameters x, with the triangle R and right side z of the weig
 (base parameters = K x), and each body's 4 x 4 pseudo-inertia whitened by the prior's, Q_j (see
 `dynid.estimators.physical.prior`); 1 is the identity. A body is possible exactly if Q_j is positive definite. The
 weight does not depend on the data: the prior counts like a measurement of every body with a standard deviation of 100 %
-of its parameters.
+of its parameters. `svec` stacks the entries of a symmetric matrix as a vector with the same norm.
+
+`FeasibleWLS` is the default estimator of `identify`. R and z are the triangle of a QR decomposition of all weighted
+equations. `feasible_parameters` solves the cone program, also for `physical.nearest`.
 """
 
 from __future__ import annotations
@@ -131,7 +134,7 @@ def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWL
             *passivity.constraints(np.diagonal(from_scaled)[10 * bodies :], 10 * bodies),
         ),
     )
-    y = solve_cone_program(program)
+    y = solve_cone_program(program)  # ten numbers for each body, then the parameters of the terms over their sizes
     signs = [10 * bodies + k for k in passivity.nonnegative]
     at_bound = [
         body.joint.child

@@ -2,9 +2,12 @@
 
     minimise |F (x - estimate)|^2   with F^T F the information,   over positive definite pseudo-inertias
 
-The information (an inverse covariance, or the equations) says how far each parameter may move if no possible robot has
-the estimate exactly. A prior with a very small weight chooses among robots that move alike ([LeeWensingPark2020]). The
-program is convex, so it finds the best answer of a log-Cholesky parametrisation, but has no local minima as that has.
+The information (an inverse covariance, or the equations) decides how far each parameter may move if no possible robot
+has the estimate exactly. A prior with a very small weight chooses among robots that move alike ([LeeWensingPark2020]).
+The program is convex. So it finds the best answer of a log-Cholesky parametrisation, without the local minima of that.
+
+`nearest_possible_body` is called for loads. `identify` calls `lift_parameters` if the estimator gave base parameters
+only, and its model calls `with_possible_links` for the robot that is written to files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Constraints on the parameters of terms by which rotors have inertia and friction brakes, and the lists of terms.
+"""Constraints on the parameters of terms: no rotor inertia is negative, and friction only brakes.
+
+A term is a part of the model that adds a torque to joints, linear in its one parameter: a friction, a rotor inertia, an
+offset. `Passivity` collects the constraints for the cone program of the estimator `feasible`; `all_terms` lists the
+terms in the order of their parameters. The constraints are:
 
 - No rotor inertia and no friction coefficient is negative, so that friction takes power at every speed.
 - Viscous friction that differs between the directions brakes in both: ``FV >= |FVA|``.
@@ -64,12 +68,13 @@ class Passivity:
         """Write the constraints over the unknowns of a cone program.
 
         Args:
-            sizes: (m,) the k parameters, and those of further unknowns behind them, are these sizes times the unknowns.
+            sizes: (u,) for the unknowns of the terms and all behind them; parameter = size * unknown. The first k are
+                those of the terms.
             first: Place of the first term among the unknowns.
         """
 
         def scaled(kind: Literal["at most", "matrix"], rows: Floats) -> Constraint:
-            """``rows @ parameters >= 0``, or the same of a matrix, with entries of at most one."""
+            """Write ``rows @ parameters >= 0``, of numbers or of a matrix, over the unknowns; largest entry one."""
             whole = np.zeros((len(rows), first + sizes.size))
             whole[:, first : first + rows.shape[1]] = -rows * sizes[: rows.shape[1]]
             return Constraint(kind, whole / max(float(np.abs(whole).max(initial=0.0)), 1e-300), np.zeros(len(rows)))
