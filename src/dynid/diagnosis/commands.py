@@ -190,21 +190,22 @@ class _Tracking:
             The lag [s] with the smallest residual; and (B,) the squared residual in blocks of time with equal motion,
             over the squared response. It is 1 where no lag has a gain of this sign.
         """
-        # For every lag at once: the sums over samples of weight, command, squared command and command * response are
-        # cross-correlations. `core` are the samples that have a command at every lag.
+        # the largest lags in samples; `core` are the samples that have a command at every lag
         early, late = (min(round(s / self.step_s), len(on) // 4) for s in (-EARLY_S[0], LATE_S[1]))
         core = slice(late, len(on) - early)
-        weight, u = on[core].astype(float), command - command[on].mean() if on.any() else command
+        weight = on[core].astype(float)
+        u = command - command[on].mean() if on.any() else command
         y = weight * (response[core] - response[core].mean(where=on[core])) if weight.any() else weight
+        # regression at every lag at once: its sums of u y, u and u^2 over the samples are cross-correlations
         along, mean, square = (correlate(x, z, mode="valid")[::-1]
                                for x, z in ((u, y), (u, weight), (u**2, weight)))  # fmt: skip
-        size = square - mean**2 / max(float(weight.sum()), 1.0)  # variance of the command at each lag
+        size = square - mean**2 / max(float(weight.sum()), 1.0)  # squares of the command about its mean
         gains = along / np.maximum(size, STILL**2)
         lag = np.arange(-early, late + 1) * self.step_s
         explained = np.where((lag >= lags_s[0]) & (lag <= lags_s[1]) & (gains * sign > 0.0), gains * along, 0.0)
         best = int(np.argmax(explained))
-        gain, rows = float(gains[best]) * bool(explained[best]), np.arange(len(on))[core]
-        sent = u[rows - (best - early)]  # the command at the best lag
+        gain = float(gains[best]) * bool(explained[best])
+        sent = u[np.arange(len(on))[core] - (best - early)]  # the command at the best lag
         left = y - gain * weight * (sent - (weight @ sent) / max(float(weight.sum()), 1.0))
         power = np.cumsum(y**2) + 1e-300
         block = np.minimum(BLOCKS * power // power[-1], BLOCKS - 1).astype(int)  # each with as much of the motion

@@ -180,11 +180,14 @@ class _Trial:
             (n, P) values of the columns at each joint, -1 for that of the torque, so that columns @ values is the
             residual; (n,) squared residual of each joint over its squared torque.
         """
-        total, shared = products.sum(axis=0), self.tables[0][0].shape[2]
-        n, size = len(total), np.maximum(total[:, -1, -1], 1e-300)  # squared torques of each joint
+        total = products.sum(axis=0)
+        n = len(total)
+        size = np.maximum(total[:, -1, -1], 1e-300)  # squared torques of each joint
         total += np.eye(total.shape[1]) * (RIDGE * np.diagonal(total, axis1=1, axis2=2) + 1e-300)[:, :, None]
         # Schur complement: eliminate the columns of a joint alone; links and torque remain
-        own, links = slice(shared, -1), np.r_[:shared, total.shape[1] - 1]
+        shared = self.tables[0][0].shape[2]  # number of the links' columns
+        own = slice(shared, -1)
+        links = np.r_[:shared, total.shape[1] - 1]
         taken = np.linalg.solve(total[:, own, own], total[:, own][:, :, links])
         rest = total[:, links][:, :, links] - total[:, links][:, :, own] @ taken
         left = np.ones(n)

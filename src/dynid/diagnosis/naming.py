@@ -63,6 +63,34 @@ UNEVEN = 0.1
 errors of the model are not (level: with this factor, one in a hundred simulated clean logs is accused)."""
 
 
+def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) -> tuple[Finding, ...]:
+    """Name the faults that runs of one robot show, the strongest first, and those that they cannot show.
+
+    Args:
+        robot: The robot; its masses serve as the prior.
+        runs: The processed logs; a fault has the same amount in all of them.
+        level: Probability that faultless runs are accused, over all suspects.
+
+    Example:
+        >>> [finding.code for finding in dynid.diagnosis.diagnose(robot, [run])]
+        ['untestable']
+    """
+    model = Model.of(robot, runs)
+    case = Case.of(model)
+    first = test_suspects(case.fit, case.tried)
+    named = [*_name_suspects(case, first, level)]
+    # a gross change must explain more than the strongest suspect does
+    change, hidden = find_change(model, level, min([HALF, *map(case.residual_ratio, named[:1])]))
+    if change is not None:
+        return (change,)
+    # The first of these that finds anything is reported: factors common to all torques, by the masses of the model
+    # file; signs, by friction; suspects; factors of single joints.
+    found = [*check_scale(model, case.fit.evidence)] or [*check_friction(model, case.fit, level)]
+    found = found or [_finding(case, runs, verdict) for verdict in named]
+    found = found or [*check_single_scales(model, case.fit.evidence)]
+    return (*found, *_report_detectable(case, first, level, hidden))
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """All suspects of some runs, with their columns in the rows of the evidence."""
@@ -82,11 +110,12 @@ class Case:
     def of(cls, model: Model) -> Case:
         """Form the columns of all suspects of a model's runs, in the rows (R) of the evidence."""
         placed, dof = list(placements(model.robot)), model.robot.dof  # misplaced joints
+        # for each run: columns of misplaced joints, then of late torques, springs and drifts of single joints
         columns = [[*placement_columns(model, e, placed), *channel_columns(model.robot, e)] for e in model.excerpts]
         evidence = gather(model.robot, model.base, model.excerpts, columns)
         fit = Fit.of(evidence)
         own = [evidence.suspects[:, [k]] for k in range(evidence.suspects.shape[1])]  # (R, 1) each
-        # the first channel columns are the late torques of single joints; their sum is a delay of all torques
+        # the sum of the columns of late torques of single joints is that of a delay of all torques
         late = evidence.suspects[:, len(placed) : len(placed) + dof].sum(axis=1, keepdims=True)
         gains = gain_columns(evidence, trusted_values(evidence, fit.weights, model.base, model.robot), dof)
         windows = _windows(evidence.runs)
@@ -95,15 +124,14 @@ class Case:
         standard = evidence.columns[:, : model.base.rank] @ model.base.grouping
         offsets = [k for k, term in enumerate(model.robot.terms, start=10 * dof) if isinstance(term.term, Offset)]
         load, push = standard[:, 10 * dof - 4 : 10 * dof], standard[:, offsets]
+        # mean torque of each joint: the fit of offsets alone
         mean = push @ lstsq(push, evidence.torque, rcond=RESOLUTION)
-        return cls(
-            model.robot,
-            fit,
-            replace(evidence, torque=evidence.torque - mean),
-            (*placed, *channels(model.robot), Suspect("delay", None), *(Suspect("gain", j) for j in range(dof)),
-             Suspect("load", None), Suspect("push", None)),
-            (*map(Tried, (*own, late, *gains)), Tried(load, several), Tried(push, windows, general=True)),
-        )  # fmt: skip
+        varying = replace(evidence, torque=evidence.torque - mean)
+        # one entry of each tuple per suspect, in the same order; a push, a free torque, can explain almost anything
+        suspects = (*placed, *channels(model.robot), Suspect("delay", None), *(Suspect("gain", j) for j in range(dof)),
+                    Suspect("load", None), Suspect("push", None))  # fmt: skip
+        tried = (*map(Tried, (*own, late, *gains)), Tried(load, several), Tried(push, windows, general=True))
+        return cls(model.robot, fit, varying, suspects, tried)
 
     def is_worth(self, index: int, verdict: Verdict) -> bool:
         """Whether the amount of a suspect is large enough to be reported, and plausible for its kind."""
@@ -146,34 +174,6 @@ def _windows(runs: Sequence[int] | Ints) -> Bools:
     ])  # fmt: skip
 
 
-def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) -> tuple[Finding, ...]:
-    """Name the faults that runs of one robot show, the strongest first, and those that they cannot show.
-
-    Args:
-        robot: The robot; its masses serve as the prior.
-        runs: The processed logs; a fault has the same amount in all of them.
-        level: Probability that faultless runs are accused, over all suspects.
-
-    Example:
-        >>> [finding.code for finding in dynid.diagnosis.diagnose(robot, [run])]
-        ['untestable']
-    """
-    model = Model.of(robot, runs)
-    case = Case.of(model)
-    first = test_suspects(case.fit, case.tried)
-    named = [*_name_suspects(case, first, level)]
-    # a gross change must explain more than the strongest suspect does
-    change, hidden = find_change(model, level, min([HALF, *map(case.residual_ratio, named[:1])]))
-    if change is not None:
-        return (change,)
-    # The first of these that finds anything is reported: factors common to all torques, by the masses of the model
-    # file; signs, by friction; suspects; factors of single joints.
-    found = [*check_scale(model, case.fit.evidence)] or [*check_friction(model, case.fit, level)]
-    found = found or [_finding(case, runs, verdict) for verdict in named]
-    found = found or [*check_single_scales(model, case.fit.evidence)]
-    return (*found, *_report_detectable(case, first, level, hidden))
-
-
 def _name_suspects(case: Case, first: Sequence[Verdict], level: float) -> Iterator[Verdict]:
     """Verdicts on the suspects that are named, the strongest first.
 
@@ -210,7 +210,10 @@ def _report_detectable(
         level: Probability that any is named in faultless runs.
         hidden: Exchanges of joints that cannot be excluded, in words.
     """
-    robot, none, large, least = case.robot, dict.fromkeys(hidden), [], {}
+    robot = case.robot
+    none = dict.fromkeys(hidden)  # names of suspects that cannot be detected, each once
+    large = []  # texts of those of which only large amounts can be
+    least = {}  # name -> smallest detectable amount in printed units
     for suspect, tried, verdict in zip(case.suspects, case.tried, verdicts, strict=True):
         if tried.groups is not None:
             continue
@@ -240,8 +243,10 @@ def _report_detectable(
 
 def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Finding:
     """The finding of a verdict, with the one amount that is printed."""
-    suspect, robot, evidence = case.suspects[verdict.suspect], case.robot, case.fit.evidence
-    columns, shown = case.columns(verdict.suspect, verdict), len(verdict.value) - 1  # of a load, the mass is last
+    suspect = case.suspects[verdict.suspect]
+    robot = case.robot
+    columns = case.columns(verdict.suspect, verdict)
+    shown = len(verdict.value) - 1  # the amount that is printed; of a load, the mass is last
     if suspect.kind == "push":  # one amount per joint: that of the joint with the largest effect
         each = [effect_of(case.varying, columns[:, [j]], verdict.value[[j]]) for j in range(robot.dof)]
         shown = int(np.argmax(each))
@@ -254,7 +259,7 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Findin
     groups = case.tried[verdict.suspect].groups
     when, times = "", {}
     if groups is not None and verdict.group is not None:
-        start, stop = _times(runs, evidence, groups[verdict.group])
+        start, stop = _times(runs, case.fit.evidence, groups[verdict.group])
         when, times = f" from {start:.4g} to {stop:.4g} s", {"from [s]": start, "to [s]": stop}
     return Finding(
         code=kind.code,

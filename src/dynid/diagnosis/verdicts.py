@@ -238,7 +238,8 @@ def judge_suspects(
     Yields:
         The verdict of each named suspect, with its index, its group and its rivals.
     """
-    open_ones, verdicts = list(range(len(suspects))), first  # indices of suspects that are not yet named
+    open_ones = list(range(len(suspects)))  # indices of suspects that are not yet named
+    verdicts = first
     while open_ones:
         verdicts = verdicts or test_suspects(fit, [suspects[k] for k in open_ones])
         tested = dict(zip(open_ones, verdicts, strict=True))
@@ -336,8 +337,11 @@ def test_columns(fit: Fit, columns: Sequence[Floats], *, blocks: int = 0) -> lis
         if not shown[own].all():
             found.append(Verdict(np.zeros(width), np.diag(np.full(width, np.inf)), 1.0, 0.0, 0.0, 1))
             continue
-        block, B = (own, own), blocks or len(parts)
-        value, each, left_out = _solve(V[block], u[own]), [], 0.0
+        block = (own, own)
+        B = blocks or len(parts)
+        value = _solve(V[block], u[own])
+        each = []
+        left_out = 0.0
         for size, score, ahead, missed in parts:
             amounts = _solve(V[block] - size[block], u[own] - score[own])  # (width,) of all other blocks
             # |missed|^2 - |missed - ahead amounts|^2: by how much these amounts improve the prediction of the block
@@ -393,7 +397,8 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
     scale = max(mean / d, 1.0)
     # A scaled chi-squared of k degrees of freedom has mean^2 / variance = k / 2 (Satterthwaite): k from the scatter
     few = min(float(d), 2.0 * mean**2 / spread) if spread > 0.0 else float(d)
-    freedom, gain = few * max(len(parts), 1), float(gains[best])
+    freedom = few * max(len(parts), 1)
+    gain = float(gains[best])
     p = min(1.0, len(groups) * float(stats.f.sf(gain / d / scale, few, freedom)))
     left_out = gain - 2.0 * d * scale  # Akaike: d fitted amounts gain 2 d more than they predict
     if inside.sum() > 1 and p < 1.0:  # several blocks: the jackknife within the group must agree
