@@ -69,7 +69,9 @@ def test_derivatives_are_those_of_the_steps(law: PositionLaw | MotorLaw, kinds: 
             other = samples.copy()
             other[:, [1 + j, 1 + dof + j]] += sign * e  # the command and the commanded velocity
             shifted.append(run.trace(start, other, given, parameters)[2::2, :dof])
-        np.testing.assert_allclose(found[:, :, plant.parameter_count + j], (shifted[0] - shifted[1]) / (2 * e), atol=2e-5)
+        np.testing.assert_allclose(
+            found[:, :, plant.parameter_count + j], (shifted[0] - shifted[1]) / (2 * e), atol=2e-5
+        )
 
 
 def test_numpy_and_machine_code_agree() -> None:

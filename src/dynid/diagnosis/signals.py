@@ -93,7 +93,7 @@ def _check_copies(recording: Recording) -> Iterator[Finding]:
     keys, rows = recording.stretch_keys()  # a hash of each short stretch, and the row where it begins
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     copies = np.flatnonzero((first[which] < np.arange(keys.size)) & np.isfinite(keys))
-    share = copies.size / max(keys.size, 1)
+    share = copies.size / max(keys.size, 1)  # of the stretches
     if share > FEW:
         start, origin = (int(rows[k]) for k in (copies[0], first[which[copies[0]]]))
         yield Finding(code="repeated-samples", severity="warning", where="file",

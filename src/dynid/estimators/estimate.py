@@ -1,4 +1,9 @@
-"""`Estimate`, the result of an estimation, and `Estimator`, the interface of all ways to get one."""
+"""`Estimate`, the result of an estimation, and `Estimator`, the interface of all ways to get one.
+
+An estimator takes `Factors` (the equations ``torque = columns @ unknowns`` of logs, reduced by QR) and returns an
+`Estimate`: values and covariance of the base parameters, the combinations that torques determine. `identify`, reports
+and exports read it.
+"""
 
 from __future__ import annotations
 
@@ -121,6 +126,7 @@ class Estimate:
             rows: (m, b) coefficients, one combination per row.
         """
         finite = np.where(np.isfinite(self.covariance), self.covariance, 0.0)
+        # diagonal of rows C rows'
         variance = np.einsum("ij,jk,ik->i", rows, finite, rows, optimize=True)
         return np.asarray(np.sqrt(variance))
 

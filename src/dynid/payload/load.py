@@ -1,6 +1,8 @@
 """A load: the ten parameters of the body that the robot holds, with the uncertainty of every number.
 
-`Load` holds the estimate, `LoadFile` its file; `make_possible` replaces impossible parameters, `remark` makes findings.
+Every identification of this package (`wrist`, `payload`, `online_load`) returns a `Load`; recognition, robot files and
+the command `dynid load` read it. `LoadFile` is its file; `make_possible` replaces parameters that no body can have, and
+`remark` makes findings.
 
 Principal moments and axes come with their uncertainty. Nearly equal moments make axes ill-defined: the angle between
 them is the small off-diagonal noise divided by the small gap ([Atkeson1986] eqs. 23-24).
@@ -52,8 +54,8 @@ SIGNIFICANT_STD = 5.0
 """Standard deviations from which on an estimate is significant: a negative mass, a drift, a gain, an impossible load,
 the difference between two principal moments (level: one in two million by chance)."""
 SEARCH_ACCURACY = 1e-3
-"""Distance [standard deviations, rad] that the accuracy of a search explains, and step that ends a search (convention:
-the next step of Gauss-Newton would be about its square)."""
+"""Accuracy of a search: steps below it [rad, or relative] end the search, and distances below it [standard deviations]
+are rounding (convention: the next step of Gauss-Newton would be about its square)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

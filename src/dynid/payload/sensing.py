@@ -1,4 +1,8 @@
-"""Settings of a force and torque sensor: what is known about it, and what is estimated together with the load."""
+"""Settings of a force and torque sensor: what is known about it, and what is estimated together with the load.
+
+The user gives a `Sensing` to `identify_load` and its relatives; `dynid.payload.wrench_equations` calls `correct` with
+the recorded wrenches. Shapes: N samples; a wrench is force, then moment.
+"""
 
 from __future__ import annotations
 
