@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -167,23 +166,24 @@ def test_files_that_belong_together_pass(tmp_path: Path) -> None:
     check_listed(folder / "result.json")
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda folder: (folder / "result.json").write_text("two"), r"not the one that run\.json lists"),
-        (lambda folder: (folder / "report.html").write_text("two"), r"report\.html: the file is not the one"),
-        (lambda folder: ((folder / "report.html").unlink(), (folder / "report.html").mkdir()), "is not the one"),
-        (lambda folder: manifest(folder, finished=False), "the run is not finished"),
-        (lambda folder: manifest(folder, outputs={}), "does not list the file"),
-        (lambda folder: manifest(folder, outputs={"../x": "0" * 64}), "not of the form"),
-        (lambda folder: (folder / MANIFEST).write_text("{"), "no JSON"),
-        (lambda folder: ((folder / MANIFEST).unlink(), os.mkfifo(folder / MANIFEST)), "not a regular file"),
-    ],
-    ids=["file", "neighbour", "folder", "unfinished", "unlisted", "elsewhere", "broken", "pipe"],
-)  # fmt: skip
-def test_a_file_of_another_run_is_refused(tmp_path: Path, change: Callable[[Path], object], reason: str) -> None:
+CHANGES = r"""
+(folder / "result.json").write_text("two") -> not the one that run\.json lists
+(folder / "report.html").write_text("two") -> report\.html: the file is not the one
+((folder / "report.html").unlink(), (folder / "report.html").mkdir()) -> is not the one
+manifest(folder, finished=False) -> the run is not finished
+manifest(folder, outputs={}) -> does not list the file
+manifest(folder, outputs={"../x": "0" * 64}) -> not of the form
+(folder / MANIFEST).write_text("{") -> no JSON
+((folder / MANIFEST).unlink(), os.mkfifo(folder / MANIFEST)) -> not a regular file
+"""
+"""What is done to a folder -> what the refusal says."""
+
+
+@pytest.mark.parametrize("case", CHANGES.strip().splitlines())
+def test_a_file_of_another_run_is_refused(tmp_path: Path, case: str) -> None:
     folder = fill(tmp_path / "run", {"result.json": "one", "report.html": "one"})
     manifest(folder)
-    change(folder)
+    change, reason = case.split(" -> ")
+    eval(change, globals() | {"folder": folder})
     with pytest.raises(DataError, match=reason):
         check_listed(folder / "result.json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.control_loop.laws import PD, PID, ComputedTorqueLaw, UserLaw, assumed_law, read_law
+from dynid.control_loop import laws
+from dynid.control_loop.laws import PD, ComputedTorqueLaw, read_law
 from dynid.control_loop.loop import Loop, ReferenceMotion
 from dynid.control_loop.simulator import simulate_loop
 from dynid.errors import ArgumentError
@@ -29,47 +29,42 @@ def saturated(q: Any, dq: Any, q_r: Any, dq_r: Any, ddq_r: Any, memory: Any, per
     return np.clip(100.0 * (q_r - q), -5.0, 5.0)
 
 
-WRONG: dict[str, tuple[Callable[[], object], str]] = {
-    "steps half": (lambda: loop(substeps=1.5), "substeps is 1.5"),
-    "steps none": (lambda: loop(substeps=0), "substeps is 0"),
-    "every": (lambda: simulate_loop(ROBOT, loop(), every=0), "every is 0"),
-    "bare function": (lambda: loop(law=saturated), r"UserLaw\(function\)"),
-    "no law": (lambda: loop(law=None), "law of a loop is None"),
-    "no reference": (lambda: loop(reference=np.zeros((3, 3))), "ReferenceMotion.of"),
-    "start of two": (lambda: loop(q0=[0.0, 0.0]), "q0 has the shape"),
-    "start nan": (lambda: loop(dq0=[0.0, 0.0, NAN]), "dq0 is"),
-    "friction": (lambda: loop(friction_speed=0.0), "friction_speed has 0"),
-    "noise nan": (lambda: simulate_loop(ROBOT, loop(), position_noise=np.full((11, 3), NAN)), "position_noise"),
-    "noise short": (lambda: simulate_loop(ROBOT, loop(), position_noise=np.zeros((5, 3))), "position_noise"),
-    "other model": (
-        lambda: simulate_loop(ROBOT, loop(law=ComputedTorqueLaw(dynid.robots.puma560()))),
-        "has 6 moving joints, the robot has 3",
-    ),
-    "gain word": (lambda: PD("abc", 1.0), "gain kp"),
-    "gain nan": (lambda: PID(NAN, 1.0, 1.0), "kp"),
-    "gain list empty": (lambda: PD([], 1.0), "shape"),
-    "bandwidth": (lambda: assumed_law(ROBOT, float("inf")), "bandwidth_hz is inf"),
-    "clip": (lambda: simulate_loop(ROBOT, loop(law=UserLaw(saturated))), "'saturated' cannot be recorded.*np.tanh"),
-    "arity": (lambda: simulate_loop(ROBOT, loop(law=UserLaw(lambda q: q))), "cannot be recorded: TypeError"),
-    "float": (lambda: simulate_loop(ROBOT, loop(law=UserLaw(lambda q, *_: float(q[0]) * q))), "cannot be recorded"),
-    "round": (lambda: simulate_loop(ROBOT, loop(law=UserLaw(lambda q, *_: np.round(q)))), "cannot be recorded"),
-    "memory": (lambda: UserLaw(saturated, memory=-1), "memory is -1"),
-    "no function": (lambda: UserLaw("pd"), "no function"),  # type: ignore[arg-type]
-    "rate": (lambda: ReferenceMotion.of(sum_of_sines(3), rate_hz=NAN, duration_s=1.0), "rate_hz is nan"),
-    "length": (lambda: ReferenceMotion.of(sum_of_sines(3), rate_hz=1.0, duration_s=float("inf")), "duration_s is inf"),
-    "one array": (lambda: ReferenceMotion.of(np.sin, rate_hz=10.0, duration_s=1.0), "three arrays"),  # type: ignore[arg-type]
-    "rate of rows": (
-        lambda: ReferenceMotion(q=REFERENCE.q, dq=REFERENCE.dq, ddq=REFERENCE.ddq, rate_hz=float("inf")),
-        "rate_hz of the reference is inf",
-    ),
-}
+WRONG = r"""
+loop(substeps=1.5) -> substeps is 1.5
+loop(substeps=0) -> substeps is 0
+simulate_loop(ROBOT, loop(), every=0) -> every is 0
+loop(law=saturated) -> UserLaw\(function\)
+loop(law=None) -> law of a loop is None
+loop(reference=np.zeros((3, 3))) -> ReferenceMotion.of
+loop(q0=[0.0, 0.0]) -> q0 has the shape
+loop(dq0=[0.0, 0.0, NAN]) -> dq0 is
+loop(friction_speed=0.0) -> friction_speed has 0
+simulate_loop(ROBOT, loop(), position_noise=np.full((11, 3), NAN)) -> position_noise
+simulate_loop(ROBOT, loop(), position_noise=np.zeros((5, 3))) -> position_noise
+simulate_loop(ROBOT, loop(law=ComputedTorqueLaw(dynid.robots.puma560()))) -> has 6 moving joints, the robot has 3
+PD("abc", 1.0) -> gain kp
+PID(NAN, 1.0, 1.0) -> kp
+PD([], 1.0) -> shape
+assumed_law(ROBOT, float("inf")) -> bandwidth_hz is inf
+simulate_loop(ROBOT, loop(law=UserLaw(saturated))) -> 'saturated' cannot be recorded.*np.tanh
+simulate_loop(ROBOT, loop(law=UserLaw(lambda q: q))) -> cannot be recorded: TypeError
+simulate_loop(ROBOT, loop(law=UserLaw(lambda q, *_: float(q[0]) * q))) -> cannot be recorded
+simulate_loop(ROBOT, loop(law=UserLaw(lambda q, *_: np.round(q)))) -> cannot be recorded
+UserLaw(saturated, memory=-1) -> memory is -1
+UserLaw("pd") -> no function
+ReferenceMotion.of(sum_of_sines(3), rate_hz=NAN, duration_s=1.0) -> rate_hz is nan
+ReferenceMotion.of(sum_of_sines(3), rate_hz=1.0, duration_s=float("inf")) -> duration_s is inf
+ReferenceMotion.of(np.sin, rate_hz=10.0, duration_s=1.0) -> three arrays
+ReferenceMotion(q=REFERENCE.q, dq=REFERENCE.dq, ddq=REFERENCE.ddq, rate_hz=float("inf")) -> the reference is inf
+"""
+"""What is asked for -> what the refusal names."""
 
 
-@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("case", WRONG.strip().splitlines())
 def test_wrong_arguments_are_named(case: str) -> None:
-    wrong, message = WRONG[case]
+    call, message = case.split(" -> ")
     with pytest.raises(ArgumentError, match=message):
-        wrong()
+        eval(call, vars(laws) | globals())
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 import dynid
 from campaigns import diagnosis as campaign
 from dynid import diagnosis
-from dynid.array_types import Ints
 from dynid.diagnosis import find_delay, refine_geometry
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.refinement import resolve_delay
@@ -45,15 +43,6 @@ from dynid.processing.simulation import sum_of_sines
 def test_a_planted_fault_is_named(fault: str, robot: str, seed: int) -> None:
     word, found = campaign.judge(fault, campaign.FAULTS[fault][1](robot, seed))
     assert word == "named", found
-
-
-def test_velocities_that_do_not_add_up_to_the_motion_are_told_with_their_factor() -> None:
-    case = campaign.simulate("ur10", 5)
-    slow = replace(case.log, dq=1.08 * case.log.dq)
-    found = [finding for finding in check_signals(slow) if finding.code == "inconsistent"]
-    assert [finding.joint for finding in found] == list(case.robot.joint_names)
-    assert {round(finding.evidence["measured / derived"], 2) for finding in found} == {1.08}
-    assert not [finding for finding in check_signals(case.log) if finding.code == "inconsistent"]
 
 
 @pytest.mark.parametrize(("robot", "seed"), [("ur10", 5), ("scara", 1234015)])  # its friction builds up slowly
@@ -105,25 +94,6 @@ def test_lengths_and_tilts_are_found_and_the_robot_has_them() -> None:
     np.testing.assert_allclose(level.robot.gravity[:2], 0.0, atol=0.1)
     with pytest.raises(ArgumentError, match="there is no 'colours'"):
         refine_geometry(case.robot, [], ["colours"])
-
-
-@pytest.mark.parametrize(
-    ("rows", "heights", "code", "severity"),
-    [
-        (np.r_[0:5000, 1000:2000], 0, "repeated-samples", "warning"),
-        (np.r_[0:5000], 10, "spikes", "warning"),
-        (np.r_[0:5000], 300, "spikes", "error"),
-        (np.delete(np.r_[0:5000], np.r_[700:705, 2000:2005, 3300:3305]), 0, "missing", "warning"),
-    ],
-)
-def test_signals_are_judged_before_models(rows: Ints, heights: int, code: str, severity: str) -> None:
-    """Copies, spikes and rows that were lost before the stamps were written anew."""
-    log = campaign.simulate("ur10", 5).log.rows(slice(0, 5000))
-    effort = log.effort.copy()
-    effort[np.linspace(20, 4980, heights, dtype=int), 2] += 5000.0
-    log = replace(log, time=log.time[0] + np.arange(rows.size) * 0.004, q=log.q[rows], effort=effort[rows], dq=None)
-    found = {finding.code: finding.severity for finding in check_signals(log) if finding.severity != "note"}
-    assert found == {code: severity}
 
 
 def test_coarse_currents_are_no_spikes() -> None:

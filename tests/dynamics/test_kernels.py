@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,7 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.robot.zoo import panda, puma560
-from dynid.terms.friction import Viscous
+from dynid.terms import friction
 from support.random_robots import random_inertia, random_states
 
 ROBOT = puma560()
@@ -70,28 +68,27 @@ def _flange_twist(robot: Robot, flange: str, q: np.ndarray, dq: np.ndarray) -> t
     return R.T @ (v + np.cross(w, p)), R.T @ w
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: compiled.inverse_dynamics("puma560", Q, DQ, DDQ), "expected a Robot"),  # type: ignore[arg-type]
-        (lambda: compiled.inverse_dynamics(ROBOT, "abc", DQ, DDQ), "q is an array of texts"),
-        (lambda: compiled.inverse_dynamics(ROBOT, 1j * Q, DQ, DDQ), "complex"),
-        (lambda: compiled.inverse_dynamics(ROBOT, Q[:, :5], DQ, DDQ), "shape"),
-        (lambda: compiled.forward_dynamics(ROBOT, Q[0], DQ[0], np.zeros(5)), "torques have shape"),
-        (lambda: compiled.kernel(ROBOT, "nonsense"), "there is no kernel"),
-        (lambda: compiled.wrench_regressor(ROBOT, "base", Q, DQ, DDQ), "does not move"),
-        (lambda: Viscous("a"), "finite number"),  # type: ignore[arg-type]
-        (lambda: ROBOT.with_terms(Viscous), "no term of a joint's present state"),  # type: ignore[arg-type]
-        (lambda: ROBOT.with_base_orientation(2.0 * np.eye(3)), "not a rotation"),
-        (
-            lambda: compiled.inertia_matrix(Robot(name="r", links=(Link(name="a"),), joints=()), np.zeros(0)),
-            "no moving",
-        ),
-    ],
-)
-def test_wrong_arguments_are_named(call: Any, message: str) -> None:
+WRONG = """
+compiled.inverse_dynamics("puma560", Q, DQ, DDQ) -> expected a Robot
+compiled.inverse_dynamics(ROBOT, "abc", DQ, DDQ) -> q is an array of texts
+compiled.inverse_dynamics(ROBOT, 1j * Q, DQ, DDQ) -> complex
+compiled.inverse_dynamics(ROBOT, Q[:, :5], DQ, DDQ) -> shape
+compiled.forward_dynamics(ROBOT, Q[0], DQ[0], np.zeros(5)) -> torques have shape
+compiled.kernel(ROBOT, "nonsense") -> there is no kernel
+compiled.wrench_regressor(ROBOT, "base", Q, DQ, DDQ) -> does not move
+Viscous("a") -> finite number
+ROBOT.with_terms(Viscous) -> no term of a joint's present state
+ROBOT.with_base_orientation(2.0 * np.eye(3)) -> not a rotation
+compiled.inertia_matrix(Robot(name="r", links=(Link(name="a"),), joints=()), np.zeros(0)) -> no moving
+"""
+"""Call -> what the refusal names."""
+
+
+@pytest.mark.parametrize("case", WRONG.strip().splitlines())
+def test_wrong_arguments_are_named(case: str) -> None:
+    call, message = case.split(" -> ")
     with pytest.raises(ArgumentError, match=message):
-        call()
+        eval(call, vars(friction) | globals())
 
 
 def test_a_mass_on_its_own_axis_cannot_be_accelerated() -> None:

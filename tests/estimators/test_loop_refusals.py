@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,30 +16,23 @@ LAW = CHOSEN.loop.law
 MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
 
 
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (lambda: dynid.estimators.DIDIM(law="pd"), "the law of a loop is 'pd'"),  # type: ignore[arg-type]
-        (
-            lambda: dynid.estimators.DIDIM(rate_hz=float("nan")),
-            "^rate_hz is nan. Give a rate above zero",
-        ),
-        (
-            lambda: dynid.estimators.DIDIM(motions=3),
-            "^motions is 3. Give a function of time for each log",
-        ),  # type: ignore[arg-type]
-        (
-            lambda: dynid.estimators.DIDIM(law=LAW),
-            "a PD law makes its torques from commanded minus measured",
-        ),
-        (lambda: dynid.estimators.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
-        (lambda: dynid.estimators.DIDIM(tolerance=float("nan")), "tolerance is nan"),
-        (lambda: dynid.estimators.InstrumentalVariables(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
-    ],
-)
-def test_settings_without_meaning_are_refused(make: Callable[[], object], reason: str) -> None:
+WITHOUT_MEANING = """
+dynid.estimators.DIDIM(law="pd") -> the law of a loop is 'pd'
+dynid.estimators.DIDIM(rate_hz=float("nan")) -> ^rate_hz is nan. Give a rate above zero
+dynid.estimators.DIDIM(motions=3) -> ^motions is 3. Give a function of time for each log
+dynid.estimators.DIDIM(law=LAW) -> a PD law makes its torques from commanded minus measured
+dynid.estimators.DIDIM(iterations=1.5) -> iterations is 1.5
+dynid.estimators.DIDIM(tolerance=float("nan")) -> tolerance is nan
+dynid.estimators.InstrumentalVariables(iterations=1.5) -> iterations is 1.5
+"""
+"""Settings -> what the refusal says."""
+
+
+@pytest.mark.parametrize("case", WITHOUT_MEANING.strip().splitlines())
+def test_settings_without_meaning_are_refused(case: str) -> None:
+    settings, reason = case.split(" -> ")
     with pytest.raises(dynid.errors.ArgumentError, match=reason):
-        make()
+        eval(settings)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -200,19 +198,21 @@ def test_torques_of_unknown_masses_are_not_judged(robot: Robot) -> None:
     assert not any("cannot be judged" in phrase for phrase in find_unchecked_limits(robot, limits, ()))
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (lambda robot: design_excitation(robot, harmonics=2.5), "harmonics"),
-        (lambda robot: design_excitation(robot, 5), "limits"),
-        (lambda robot: Measured.joint_torques(robot, noise=[1.0, 2.0]), "noise"),
-        (lambda robot: design_excitation(robot, prior=np.triu(np.ones((3, 3)))), "prior"),
-        (lambda robot: design_excitation(robot, prior=np.eye(3)), "prior"),
-        (lambda robot: design_excitation(robot, criterion="equilibrium"), "criterion"),
-        (lambda _: SearchSettings(starts=0), "starts"),
-        (lambda robot: design_excitation(robot, settings=SearchSettings(initial="plan")), "initial"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_by_name(robot: Robot, make: Callable[[Robot], Any], name: str) -> None:
+REFUSED = """
+design_excitation(robot, harmonics=2.5) -> harmonics
+design_excitation(robot, 5) -> limits
+Measured.joint_torques(robot, noise=[1.0, 2.0]) -> noise
+design_excitation(robot, prior=np.triu(np.ones((3, 3)))) -> prior
+design_excitation(robot, prior=np.eye(3)) -> prior
+design_excitation(robot, criterion="equilibrium") -> criterion
+SearchSettings(starts=0) -> starts
+design_excitation(robot, settings=SearchSettings(initial="plan")) -> initial
+"""
+"""Call -> what the refusal names."""
+
+
+@pytest.mark.parametrize("case", REFUSED.strip().splitlines())
+def test_what_cannot_be_meant_is_refused_by_name(robot: Robot, case: str) -> None:
+    call, name = case.split(" -> ")
     with pytest.raises(ArgumentError, match=name):
-        make(robot)
+        eval(call, globals() | {"robot": robot})

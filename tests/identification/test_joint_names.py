@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 
 import dynid
 from dynid.estimators.linear.least_squares import WLS
-from dynid.payload.wrench_equations import wrench_data
+from dynid.payload import wrench_equations
 from dynid.processing.experiment import Experiment
-from dynid.report.series import joint_torques
+from dynid.report import series
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
@@ -62,25 +61,23 @@ def last() -> str:
     return robot().bodies[-1].joint.child
 
 
-DOORS: dict[str, Callable[[Experiment, Experiment], Any]] = {
-    "identify_payload": lambda a, b: dynid.identify_payload(robot(), loaded=a, unloaded=b).vector,
-    "wrench_data": lambda a, b: wrench_data(robot(), a, last(), dynid.payload.Sensing()).matrix,
-    "identify_drive_gains": lambda a, b: (
-        dynid.payload.identify_drive_gains(robot(), loaded=a, unloaded=b, mass_kg=2.0).gain
-    ),
-    "build_equations": lambda a, b: WLS().solve(dynid.estimators.build_equations(robot(), b)).values,
-    "joint_torques": lambda a, b: [joint.residual for joint in joint_torques(fit(), a)],
-    "joint_friction": lambda a, b: [friction.speed for friction in dynid.identification.joint_friction(fit(), [a])],
-    "validate": lambda a, b: dynid.validate(fit(), a).per_joint,
-    "prediction_table": lambda a, b: [
-        column.to_numpy() for _, column in dynid.export.prediction_table(fit(), a).items()
-    ],
-}
+DOORS = """
+dynid.identify_payload(robot(), loaded=a, unloaded=b).vector
+wrench_data(robot(), a, last(), dynid.payload.Sensing()).matrix
+dynid.payload.identify_drive_gains(robot(), loaded=a, unloaded=b, mass_kg=2.0).gain
+WLS().solve(dynid.estimators.build_equations(robot(), b)).values
+[joint.residual for joint in joint_torques(fit(), a)]
+[friction.speed for friction in dynid.identification.joint_friction(fit(), [a])]
+dynid.validate(fit(), a).per_joint
+[column.to_numpy() for _, column in dynid.export.prediction_table(fit(), a).items()]
+"""
+"""What two experiments, with and without a load, are handed to."""
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", DOORS.strip().splitlines())
 def test_joints_are_matched_by_name(door: str) -> None:
-    wanted, found = DOORS[door](loaded(), run()), DOORS[door](shuffled(loaded()), shuffled(run()))
+    enter = eval(f"lambda a, b: {door}", vars(wrench_equations) | vars(series) | globals())
+    wanted, found = enter(loaded(), run()), enter(shuffled(loaded()), shuffled(run()))
     np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-9, atol=1e-12)
 
 

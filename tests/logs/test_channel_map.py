@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -158,39 +159,40 @@ def test_no_time_column(tmp_path: Path) -> None:
     assert not recording.isolated
 
 
-@pytest.mark.parametrize(
-    ("sections", "match", "remedy"),
-    [
-        ({"position": {"columns": "q"}}, "unit of position is not declared", 'unit = "rad"'),
-        ({"effort": {"columns": "tau"}}, "unit of effort is not declared", 'unit = "N m"'),
-        ({"time": {"column": "t"}}, "unit of time is not declared", 'unit = "s"'),
-        ({"time": {}}, "no time column", "sample_time"),
-        ({"position": {"columns": "p", "unit": "rad"}}, "no column 'p'", "q"),
-        ({"position": {"columns": "q", "unit": "furlong"}}, "no unit of position", "deg"),
-        ({"position": {"columns": "q", "unit": "N m"}}, "no unit of position", "rad"),
-        ({"position": {"columns": "q", "unit": "rad", "sgin": 1}}, "unknown field `sgin`", "sign"),
-        ({"positions": {}}, "unknown field `positions`", "position"),
-        ({"position": {"unit": "rad"}}, "missing required field `columns`", "columns"),
-        ({"position": {"columns": "q", "unit": "rad", "sign": [1, 2, 1]}}, "should be \\+1 or -1", None),
-        ({"position": {"columns": "q", "unit": "rad", "sign": [1, 1]}}, "2 values for 3 joints", None),
-        ({"position": {"columns": "q", "unit": "rad", "gear": [1, 0, 1]}}, "singular", None),
-        ({"position": {"columns": "q", "unit": "rad", "gear": [[1, 2], [3, 4]]}}, "gear matrix", None),
-        ({"position": {"columns": "q", "unit": "rad", "gear": [[1, 2], [3]]}}, "equal length", None),
-        ({"position": {"columns": "q", "unit": "rad", "offset": "a/b"}}, "fraction", None),
-        ({"position": {"columns": "q", "unit": "rad", "transpose": True}}, "rows", "transpose"),
-        ({"position": {"columns": "q", "unit": "rad", "width": 3}}, "width", None),
-        ({"wrench": {"columns": "q", "unit": "N"}}, "three forces", "six"),
-        ({"effort": {"columns": "tau", "unit": "N m", "torque_constant": 1}}, "only currents", None),
-        ({"files": {"a": "../secret"}}, r"files\[", "without folders"),
-        ({"joints": 3}, r"\[joints\]", "list of texts"),
-        ({"profile": "none"}, "no profile 'none'", "libfranka"),
-    ],
-)
-def test_wrong_maps_say_what_to_do(sections: dict[str, Any], match: str, remedy: str | None, tmp_path: Path) -> None:
+WRONG = r"""
+position = {columns = "q"} -> unit of position is not declared -> unit = "rad"
+effort = {columns = "tau"} -> unit of effort is not declared -> unit = "N m"
+time = {column = "t"} -> unit of time is not declared -> unit = "s"
+time = {} -> no time column -> sample_time
+position = {columns = "p", unit = "rad"} -> no column 'p' -> q
+position = {columns = "q", unit = "furlong"} -> no unit of position -> deg
+position = {columns = "q", unit = "N m"} -> no unit of position -> rad
+position = {columns = "q", unit = "rad", sgin = 1} -> unknown field `sgin` -> sign
+positions = {} -> unknown field `positions` -> position
+position = {unit = "rad"} -> missing required field `columns` -> columns
+position = {columns = "q", unit = "rad", sign = [1, 2, 1]} -> should be \+1 or -1 ->
+position = {columns = "q", unit = "rad", sign = [1, 1]} -> 2 values for 3 joints ->
+position = {columns = "q", unit = "rad", gear = [1, 0, 1]} -> singular ->
+position = {columns = "q", unit = "rad", gear = [[1, 2], [3, 4]]} -> gear matrix ->
+position = {columns = "q", unit = "rad", gear = [[1, 2], [3]]} -> equal length ->
+position = {columns = "q", unit = "rad", offset = "a/b"} -> fraction ->
+position = {columns = "q", unit = "rad", transpose = true} -> rows -> transpose
+position = {columns = "q", unit = "rad", width = 3} -> width ->
+wrench = {columns = "q", unit = "N"} -> three forces -> six
+effort = {columns = "tau", unit = "N m", torque_constant = 1} -> only currents ->
+files = {a = "../secret"} -> files\[ -> without folders
+joints = 3 -> \[joints\] -> list of texts
+profile = "none" -> no profile 'none' -> libfranka
+"""
+"""Key of a map -> what the refusal names -> what its remedy names."""
+
+
+@pytest.mark.parametrize("case", WRONG.strip().splitlines())
+def test_wrong_maps_say_what_to_do(case: str, tmp_path: Path) -> None:
+    text, match, remedy = (part.strip() for part in case.split("->"))
     with pytest.raises(DataError, match=match) as caught:
-        read_recording(make(tmp_path), channel_map=base_map(**sections))
-    if remedy:
-        assert remedy in (caught.value.remedy or "")
+        read_recording(make(tmp_path), channel_map=base_map(**tomllib.loads(text)))
+    assert remedy in (caught.value.remedy or "")
 
 
 def test_no_map_proposes_one(tmp_path: Path) -> None:

@@ -77,25 +77,27 @@ def test_text_dialects(delimiter: str, end: str, decimal: str, mark: bytes, tmp_
     assert_same(read_recording(path, channel_map=FLAT_MAP), LOG)
 
 
-@pytest.mark.parametrize(
-    ("text", "names", "values"),
-    [
-        ("1 2\n3 4\n", ["c1", "c2"], [[1, 2], [3, 4]]),
-        ("# a b\n1 2\n3 4\n", ["a", "b"], [[1, 2], [3, 4]]),
-        ("made by hand\n\na;b\n1,5;2\n3,25;4\n", ["a", "b"], [[1.5, 2], [3.25, 4]]),
-        ('"a","b"\n1,\n,4\n', ["a", "b"], [[1, np.nan], [np.nan, 4]]),
-        ("a,b\n\n1,2\n\n3,4", ["a", "b"], [[1, 2], [3, 4]]),
-        ("a,b,\n1,2,\n3,4,\n", ["a", "b"], [[1, 2], [3, 4]]),
-        ("a,a\n1,2\n3,4\n", ["a", "a#2"], [[1, 2], [3, 4]]),
-        ("t,mode,q\n1,run,2\n3,hold,4\n", ["t", "q"], [[1, 2], [3, 4]]),
-        ("x\n0,5\n1,5\n", ["x"], [[0.5], [1.5]]),
-        ("a,b\n0,5\n1,5\n", ["a", "b"], [[0, 5], [1, 5]]),
-        ("  1.0\t 2 \n 3 \t4\n", ["c1", "c2"], [[1, 2], [3, 4]]),
-        ("0,5 1,5\n1 2,5\n", ["c1", "c2"], [[0.5, 1.5], [1, 2.5]]),
-        ("nan,-inf\n+1e3,.5\n", ["c1", "c2"], [[np.nan, -np.inf], [1000, 0.5]]),
-    ],
-)
-def test_small_texts(text: str, names: list[str], values: list[list[float]], tmp_path: Path) -> None:
+SMALL = r"""
+"1 2\n3 4\n" -> ["c1", "c2"] -> [[1, 2], [3, 4]]
+"# a b\n1 2\n3 4\n" -> ["a", "b"] -> [[1, 2], [3, 4]]
+"made by hand\n\na;b\n1,5;2\n3,25;4\n" -> ["a", "b"] -> [[1.5, 2], [3.25, 4]]
+'"a","b"\n1,\n,4\n' -> ["a", "b"] -> [[1, np.nan], [np.nan, 4]]
+"a,b\n\n1,2\n\n3,4" -> ["a", "b"] -> [[1, 2], [3, 4]]
+"a,b,\n1,2,\n3,4,\n" -> ["a", "b"] -> [[1, 2], [3, 4]]
+"a,a\n1,2\n3,4\n" -> ["a", "a#2"] -> [[1, 2], [3, 4]]
+"t,mode,q\n1,run,2\n3,hold,4\n" -> ["t", "q"] -> [[1, 2], [3, 4]]
+"x\n0,5\n1,5\n" -> ["x"] -> [[0.5], [1.5]]
+"a,b\n0,5\n1,5\n" -> ["a", "b"] -> [[0, 5], [1, 5]]
+" 1.0\t 2 \n 3 \t4\n" -> ["c1", "c2"] -> [[1, 2], [3, 4]]
+"0,5 1,5\n1 2,5\n" -> ["c1", "c2"] -> [[0.5, 1.5], [1, 2.5]]
+"nan,-inf\n+1e3,.5\n" -> ["c1", "c2"] -> [[np.nan, -np.inf], [1000, 0.5]]
+"""
+"""Text -> names and rows of its table."""
+
+
+@pytest.mark.parametrize("case", SMALL.strip().splitlines())
+def test_small_texts(case: str, tmp_path: Path) -> None:
+    text, names, values = map(eval, case.split(" -> "))
     path = tmp_path / "log.txt"
     path.write_text(text)
     table = read_table(path)

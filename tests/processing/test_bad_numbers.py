@@ -7,8 +7,9 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
+from dynid.processing import simulation
 from dynid.processing.process import process
-from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.processing.uniform import Cleaning
 
 ARM = dynid.robots.puma560()
@@ -17,38 +18,41 @@ LOG = simulate_experiment(ARM, PATH, rate_hz=100.0, duration_s=4.0)
 NAN = float("nan")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("cutoff_hz", x) for x in (0, NAN, -5.0, "10")),
-        *(("band_hz", x) for x in (0, NAN, -1.0)),
-        *(("rate_hz", x) for x in (0, NAN, -1.0)),
-        *(("trim_s", x) for x in (NAN, -1.0)),
-        *(("dead_band", x) for x in (NAN, -1.0)),
-        *(("max_gap_s", x) for x in (NAN, 0, -1.0)),
-        *(("effort_delay_s", x) for x in (NAN, 1e3, "x")),
-    ],
-)
-def test_processing_refuses_by_name(name, value):
-    with pytest.raises(ArgumentError, match=name) as caught:
-        process(LOG, **({"cleaning": Cleaning(max_gap_s=value)} if name == "max_gap_s" else {name: value}))
-    assert caught.value.remedy
+PROCESSING = """
+cutoff_hz: 0, NAN, -5.0, "10"
+band_hz: 0, NAN, -1.0
+rate_hz: 0, NAN, -1.0
+trim_s: NAN, -1.0
+dead_band: NAN, -1.0
+max_gap_s: NAN, 0, -1.0
+effort_delay_s: NAN, 1e3, 1.1, -1.1, "x"
+"""
+SIMULATION = """
+rate_hz: 0, -1, NAN, np.inf
+duration_s: -1, NAN, np.inf
+quantisation: -1, [1, 2], np.inf
+noise: Noise(effort=-1), Noise(position=NAN), Noise(velocity=[1, 2])
+delay_s: NAN, np.inf
+seed: -1, "a"
+"""
+"""Setting: values that it refuses."""
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("rate_hz", x) for x in (0, -1, NAN, np.inf)),
-        *(("duration_s", x) for x in (-1, NAN, np.inf)),
-        *(("quantisation", x) for x in (-1, [1, 2])),
-        *(("noise", x) for x in (Noise(effort=-1), Noise(position=NAN), Noise(velocity=[1, 2]))),
-        *(("delay_s", x) for x in (NAN, np.inf)),
-        *(("seed", x) for x in (-1, "a")),
-    ],
-)
-def test_simulation_refuses_by_name(name, value):
-    with pytest.raises(ArgumentError, match=name):
-        simulate_experiment(ARM, PATH, **{"rate_hz": 100.0, "duration_s": 2.0, name: value})
+@pytest.mark.parametrize("case", PROCESSING.strip().splitlines())
+def test_processing_refuses_by_name(case):
+    name, values = case.split(": ")
+    for value in eval(f"[{values}]", vars(simulation) | globals()):
+        with pytest.raises(ArgumentError, match=name) as caught:
+            process(LOG, **({"cleaning": Cleaning(max_gap_s=value)} if name == "max_gap_s" else {name: value}))
+        assert caught.value.remedy
+
+
+@pytest.mark.parametrize("case", SIMULATION.strip().splitlines())
+def test_simulation_refuses_by_name(case):
+    name, values = case.split(": ")
+    for value in eval(f"[{values}]", vars(simulation) | globals()):
+        with pytest.raises(ArgumentError, match=name):
+            simulate_experiment(ARM, PATH, **{"rate_hz": 100.0, "duration_s": 2.0, name: value})
 
 
 def test_simulation_refuses_what_is_no_motion():

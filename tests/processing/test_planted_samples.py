@@ -70,7 +70,7 @@ def test_whole_turns_are_undone_and_counted() -> None:
 def test_noise_and_motion_have_their_power_in_the_spectrum() -> None:
     """By Parseval a sine of amplitude A has N A^2 / 4 over all bins; white noise has its variance in each, steps that
     add up have theirs over (2 sin(pi f / rate))^2."""
-    white, steps = 1e-3 * RNG.normal(size=(2, TIME.size))
+    white, steps = 1e-3 * np.random.default_rng(3).normal(size=(2, TIME.size))
     motion = 0.5 * np.sin(2.0 * np.pi * 1.5 * TIME)
     found = _spectrum(np.column_stack([motion + white, motion + np.cumsum(steps)]), 200.0)
     np.testing.assert_allclose(found.bins @ found.signal, TIME.size * 0.5**2 / 4.0, rtol=0.02)

@@ -61,37 +61,33 @@ def test_a_sound_robot_has_nothing_to_report() -> None:
 
 
 MASSLESS = replace(arm(body()), links=(*arm(body()).links[:3], Link(name="link3")))
-MISTAKES = [
-    ("impossible-inertia", arm(body(mass=-1.0)), "error", "link 'link2'", "negative"),
-    (
-        "unusual-inertia",
-        arm(Inertia(mass=0.0, first_moment=np.zeros(3), about_origin=np.eye(3))),
-        "warning",
-        "link2",
-        "no mass",
-    ),
-    ("unusual-inertia", arm(body(mass=4000.0, tensor=(60, 60, 20))), "warning", "link2", "4000 kg"),
-    ("unusual-inertia", arm(body(tensor=(0, 0, 0))), "warning", "link2", "zero inertia tensor"),
-    ("impossible-inertia", arm(body(tensor=(0.01, 0.01, 0.05))), "error", "link2", "triangle"),
-    ("impossible-inertia", arm(body(tensor=(-0.01, 0.03, 0.03))), "error", "link2", "negative"),
-    ("unusual-inertia", arm(body(com=(10.0, 0, 150.0))), "warning", "link2", "centre of mass"),
-    ("unusual-inertia", arm(body(tensor=(30.0, 30.0, 10.0))), "warning", "link2", "radius of gyration is"),
-    ("unusual-inertia", arm(body(tensor=(3e-7, 3e-7, 1e-7))), "warning", "link2", "radius of gyration is"),
-    ("joint-limits", arm(body(), limits=JointLimits()), "warning", "joint 'joint2'", "no position limits"),
-    ("joint-limits", arm(body(), limits=JointLimits(lower=-1, upper=1)), "warning", "joint2", "no velocity limit"),
-    ("joint-limits", arm(body(), limits=JointLimits(velocity=0)), "warning", "joint2", "velocity limit is zero"),
-    ("joint-limits", arm(body(), limits=JointLimits(effort=0)), "warning", "joint2", "effort limit is zero"),
-    ("joint-limits", arm(body(), limits=JointLimits(velocity=1)), "note", "joint2", "no effort limit"),
-    ("joint-limits", arm(body(), limits=JointLimits(lower=1, upper=1)), "warning", "joint2", "no motion"),
-    ("negative-friction", arm(body(), terms=(Viscous(-0.1),)), "error", "joint 'joint2'", "negative"),
-    ("unusual-geometry", arm(body(), gravity=(0, 0, 0)), "note", "robot", "gravity"),
-    ("unusual-inertia", MASSLESS, "warning", "joint 'joint3'", "without mass"),
-]
+MISTAKES = """
+arm(body(mass=-1.0)) | impossible-inertia | error | link 'link2' | negative
+arm(Inertia(mass=0.0, first_moment=np.zeros(3), about_origin=np.eye(3))) | unusual-inertia | warning | link2 | no mass
+arm(body(mass=4000.0, tensor=(60, 60, 20))) | unusual-inertia | warning | link2 | 4000 kg
+arm(body(tensor=(0, 0, 0))) | unusual-inertia | warning | link2 | zero inertia tensor
+arm(body(tensor=(0.01, 0.01, 0.05))) | impossible-inertia | error | link2 | triangle
+arm(body(tensor=(-0.01, 0.03, 0.03))) | impossible-inertia | error | link2 | negative
+arm(body(com=(10.0, 0, 150.0))) | unusual-inertia | warning | link2 | centre of mass
+arm(body(tensor=(30.0, 30.0, 10.0))) | unusual-inertia | warning | link2 | radius of gyration is
+arm(body(tensor=(3e-7, 3e-7, 1e-7))) | unusual-inertia | warning | link2 | radius of gyration is
+arm(body(), limits=JointLimits()) | joint-limits | warning | joint 'joint2' | no position limits
+arm(body(), limits=JointLimits(lower=-1, upper=1)) | joint-limits | warning | joint2 | no velocity limit
+arm(body(), limits=JointLimits(velocity=0)) | joint-limits | warning | joint2 | velocity limit is zero
+arm(body(), limits=JointLimits(effort=0)) | joint-limits | warning | joint2 | effort limit is zero
+arm(body(), limits=JointLimits(velocity=1)) | joint-limits | note | joint2 | no effort limit
+arm(body(), limits=JointLimits(lower=1, upper=1)) | joint-limits | warning | joint2 | no motion
+arm(body(), terms=(Viscous(-0.1),)) | negative-friction | error | joint 'joint2' | negative
+arm(body(), gravity=(0, 0, 0)) | unusual-geometry | note | robot | gravity
+MASSLESS | unusual-inertia | warning | joint 'joint3' | without mass
+"""
+"""Robot | code, severity, place and words of its finding."""
 
 
-@pytest.mark.parametrize(("code", "robot", "severity", "where", "message"), MISTAKES)
-def test_mistakes_are_found(code: str, robot: Robot, severity: str, where: str, message: str) -> None:
-    check = check_robot(robot)
+@pytest.mark.parametrize("case", MISTAKES.strip().splitlines())
+def test_mistakes_are_found(case: str) -> None:
+    robot, code, severity, where, message = case.split(" | ")
+    check = check_robot(eval(robot))
     found = [f for f in check.about(code) if f.severity == severity and where in f.where and message in f.message]
     assert len(found) == 1
     assert all(finding.remedy for finding in check.findings)

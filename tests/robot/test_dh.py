@@ -17,7 +17,7 @@ from dynid.robot.formats.dh import DH, StandardDH, from_dh
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.robot.parts import Joint, Link
 from dynid.spatial import inverse_transform, rotation_from_quaternion, transform
 from dynid.terms.friction import Coulomb, Viscous
 
@@ -86,23 +86,25 @@ def test_radians_in_place_of_degrees_are_refused(angle: float) -> None:
     assert from_dh([DH(), DH(alpha=1.5)], degrees=True).dof == 2
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: from_dh([]), "no row"),
-        (lambda: from_dh([DH(), StandardDH()]), "the rows are DH and StandardDH"),  # type: ignore[arg-type]
-        (lambda: from_dh([{"a": 0.3}]), "the rows are dict"),  # type: ignore[arg-type]
-        (lambda: from_dh([DH(), DH()], inertias=[Inertia.zero()]), "1 inertias for 2"),
-        (lambda: from_dh([DH()], limits=[JointLimits()] * 2), "2 limits for 1"),
-        (lambda: from_dh([DH()], terms=[]), "0 terms"),
-        (lambda: from_dh([DH()], gravity=(0, 0)), "shape"),
-        (lambda: DH(theta=np.nan), "theta"),
-        (lambda: DH(r="1"), "r is"),  # type: ignore[arg-type]
-    ],
-)
-def test_bad_tables_are_refused(call, message: str) -> None:  # type: ignore[no-untyped-def]
+BAD = """
+from_dh([]) -> no row
+from_dh([DH(), StandardDH()]) -> the rows are DH and StandardDH
+from_dh([{"a": 0.3}]) -> the rows are dict
+from_dh([DH(), DH()], inertias=[Inertia.zero()]) -> 1 inertias for 2
+from_dh([DH()], limits=[None] * 2) -> 2 limits for 1
+from_dh([DH()], terms=[]) -> 0 terms
+from_dh([DH()], gravity=(0, 0)) -> shape
+DH(theta=np.nan) -> theta
+DH(r="1") -> r is
+"""
+"""Call -> what the refusal names."""
+
+
+@pytest.mark.parametrize("case", BAD.strip().splitlines())
+def test_bad_tables_are_refused(case: str) -> None:
+    call, message = case.split(" -> ")
     with pytest.raises((ArgumentError, DescriptionError), match=message):
-        call()
+        eval(call)
 
 
 # --- from any serial robot to modified DH ----------------------------------------------------------------------------

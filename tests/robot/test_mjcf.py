@@ -177,40 +177,41 @@ def test_locked_joints() -> None:
 
 
 MESH = '<joint/><geom type="mesh" mesh="m"/>'
-WRONG = {
-    "free joint": (one_body('<freejoint name="root"/>'), "freejoint 'root'", "free joints"),
-    "ball joint": (one_body('<joint name="j" type="ball"/>'), "joint 'j'", "ball joints"),
-    "spring": (one_body('<joint name="j" stiffness="3"/>'), "joint 'j'", "stiffness"),
-    "curved armature": (one_body('<joint name="j" armature="1 2"/>'), "joint 'j'", "2 values"),
-    "gravity compensation": (one_body(body='gravcomp="1"'), "body 'b'", "gravcomp"),
-    "include": (one_body(around='<include file="../x.xml"/>'), "<include>", "include"),
-    "composite": (one_body('<composite type="grid"/>'), "body 'b' <composite>", "composite"),
-    "replicate": (one_body("<replicate/>"), "<replicate>", "replicate"),
-    "misspelt joint": (one_body("<jiont/>"), "<jiont>", "jiont"),
-    "loop": (one_body(around='<equality><weld body1="b"/></equality>'), "<weld>", "weld"),
-    "coupled joints": (one_body(around='<equality><joint joint1="j"/></equality>'), "<joint>", "equality"),
-    "springy tendon": (one_body(around='<tendon><fixed name="t" stiffness="1"/></tendon>'), "fixed 't'", "stiffness"),
-    "fluid": (one_body(around='<option density="1.2"/>'), "<option>", "density"),
-    "total mass": (one_body(around='<compiler settotalmass="3"/>'), "<compiler>", "settotalmass"),
-    "unknown angle unit": (one_body(around='<compiler angle="grad"/>'), "<compiler>", "grad"),
-    "damping switched off": (one_body(around='<option><flag damper="disable"/></option>'), "<option>", "damper"),
-    "mesh inertia": (one_body(MESH, inertial=""), "body 'b' <geom>", "mesh"),
-    "unknown class": (one_body('<joint name="j" class="x"/>'), "joint 'j'", "'x' does not exist"),
-    "two orientations": (one_body(body='quat="1 0 0 0" euler="0 0 0"'), "body 'b'", "two orientations"),
-    "both inertias": (one_body(inertial=INERTIAL.replace("/>", ' fullinertia="1 1 1 0 0 0"/>')), "<inertial>", "full"),
-    "too few numbers": (one_body(body='pos="1 2"'), "body 'b'", "2 values, not 3"),
-    "bodies share a name": (one_body('<body name="b"/>'), "link 'b'", "2 links"),
-    "a body called world": (one_body('<body name="world"/>'), "body 'world'", "world"),
-    "no body": ("<mujoco><worldbody/></mujoco>", "<mujoco>", "no body"),
-    "a URDF": ("<robot/>", "<robot>", "not an MJCF"),
-}
+WRONG = """
+one_body('<freejoint name="root"/>') -> freejoint 'root' -> free joints
+one_body('<joint name="j" type="ball"/>') -> joint 'j' -> ball joints
+one_body('<joint name="j" stiffness="3"/>') -> joint 'j' -> stiffness
+one_body('<joint name="j" armature="1 2"/>') -> joint 'j' -> 2 values
+one_body(body='gravcomp="1"') -> body 'b' -> gravcomp
+one_body(around='<include file="../x.xml"/>') -> <include> -> include
+one_body('<composite type="grid"/>') -> body 'b' <composite> -> composite
+one_body("<replicate/>") -> <replicate> -> replicate
+one_body("<jiont/>") -> <jiont> -> jiont
+one_body(around='<equality><weld body1="b"/></equality>') -> <weld> -> weld
+one_body(around='<equality><joint joint1="j"/></equality>') -> <joint> -> equality
+one_body(around='<tendon><fixed name="t" stiffness="1"/></tendon>') -> fixed 't' -> stiffness
+one_body(around='<option density="1.2"/>') -> <option> -> density
+one_body(around='<compiler settotalmass="3"/>') -> <compiler> -> settotalmass
+one_body(around='<compiler angle="grad"/>') -> <compiler> -> grad
+one_body(around='<option><flag damper="disable"/></option>') -> <option> -> damper
+one_body(MESH, inertial="") -> body 'b' <geom> -> mesh
+one_body('<joint name="j" class="x"/>') -> joint 'j' -> 'x' does not exist
+one_body(body='quat="1 0 0 0" euler="0 0 0"') -> body 'b' -> two orientations
+one_body(inertial=INERTIAL.replace("/>", ' fullinertia="1 1 1 0 0 0"/>')) -> <inertial> -> full
+one_body(body='pos="1 2"') -> body 'b' -> 2 values, not 3
+one_body('<body name="b"/>') -> link 'b' -> 2 links
+one_body('<body name="world"/>') -> body 'world' -> world
+"<mujoco><worldbody/></mujoco>" -> <mujoco> -> no body
+"<robot/>" -> <robot> -> not an MJCF
+"""
+"""File -> place and reason of its refusal."""
 
 
-@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("case", WRONG.strip().splitlines())
 def test_what_changes_the_dynamics_is_refused_by_name(case: str) -> None:
-    text, place, reason = WRONG[case]
+    text, place, reason = case.split(" -> ")
     with pytest.raises(DescriptionError) as caught:
-        parse_mjcf(text, "wrong.xml")
+        parse_mjcf(eval(text), "wrong.xml")
     error = caught.value
     assert str(error.path).endswith("wrong.xml")
     assert place in str(error.place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -72,21 +73,23 @@ def joint(name: str, parent: str, child: str) -> Joint:
     return Joint(name=name, kind="revolute", parent=parent, child=child)
 
 
-@pytest.mark.parametrize(
-    ("parts", "joints", "reason"),
-    [
-        (("a", "b", "b"), (joint("j", "a", "b"),), "have the name 'b'"),
-        (("a", "b", "c"), (joint("j", "a", "b"), joint("j", "b", "c")), "have the name 'j'"),
-        (("a", "b"), (joint("j", "a", "c"),), "does not exist"),
-        (("a", "b", "c"), (joint("i", "a", "b"),), "links have no parent"),
-        (("a", "b", "c"), (joint("i", "a", "c"), joint("j", "b", "c")), "kinematic loop"),
-        (("a", "b", "c"), (joint("i", "b", "c"), joint("j", "c", "b")), "cycle"),
-        (("a", "b"), (joint("i", "a", "b"), joint("j", "b", "a")), "every link has a parent"),
-    ],
-)
-def test_what_is_not_a_tree_is_refused_by_name(parts: tuple[str, ...], joints: tuple[Joint, ...], reason: str) -> None:
+NO_TREES = """
+abb: jab -> have the name 'b'
+abc: jab jbc -> have the name 'j'
+ab: jac -> does not exist
+abc: iab -> links have no parent
+abc: iac jbc -> kinematic loop
+abc: ibc jcb -> cycle
+ab: iab jba -> every link has a parent
+"""
+"""Names of links: name, parent and child of each joint -> what the refusal names."""
+
+
+@pytest.mark.parametrize("case", NO_TREES.strip().splitlines())
+def test_what_is_not_a_tree_is_refused_by_name(case: str) -> None:
+    names, joints, reason = re.split(": | -> ", case)
     with pytest.raises(DescriptionError, match=reason) as caught:
-        Robot(name="r", links=links(*parts), joints=joints)
+        Robot(name="r", links=links(*names), joints=[joint(*one) for one in joints.split()])
     assert caught.value.remedy
 
 

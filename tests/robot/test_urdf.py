@@ -148,41 +148,34 @@ def _inertial(mass: str = "1", ixx: str = "1", origin: str = "") -> str:
     return f'<inertial>{origin}<mass value="{mass}"/>{tensor}</inertial>'
 
 
-WRONG = {
-    "mass is nan": (_two_links("", link=_inertial(mass="nan")), "link 'b' <mass>", "finite"),
-    "mass overflows": (_two_links("", link=_inertial(mass="1e400")), "link 'b' <mass>", "below 1e+30"),
-    "mass is missing": (_two_links("", link="<inertial/>"), "link 'b' <inertial>", "<mass> is missing"),
-    "tensor entry is two": (_two_links("", link=_inertial(ixx="1 2")), "link 'b' <inertia>", "2 values"),
-    "origin has two numbers": (
-        _two_links("", link=_inertial(origin='<origin xyz="0 1"/>')),
-        "link 'b' <origin>",
-        "2 values, not 3 numbers",
-    ),
-    "axis is zero": (_two_links('<axis xyz="0 0 0"/>'), "joint 'j'", "axis"),
-    "axis is a macro": (_two_links('<axis xyz="${x} 0 0"/>'), "joint 'j' <axis>", "${x}"),
-    "limits are reversed": (
-        _two_links('<limit lower="1" upper="-1"/>'),
-        "joint 'j' <limit>",
-        "exceeds the upper limit",
-    ),
-    "joint type is unknown": (_two_links("", kind="screw"), "joint 'j'", "screw"),
-    "parent is missing": ('<robot><link name="a"/><joint name="j" type="fixed"/></robot>', "joint 'j'", "<parent>"),
-    "link is missing": (_two_links("").replace('<link name="a"/>', ""), "joint 'j'", "'a' does not exist"),
-    "link has no name": ("<robot><link/></robot>", "<link>", "'name' is missing"),
-    "links share a name": ('<robot><link name="a"/><link name="a"/></robot>', "link 'a'", "2 links"),
-    "two roots": ('<robot><link name="a"/><link name="b"/></robot>', "<robot>", "2 links have no parent"),
-    "no links": ("<robot/>", "<robot>", "no links"),
-    "not a robot": ("<sdf/>", "<sdf>", "not a URDF"),
-    "an MJCF": ("<mujoco/>", "<mujoco>", "not a URDF"),
-    "a xacro": ('<robot><xacro:macro name="m"/></robot>', "xacro:macro 'm'", "xacro"),
-}
+WRONG = """
+_two_links("", link=_inertial(mass="nan")) -> link 'b' <mass> -> finite
+_two_links("", link=_inertial(mass="1e400")) -> link 'b' <mass> -> below 1e+30
+_two_links("", link="<inertial/>") -> link 'b' <inertial> -> <mass> is missing
+_two_links("", link=_inertial(ixx="1 2")) -> link 'b' <inertia> -> 2 values
+_two_links("", link=_inertial(origin='<origin xyz="0 1"/>')) -> link 'b' <origin> -> 2 values, not 3 numbers
+_two_links('<axis xyz="0 0 0"/>') -> joint 'j' -> axis
+_two_links('<axis xyz="${x} 0 0"/>') -> joint 'j' <axis> -> ${x}
+_two_links('<limit lower="1" upper="-1"/>') -> joint 'j' <limit> -> exceeds the upper limit
+_two_links("", kind="screw") -> joint 'j' -> screw
+'<robot><link name="a"/><joint name="j" type="fixed"/></robot>' -> joint 'j' -> <parent>
+_two_links("").replace('<link name="a"/>', "") -> joint 'j' -> 'a' does not exist
+"<robot><link/></robot>" -> <link> -> 'name' is missing
+'<robot><link name="a"/><link name="a"/></robot>' -> link 'a' -> 2 links
+'<robot><link name="a"/><link name="b"/></robot>' -> <robot> -> 2 links have no parent
+"<robot/>" -> <robot> -> no links
+"<sdf/>" -> <sdf> -> not a URDF
+"<mujoco/>" -> <mujoco> -> not a URDF
+'<robot><xacro:macro name="m"/></robot>' -> xacro:macro 'm' -> xacro
+"""
+"""File -> place and reason of its refusal."""
 
 
-@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("case", WRONG.strip().splitlines())
 def test_wrong_files_are_refused_with_place_reason_and_remedy(case: str) -> None:
-    text, place, reason = WRONG[case]
+    text, place, reason = case.split(" -> ")
     with pytest.raises(DescriptionError) as caught:
-        parse_urdf(text, "wrong.urdf")
+        parse_urdf(eval(text), "wrong.urdf")
     error = caught.value
     assert error.path.endswith("wrong.urdf")
     assert place in str(error.place)

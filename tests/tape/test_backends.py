@@ -23,23 +23,24 @@ constants = st.floats(-3.0, 3.0).map(lambda c: round(c, 3))
 step = st.tuples(st.integers(0, 14), st.integers(0, 40), st.integers(0, 40), constants)
 programs = st.lists(step, min_size=1, max_size=30)
 
-STEPS: list[Any] = [
-    lambda f, a, b, c, x: a + b,
-    lambda f, a, b, c, x: a - b,
-    lambda f, a, b, c, x: a * b,
-    lambda f, a, b, c, x: c * a,
-    lambda f, a, b, c, x: a + c,
-    lambda f, a, b, c, x: c - a,
-    lambda f, a, b, c, x: -a,
-    lambda f, a, b, c, x: a / (b * b + 1.0),
-    lambda f, a, b, c, x: f.sin(a),
-    lambda f, a, b, c, x: f.cos(a),
-    lambda f, a, b, c, x: f.sqrt(a * a + 0.5),
-    lambda f, a, b, c, x: f.tanh(a),
-    lambda f, a, b, c, x: f.exp(f.sin(a)),
-    lambda f, a, b, c, x: abs(a),
-    lambda f, a, b, c, x: f.sign(x) if f is np else float((x > 0) - (x < 0)),
-]
+STEPS = """
+a + b
+a - b
+a * b
+c * a
+a + c
+c - a
+-a
+a / (b * b + 1.0)
+f.sin(a)
+f.cos(a)
+f.sqrt(a * a + 0.5)
+f.tanh(a)
+f.exp(f.sin(a))
+abs(a)
+f.sign(x) if f is np else float((x > 0) - (x < 0))
+"""
+RULES: list[Any] = [eval(f"lambda f, a, b, c, x: {step}") for step in STEPS.strip().splitlines()]
 
 
 def run_program(steps: list[Any], inputs: list[Any], f: Any) -> list[Any]:
@@ -49,7 +50,7 @@ def run_program(steps: list[Any], inputs: list[Any], f: Any) -> list[Any]:
         a, b = values[i % len(values)], values[j % len(values)]
         if f is np and not isinstance(a, Scalar):  # folded to a constant while recording
             a = np.float64(a)
-        values.append(STEPS[kind](f, a, b, c, inputs[i % len(inputs)]))
+        values.append(RULES[kind](f, a, b, c, inputs[i % len(inputs)]))
     return values[len(inputs) :]
 
 

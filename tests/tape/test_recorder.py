@@ -26,45 +26,47 @@ def one(function: Any) -> Any:
     return record(lambda x: np.array([function(x[0], x[1])], dtype=object), x=(2,))
 
 
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda a, b: a * 0.0 + b, []),
-        (lambda a, b: a * 1 + 0 * b, []),
-        (lambda a, b: a + 0, []),
-        (lambda a, b: a - a, []),
-        (lambda a, b: a - (a + b), ["NEG"]),
-        (lambda a, b: a - (a - b), []),
-        (lambda a, b: (a + b) - a, []),
-        (lambda a, b: (a - b) + b, []),
-        (lambda a, b: b - (a + b), ["NEG"]),
-        (lambda a, b: a - (a + 2.0), []),
-        (lambda a, b: (a + 2.0) + 3.0, ["ADD"]),
-        (lambda a, b: (a + 2.0) - 2.0, []),
-        (lambda a, b: -(a - 2.0) - 2.0, ["NEG"]),
-        (lambda a, b: a / a, []),
-        (lambda a, b: a**0, []),
-        (lambda a, b: a**1, []),
-        (lambda a, b: 2.0 * (3.0 * a), ["MUL"]),
-        (lambda a, b: a / 4.0, ["MUL"]),
-        (lambda a, b: -a * b, ["MUL", "NEG"]),
-        (lambda a, b: a + -b, ["SUB"]),
-        (lambda a, b: -(a - b), ["SUB"]),
-        (lambda a, b: -a + b, ["SUB"]),
-        (lambda a, b: (-a) * (-b), ["MUL"]),
-        (lambda a, b: (a - b) * (b - a), ["SUB", "MUL", "NEG"]),
-        (lambda a, b: a * b + b * a, ["MUL", "ADD"]),
-        (lambda a, b: np.sin(-a) + np.sin(a), ["SIN"][:0]),
-        (lambda a, b: np.cos(-a) - np.cos(a), []),
-        (lambda a, b: abs(-a) - abs(a), []),
-        (lambda a, b: (-a) ** 3, ["MUL", "MUL", "NEG"]),
-        (lambda a, b: a**-2, ["MUL", "DIV"]),
-        (lambda a, b: np.exp(-a), ["NEG", "EXP"]),
-        (lambda a, b: a**0.5, ["SQRT"]),
-    ],
-)
-def test_folding(function: Any, expected: list[str]) -> None:
-    assert codes(one(function)) == expected
+FOLDED = """
+a * 0.0 + b ->
+a * 1 + 0 * b ->
+a + 0 ->
+a - a ->
+a - (a + b) -> NEG
+a - (a - b) ->
+(a + b) - a ->
+(a - b) + b ->
+b - (a + b) -> NEG
+a - (a + 2.0) ->
+(a + 2.0) + 3.0 -> ADD
+(a + 2.0) - 2.0 ->
+-(a - 2.0) - 2.0 -> NEG
+a / a ->
+a**0 ->
+a**1 ->
+2.0 * (3.0 * a) -> MUL
+a / 4.0 -> MUL
+-a * b -> MUL NEG
+a + -b -> SUB
+-(a - b) -> SUB
+-a + b -> SUB
+(-a) * (-b) -> MUL
+(a - b) * (b - a) -> SUB MUL NEG
+a * b + b * a -> MUL ADD
+np.sin(-a) + np.sin(a) ->
+np.cos(-a) - np.cos(a) ->
+abs(-a) - abs(a) ->
+(-a) ** 3 -> MUL MUL NEG
+a**-2 -> MUL DIV
+np.exp(-a) -> NEG EXP
+a**0.5 -> SQRT
+"""
+"""What is recorded -> the operations that are left of it."""
+
+
+@pytest.mark.parametrize("case", FOLDED.strip().splitlines())
+def test_folding(case: str) -> None:
+    text, _, expected = case.partition(" ->")
+    assert codes(one(eval(f"lambda a, b: {text}"))) == expected.split()
 
 
 def test_counts() -> None:

@@ -204,10 +204,9 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
     """Report positions and torques far beyond the limits of the robot file: their unit, or the limits, are wrong."""
     for j, joint in enumerate(robot.moving_joints):
         slides, limits = joint.kind == "prismatic", joint.limits
-        # largest plausible |q|: from the limits, at least 0.5 rad; without limits one turn, or nothing if prismatic
-        turn = np.inf if slides else 2.0 * np.pi
+        # largest plausible |q|: from the limits, at least 0.5 rad, and a whole turn where the joint is continuous
         reach = max(abs(limits.lower), abs(limits.upper), 0.0 if slides else 0.5)
-        reach = max(turn, reach) if joint.kind == "continuous" or not np.isfinite(reach) else reach
+        reach = max(2.0 * np.pi, reach) if joint.kind == "continuous" else reach
         effort = np.zeros(0) if recording.effort is None else recording.effort[:, j]
         for where, values, limit in (("q", recording.q[:, j], reach), ("effort", effort, limits.effort)):
             known = np.abs(values[np.isfinite(values)])
