@@ -9,7 +9,7 @@ import pytest
 
 import dynid
 from dynid.array_types import Floats
-from dynid.diagnosis.signals import _excess, check_clock, check_limits, check_signals, quantisation_step
+from dynid.diagnosis.signals import _count_lost, check_clock, check_limits, check_signals, quantisation_step
 from dynid.findings import Finding
 from dynid.logs import recording
 from dynid.robot.parts import JointLimits
@@ -199,8 +199,8 @@ def test_what_looks_like_lost_rows_is_none(with_speed: bool) -> None:
     spike = TWO + 0.2 * (np.arange(1000) == 600)[:, None] * [0.0, 1.0]
     for q in (TWO, late, spike):
         noisy = q + 1e-5 * np.random.default_rng(3).normal(size=q.shape)
-        np.testing.assert_array_equal(_excess(noisy, speed, period), 0.0)
+        np.testing.assert_array_equal(_count_lost(noisy, speed, period), 0.0)
     gone = np.delete(np.arange(1000), np.r_[800:803])
-    excess = _excess(TWO[gone], None if speed is None else speed[gone], period[:-3])
+    excess = _count_lost(TWO[gone], None if speed is None else speed[gone], period[:-3])
     assert np.flatnonzero(excess).tolist() == [799]
     assert excess[799] == pytest.approx(3.0, abs=0.1)
