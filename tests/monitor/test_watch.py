@@ -45,7 +45,7 @@ def stretch(seconds: float, seed: int, *, memory: float = 0.9, at_rest: float = 
         dq=dq,
         torque=10.0 + zeros,
         spread=zeros,
-        spread_beside=zeros,
+        spread_without_offsets=zeros,
         friction=np.sign(dq),
         expected=np.sign(dq),
         stale=np.zeros(count, dtype=bool),
@@ -168,7 +168,7 @@ def test_friction_that_may_change_at_rest_is_no_contact_but_more_is() -> None:
     """The friction of a standing joint goes from end to end at once: no alarm; a push beyond it is one."""
     known = replace(calibration(), joint_names=("joint1", "joint2"))
     seen = stretch(20.0, seed=10, memory=0.0)
-    assert known.band.most_open == pytest.approx([2.0, 2.0])
+    assert known.band.largest_friction_step == pytest.approx([2.0, 2.0])
     for size, is_found in ((2.0, False), (12.0, True)):
         raw = 0.02 * seen.raw
         raw[1000:, 0] += size
@@ -187,7 +187,7 @@ def test_a_break_of_the_expected_torque_widens_the_news_of_every_joint_it_reache
         expected[k:, 0] = 1.0 - expected[k - 1, 0]
         seen.raw[k, 0] += 8.0 * rng.normal()
     known = calibrate_stretches(Named, [replace(seen, expected=expected)])
-    std = known.news_std(replace(seen, expected=expected))
+    std = known.innovation_std(replace(seen, expected=expected))
     assert np.median(std[turns, 0]) > 4.0 * np.median(std[turns - 20, 0])
     assert np.median(std[turns, 1]) < 2.0 * np.median(std[turns - 20, 1])
 

@@ -226,9 +226,9 @@ def test_a_live_watch_has_the_statistics_of_the_whole_log(stands: bool, differ: 
         "dry_friction": np.zeros(3)
     }  # fmt: skip
     still = replace(known, band=replace(known.band, **changed))
-    wanted = still.statistics(replace(stretch, spread=constant, spread_beside=constant))
+    wanted = still.statistics(replace(stretch, spread=constant, spread_without_offsets=constant))
     assert (np.abs(wanted.external[-50:].mean(axis=0)) < 0.2).all()
-    assert still.band.still(stretch)[-1].all() == stands
+    assert still.band.stands_still(stretch)[-1].all() == stands
     guard = LiveWatch(fit, still)
     found = []
     for k in range(run.samples):

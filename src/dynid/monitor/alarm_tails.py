@@ -1,5 +1,8 @@
 """How often a statistic exceeds a level: the distribution of its peaks above a threshold, and its uncertainty.
 
+A statistic is a number per joint and sample that grows when something pushes the arm. `dynid.monitor.calibration` calls
+`fit_tail` with its values (N, n) along clean logs, and chooses the level of alarms by `Tail.level`.
+
 Peaks over a high threshold follow a generalised Pareto distribution, whatever the noise is. A clean log of some seconds
 holds few of them, so that scale and shape of this distribution are uncertain. The rate at a level is therefore the mean
 over the posterior of scale and shape, computed on a grid: with few peaks the level of a rate is higher, so that alarms
@@ -44,7 +47,7 @@ class Tail:
     """The posterior distribution of the peaks of a statistic above a threshold, as K points of a grid."""
 
     threshold: float
-    """In units of the statistic."""
+    """Value of the statistic above which peaks count."""
     events_hz: float
     """Rate of events above the threshold, of all joints together [1/s]."""
     scales: Floats
@@ -55,7 +58,10 @@ class Tail:
     """(K,) posterior probabilities; their sum is one."""
 
     def rates(self, level: float) -> Floats:
-        """(K,) rate of events above a level by each point of the grid [1/s]; levels below the threshold count as it."""
+        """Compute the rate (K,) of events above a level by each point of the grid [1/s].
+
+        A level below the threshold counts as the threshold.
+        """
         excess = max(level - self.threshold, 0.0) / self.scales
         return np.asarray(self.events_hz * genpareto.sf(excess, self.shapes))
 
@@ -64,7 +70,7 @@ class Tail:
         return float(self.rates(level) @ self.weights)
 
     def level(self, rate_hz: float) -> float:
-        """Find the level that events exceed at a rate [1/s]; the threshold where the rate is that of all events."""
+        """Find the level that events exceed at a rate [1/s]: the threshold, if this many events exceed even that."""
         if rate_hz >= self.events_hz:
             return self.threshold
         high = self.threshold + float(self.scales.max())
@@ -83,7 +89,7 @@ def find_peaks(statistic: Floats, rate_hz: float, threshold: float) -> Floats:
 
 
 def usual_peaks(statistics: Sequence[Floats], rate_hz: float) -> Floats:
-    """(n,) mean over the blocks of `CLEAR_S` of their largest value, for each column of the statistics (N, n).
+    """Compute the mean (n,) over blocks of `CLEAR_S` of their largest value, for each column of statistics (N, n).
 
     Blocks of zeros do not count; a column without any other block has the mean one.
     """
@@ -93,7 +99,7 @@ def usual_peaks(statistics: Sequence[Floats], rate_hz: float) -> Floats:
 
 
 def _block_peaks(statistic: Floats, rate_hz: float) -> Floats:
-    """(M, n) largest values of a statistic (N, n) in M blocks of `CLEAR_S`; an incomplete last block is left out."""
+    """Find the largest values (M, n) of a statistic (N, n) in M blocks of `CLEAR_S`, without an incomplete last one."""
     length = max(1, round(CLEAR_S * rate_hz))
     rows = len(statistic) // length
     return np.asarray(statistic[: rows * length].reshape(rows, length, statistic.shape[1]).max(axis=1))
@@ -124,6 +130,7 @@ def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
         peaks = peaks[peaks > threshold]
     excess = np.sort(peaks) - threshold
     mean = max(float(excess.mean()) if excess.size else threshold, 1e-12)  # a scale must be positive
+    # all pairs of the grid (K,); their posterior is the likelihood of the excesses times the prior of the shape
     scale, shape = (grid.ravel() for grid in np.meshgrid(mean * SCALES, SHAPES, indexing="ij"))
     log_posterior = genpareto.logpdf(excess, shape[:, None], scale=scale[:, None]).sum(axis=1)
     log_posterior -= 0.5 * (shape / SHAPE_PRIOR) ** 2

@@ -1,4 +1,10 @@
-"""A watch over an experiment: when something pushed, against which joint, suddenly or slowly."""
+"""A watch over an experiment: when something pushed, against which joint, suddenly or slowly.
+
+The momentum observer sees the torque from outside (external torque). A `Calibration` turns it into two statistics per
+joint and sample: one of sudden torques, for contacts, and one of their size, for slow disturbances. An alarm begins
+where one of them exceeds its level, which follows from a rate of false alarms. ``dynid watch`` calls
+`watch_experiment`.
+"""
 
 from __future__ import annotations
 
@@ -68,6 +74,7 @@ class Watch:
     limit: Floats
     """(N, n) torque beyond which a slow disturbance is an alarm [N m or N]."""
     source: str
+    """The log."""
     calibrated_s: float
     """Length of the data that the rate was fitted to [s]."""
     unlike: str = ""
@@ -91,7 +98,10 @@ class Watch:
 
     @property
     def gaps(self) -> tuple[tuple[float, float], ...]:
-        """Begin and end of each time between the first and the last sample that was not watched [s]."""
+        """Begin and end [s] of each time between the first and the last sample that was not watched.
+
+        A step of more than two and a half periods is such a time: one lost sample is none.
+        """
         steps = np.diff(self.time)
         return tuple(
             (float(self.time[k]), float(self.time[k + 1])) for k in np.flatnonzero(steps > 2.5 * np.median(steps))
@@ -183,9 +193,9 @@ def watch_experiment(
         joint_names=known.joint_names,
         per_hour=per_hour,
         alarms=tuple(alarms),
-        time=_joined([one.stretch.time for one in found], 0),
-        external=_joined([one.external for one in found], len(known.joint_names)),
-        limit=_joined([levels.band * known.level_scale * one.std for one in found], len(known.joint_names)),
+        time=_join_arrays([one.stretch.time for one in found], 0),
+        external=_join_arrays([one.external for one in found], len(known.joint_names)),
+        limit=_join_arrays([levels.band * known.level_scale * one.std for one in found], len(known.joint_names)),
         source=run.source,
         calibrated_s=known.seconds,
         unlike=_compare_motion(known, found),
@@ -193,7 +203,7 @@ def watch_experiment(
 
 
 def _compare_motion(known: Calibration, found: Sequence[Statistics]) -> str:
-    """Describe how a motion goes beyond those of the calibration; empty where it does not."""
+    """Describe how a motion goes beyond those of the calibration: speed or torque; empty where it does not."""
     if known.reach is None or not found:
         return ""
     ratio = np.max([largest_motion(one.stretch) for one in found], axis=0) / np.maximum(known.reach, TINY)  # (2, n)
@@ -204,7 +214,7 @@ def _compare_motion(known: Calibration, found: Sequence[Statistics]) -> str:
     return f"{known.joint_names[int(joint)]} {words.format(ratio[kind, joint])} the logs of the calibration"
 
 
-def _joined(parts: Sequence[Floats], width: int) -> Floats:
+def _join_arrays(parts: Sequence[Floats], width: int) -> Floats:
     """Join arrays (N, width), or (N,) for a width of zero; there may be none."""
     return np.concatenate(parts) if parts else np.zeros((0, width) if width else 0)
 
@@ -220,21 +230,23 @@ def find_alarms(found: Statistics, joints: Sequence[str], levels: Levels) -> Ite
         joints: Names of the joints.
         levels: Levels of the statistics.
     """
-    excess = found.excess(levels)
+    excess = found.excess(levels)  # kind -> (N, n) statistic over its level
     gap, same = (max(1, round(time_s * found.stretch.rate_hz)) for time_s in (CLEAR_S, SAME_S))  # [periods]
+    # every row k and joint j at which an excess begins
     onsets = sorted(
         _Onset(k, kind != "contact", -float(over[k, j]), j)
         for kind, over in excess.items()
         for j in range(len(joints))
         for k in first_excesses(over[:, j] > 1.0, gap)
     )
+    # a slow onset soon after a contact of the same joint is the same push
     touched = [onset for onset in onsets if not onset.is_slow]
     onsets = [
         onset
         for onset in onsets
         if not (onset.is_slow and any(t.joint == onset.joint and 0 < onset.row - t.row <= same for t in touched))
     ]
-    while onsets:
+    while onsets:  # the earliest ones make one alarm
         first = onsets[0].row
         together = [onset for onset in onsets if onset.row - first <= gap]
         onsets = onsets[len(together) :]
@@ -247,6 +259,7 @@ def find_alarms(found: Statistics, joints: Sequence[str], levels: Levels) -> Ite
         if end is not None:
             rows = slice(first, end)
             until = float(found.stretch.time[end])
+            # onsets at the end are the letting go, unless the joint is still pushed afterwards
             settled = _are_settled(found, levels, rows, gap)
             onsets = [onset for onset in onsets if not (abs(onset.row - end) <= gap and settled[onset.joint])]
         during = found.external[rows, j]
@@ -261,11 +274,13 @@ class _Onset(NamedTuple):
     """The first excess of one statistic of one joint; onsets are sorted by time, contacts before disturbances."""
 
     row: int
+    """Index of the sample."""
     is_slow: bool
     """Whether it is a disturbance."""
     minus_excess: float
-    """Negative, so that the largest comes first."""
+    """Minus the statistic over its level, so that the largest comes first."""
     joint: int
+    """Index of the joint."""
 
 
 def _find_end(found: Statistics, levels: Levels, first: int, reached: Sequence[int], gap: int) -> int | None:
@@ -288,7 +303,14 @@ def _find_end(found: Statistics, levels: Levels, first: int, reached: Sequence[i
 
 
 def _are_settled(found: Statistics, levels: Levels, during: slice, gap: int) -> NDArray[np.bool_]:
-    """(n,) whether joints are free after a contact: in their bands, or far below their torques during the contact."""
+    """Find out which joints (n,) are free after a contact: in their bands, or far below their torques during it.
+
+    Args:
+        found: The statistics along the stretch.
+        levels: Levels of the statistics.
+        during: Rows of the contact.
+        gap: Rows after it that count.
+    """
     after = slice(during.stop, during.stop + gap)
     is_inside = np.median(found.level[after], axis=0) < levels.band
     before = np.abs(found.external[during]).max(axis=0)

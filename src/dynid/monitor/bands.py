@@ -1,10 +1,12 @@
 """The band: standard deviation of the torque from outside while nothing pushes, for every joint and instant.
 
-It is ``sqrt(Y S Y^T + noise)``, where the covariance S of the identified parameters gives the first part. The variance
-of the noise is a sum of features with factors fitted to residuals: a constant, a part for a joint that moves at all,
-parts that grow with the speed, with the torque and with the jerk of the arm, two near rest and shortly after, and the
-squared second difference of the expected torque. Friction that changes its sign makes such a break, of the joint itself
-or of a drive that moves several joints; the true friction changes a little earlier, later or more slowly.
+The torque from outside (external torque) is what the momentum observer sees. While nothing pushes, it is an error of
+the model, a residual. `dynid.monitor.calibration` fits a `Band` to residuals of clean logs by `fit_band`. The standard
+deviation is ``sqrt(Y S Y^T + noise)``, where the covariance S of the identified parameters gives the first part. The
+variance of the noise is a sum of features with factors fitted to residuals: a constant, a part for a joint that moves
+at all, parts that grow with the speed, with the torque and with the jerk of the arm, two near rest and shortly after,
+and the squared second difference of the expected torque. Friction that changes its sign makes such a break, of the
+joint itself or of a drive that moves several joints; the true friction changes a little earlier, later or more slowly.
 
 Where the offsets of runs differ, that of a new run is unknown when its watch begins. It is a constant of the run, and
 `RunOffsets` learns it while the joint moves, so that the band shrinks to its width within a run.
@@ -50,7 +52,7 @@ class Band:
     """The noise of the torque from outside: factors of the features of each joint, and the motion that scales them."""
 
     variances: Floats
-    """(features, n) factor of each of `_features` in the variance [(N m)^2 or N^2]."""
+    """(features, n) factor of each feature of `_features` in the variance of each joint [(N m)^2 or N^2]."""
     high_speed: Floats
     """(n,) high speed of a joint [rad/s or m/s]."""
     high_torque: Floats
@@ -61,24 +63,30 @@ class Band:
     """(n,) size of the model's friction at low speed [N m or N]."""
 
     def noise(self, stretch: WatchedStretch) -> Floats:
-        """(N, n) variance of the noise, without the spread of the model and without open friction."""
+        """Compute the variance (N, n) of the noise [(N m)^2 or N^2].
+
+        The uncertainty of the model's parameters, and friction of joints that stand still, are not in it.
+        """
         features = _features(stretch, self.high_speed, self.high_torque, self.high_jerk)
         return np.asarray(np.einsum("fj,fkj->kj", self.variances, features))
 
-    def still(self, stretch: WatchedStretch) -> NDArray[np.bool_]:
-        """(N, n) whether a joint was near rest during the whole time `SLOW_S` before: its friction is open then."""
+    def stands_still(self, stretch: WatchedStretch) -> NDArray[np.bool_]:
+        """Find out whether each joint was near rest during the whole time `SLOW_S` before (N, n).
+
+        Its dry friction may have any value between its ends then.
+        """
         near = np.abs(stretch.dq) < REST_SPEED_SHARES[0] * self.high_speed
         window = max(1, round(SLOW_S * stretch.rate_hz))
         return np.asarray(minimum_filter1d(near, window, axis=0, origin=(window - 1) // 2, mode="constant"))
 
     @property
-    def most_open(self) -> Floats:
+    def largest_friction_step(self) -> Floats:
         """(n,) largest sudden change of the friction of a joint that stands still [N m or N]: from end to end."""
         return 2.0 * self.dry_friction
 
     def std(self, stretch: WatchedStretch) -> Floats:
-        """(N, n) standard deviation of the torque from outside while nothing pushes [N m or N]."""
-        open_friction = np.where(self.still(stretch), self.dry_friction, 0.0)
+        """Compute the standard deviation (N, n) of the torque from outside while nothing pushes [N m or N]."""
+        open_friction = np.where(self.stands_still(stretch), self.dry_friction, 0.0)
         return np.sqrt(stretch.spread + self.noise(stretch) + np.square(open_friction))
 
 
@@ -106,7 +114,11 @@ class RunOffsets:
         return np.asarray(self.variance > 0.0)
 
     def doubt(self, seconds: Floats) -> Floats:
-        """Posterior variance (..., n) of the offset after each joint moved for some seconds (..., n)."""
+        """Compute the posterior variance (..., n) of the offset after each joint moved for some seconds (..., n).
+
+        Prior and mean residual of so many seconds are combined by their precisions: ``1 / (1 / variance + seconds /
+        noise)``.
+        """
         return np.asarray(self.variance * self.noise / (self.noise + self.variance * seconds))
 
     def learn(self, offset: Floats, raw: Floats, std: Floats, seconds: Floats, period_s: Floats) -> Floats:
@@ -121,6 +133,7 @@ class RunOffsets:
             seconds: (n,) time for which each joint moved, this period included [s].
             period_s: (n,) length of the period; zero for a joint that stands still [s].
         """
+        # the gain of a Kalman filter for a constant
         share = self.variance * period_s / (self.noise + self.variance * seconds)
         most = LARGEST_RESIDUAL * std
         return np.asarray(offset + share * np.clip(raw - offset, -most, most))
@@ -141,8 +154,8 @@ class RunOffsets:
             offset[:first], seconds[:first] = before
         present = offset[first - 1].copy() if first else np.zeros(len(self.variance))
         moved_s = seconds[first - 1].copy() if first else np.zeros(len(self.variance))
-        period = np.where(band.still(stretch), 0.0, 1.0 / stretch.rate_hz)
-        variance = np.square(band.std(self.beside(stretch)))
+        period = np.where(band.stands_still(stretch), 0.0, 1.0 / stretch.rate_hz)
+        variance = np.square(band.std(self.without_offsets(stretch)))
         for k in range(first, len(offset)):
             std = np.sqrt(variance[k] + self.doubt(moved_s))
             moved_s = moved_s + period[k]
@@ -151,12 +164,15 @@ class RunOffsets:
             seconds[k] = moved_s
         return Learnt(offset, seconds)
 
-    def beside(self, stretch: WatchedStretch) -> WatchedStretch:
-        """Make a stretch whose spread leaves out the uncertainty of those offsets that differ between runs."""
-        return replace(stretch, spread=np.where(self.differ, stretch.spread_beside, stretch.spread))
+    def without_offsets(self, stretch: WatchedStretch) -> WatchedStretch:
+        """Make a stretch whose spread, the variance by the model's uncertainty, leaves out offsets that differ."""
+        return replace(stretch, spread=np.where(self.differ, stretch.spread_without_offsets, stretch.spread))
 
     def settling_s(self, std: Floats) -> Floats:
-        """(n,) time of motion until the posterior standard deviation of the offset is std (n,) [s]; zero if it is."""
+        """Compute the time of motion (n,) until the posterior standard deviation of the offset is std (n,) [s].
+
+        It is zero if the prior is as narrow, and otherwise it is `doubt` solved for the seconds.
+        """
         known = np.where(self.differ, self.noise / np.square(std) - self.noise / np.maximum(self.variance, TINY), 0.0)
         return np.maximum(known, 0.0)
 
@@ -168,6 +184,7 @@ def _features(stretch: WatchedStretch, high_speed: Floats, high_torque: Floats, 
     """
     dq = stretch.dq
     speed = np.abs(dq) / high_speed
+    # slowest speed of the last periods, zero at a reversal: errors of friction last a while
     speed_or_turn = np.abs(dq)
     speed_or_turn[1:][dq[1:] * dq[:-1] < 0.0] = 0.0  # at rest between two samples
     window = 1 + max(1, round((MEMORY_S + WINDOW_S) * stretch.rate_hz))
@@ -175,6 +192,7 @@ def _features(stretch: WatchedStretch, high_speed: Floats, high_torque: Floats, 
     # a break is seen in second differences over three samples, and the raw torque is a mean over two
     breaks = maximum_filter1d(np.square(_second_difference(stretch.expected)), 3, axis=0, origin=1, mode="nearest")
     jerk = np.square(_second_difference(dq) / high_jerk).mean(axis=1, keepdims=True)  # of all joints
+    # constant; moves at all; speed; torque; near rest (two widths); break of the expected torque; jerk of the arm
     return np.stack([
         np.ones_like(dq), 1.0 - np.exp(-np.square(speed / REST_SPEED_SHARES[0])), np.square(speed),
         np.square(stretch.torque / high_torque), *(np.exp(-np.square(slowest / width)) for width in REST_SPEED_SHARES),
@@ -183,7 +201,7 @@ def _features(stretch: WatchedStretch, high_speed: Floats, high_torque: Floats, 
 
 
 def _second_difference(x: Floats) -> Floats:
-    """(N, n) second differences of x (N, n); zero for the first two samples."""
+    """Compute second differences (N, n) of x (N, n); zero for the first two samples."""
     difference = np.zeros_like(x)
     difference[2:] = np.diff(x, n=2, axis=0)
     return difference
@@ -204,7 +222,9 @@ def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -
         np.maximum(np.quantile(np.abs(np.concatenate(parts)), HIGH_QUANTILE, axis=0), 1e-9)
         for parts in zip(*((s.dq, s.torque, _second_difference(s.dq)) for s in stretches), strict=True)
     )
+    # rows of each stretch without samples that the log repeats or interpolates
     fresh = [~s.stale if not s.stale.all() else s.stale for s in stretches]  # all count where all were lost
+    # over all stretches: features (N, n, features), squared residuals and spread (N, n)
     features, square, spread = (
         np.concatenate([part[rows] for part, rows in zip(parts, fresh, strict=True)])
         for parts in (
@@ -232,9 +252,9 @@ def fit_offsets(stretches: Sequence[WatchedStretch], band: Band, *, of_fit: bool
         The offsets, and the mean residuals (runs, n) of those joints whose offsets differ; zero for the others.
     """
     n = stretches[0].raw.shape[1]
-    count = max(stretch.run for stretch in stretches) + 1
+    count = max(stretch.run for stretch in stretches) + 1  # of runs
     freedom = count - 1 if of_fit else count
-    moves = [~band.still(stretch) for stretch in stretches]
+    moves = [~band.stands_still(stretch) for stretch in stretches]
     variance = np.zeros(n)
     noise = np.ones(n)
     means = np.zeros((count, n))
@@ -246,11 +266,13 @@ def fit_offsets(stretches: Sequence[WatchedStretch], band: Band, *, of_fit: bool
         if min(residual.size for residual in residuals) < PARTS:
             continue  # a joint that hardly moves in a run shows no offset: friction may have any value
         parts = np.array([[part.mean() for part in np.array_split(residual, PARTS)] for residual in residuals])
+        # variances of the mean of a part, (runs, PARTS): from the spread between runs, and within them
         mean = parts.mean(axis=1)
         between = PARTS * float(np.square(mean).sum()) / freedom
         within = max(float(np.square(parts - mean[:, None]).sum()) / (count * (PARTS - 1)), TINY)
         if fdtrc(freedom, count * (PARTS - 1), between / within) < OFFSETS_P_VALUE:  # F-test
             widest = freedom / float(chdtri(freedom, 1.0 - WIDTH_P_VALUE))  # upper bound of a variance, chi-squared
+            # a new run differs from the mean of these runs by its own offset and by the error of the mean
             variance[j] = between / PARTS * widest * (1.0 + 1.0 / count if of_fit else 1.0)
             noise[j] = within * float(np.mean([residual.size for residual in residuals])) / PARTS / stretches[0].rate_hz
             means[:, j] = mean
@@ -258,7 +280,7 @@ def fit_offsets(stretches: Sequence[WatchedStretch], band: Band, *, of_fit: bool
 
 
 def _dry_friction(stretches: Sequence[WatchedStretch], speed: Floats) -> Floats:
-    """(n,) size of the model's friction at low speed [N m or N]."""
+    """Estimate the size (n,) of the model's friction at low speed [N m or N]: below 0.3 of the high speed (n,)."""
     friction = np.abs(np.concatenate([s.friction for s in stretches]))
     slow = np.abs(np.concatenate([s.dq for s in stretches])) < 0.3 * speed
     columns = [friction[slow[:, j], j] for j in range(speed.size)]
@@ -268,8 +290,11 @@ def _dry_friction(stretches: Sequence[WatchedStretch], speed: Floats) -> Floats:
 def _fit_variances(features: Floats, square: Floats, spread: Floats, least: float) -> Floats:
     """Fit the factors (features,) of the features of one joint, none negative, the constant not below ``least``.
 
+    The residual of a sample has the variance ``features @ factors + spread``. Its square has this as mean and a
+    standard deviation proportional to it, so that the weights follow from the factors; both are found in turn.
+
     Args:
-        features: (N, features)
+        features: (N, features) of `_features`.
         square: (N,) squared residuals.
         spread: (N,) variance by the uncertainty of the model.
         least: Smallest constant.

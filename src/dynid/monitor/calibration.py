@@ -1,8 +1,15 @@
 """Calibration of a watch from clean logs: the band, the noise models, and the tails of both statistics.
 
+A watch raises alarms when something pushes the arm. Its input is the torque from outside (external torque) of the
+momentum observer, period by period: the *residual* of the model while nothing pushes. A *stretch* is a part of a log
+without gaps, a `WatchedStretch`. `calibrate` makes a `Calibration`, with which `dynid.monitor.alarms` and
+`dynid.monitor.live_watch` watch.
+
 A watch has two statistics per joint. The jump statistic finds sudden torques (contacts): the largest projection of the
-innovations on steps, see `dynid.monitor.jumps`. The level statistic finds slow ones (disturbances): the torque from
-outside over its standard deviation, see `dynid.monitor.bands`.
+innovations (residuals less their prediction from the past) on steps, see `dynid.monitor.jumps`. The level statistic
+finds slow ones (disturbances): the torque from outside over its standard deviation, the *band* (`dynid.monitor.bands`).
+The *tail* of a statistic is the distribution of its peaks, from which the level of a rate of false alarms follows
+(`dynid.monitor.alarm_tails`).
 
 Residuals of a model on the data that it was fitted to are too small. Each part of the training data is therefore left
 out in turn, the parameters are fitted to the rest, and the residuals of the left-out parts are used: nothing of the
@@ -69,6 +76,7 @@ class Sight:
     """The smallest pushes on each joint that a watch detects in 19 of 20 instants, in the usual motion."""
 
     joint_names: tuple[str, ...]
+    """Names of the joints, in the order of the arrays."""
     per_hour: float
     """Rate of false alarms of the whole arm [1/h]."""
     sudden: Floats
@@ -145,7 +153,7 @@ class Statistics:
     level: Floats
     """(N, n) level statistic [-]."""
     learnt: Learnt
-    """The offset of the run, as it was learnt."""
+    """The offset of the run, a constant of each joint, as it was learnt while the joint moved."""
 
     def excess(self, levels: Levels) -> dict[Kind, Floats]:
         """Kind of alarm -> (N, n) its statistic over its level; above one is an alarm."""
@@ -165,8 +173,8 @@ class Calibration:
     """Noise of the torque from outside."""
     whitening: Whitening
     """Noise models whose innovations the jump statistic uses."""
-    news: Band
-    """Noise of the innovations; one on average."""
+    innovation_band: Band
+    """Noise of the innovations, whose variance is one on average."""
     scale: Floats
     """(windows, n) mean peak of the projections on steps of each age and joint, by which they are divided [-]."""
     jump: Tail
@@ -210,7 +218,9 @@ class Calibration:
     def sight(self, per_hour: float) -> Sight:
         """Compute the smallest pushes that are detected at a rate of false alarms of the whole arm [1/h]."""
         levels = self.levels(per_hour)
+        # a push is seen where push less noise (at its 95 % quantile) still reaches the level
         slow = levels.band * self.level_scale * self.typical_std + ONE_SIDED_95 * self.typical_external
+        # ratio of the standard deviations while the offset is unknown and once it is known
         growth_at_first = np.sqrt(1.0 + self.offsets.variance / np.square(self.typical_std))
         return Sight(
             self.joint_names,
@@ -222,28 +232,30 @@ class Calibration:
             hourly_jump=self.levels(1.0).jump,
         )
 
-    def news_std(self, stretch: WatchedStretch) -> Floats:
-        """(N, n) standard deviation of the scaled innovations, one on average; infinite where samples were lost."""
-        return np.where(stretch.stale[:, None], np.inf, np.sqrt(self.news.noise(stretch)))
+    def innovation_std(self, stretch: WatchedStretch) -> Floats:
+        """Compute the standard deviation (N, n) of the scaled innovations; infinite where samples were lost."""
+        return np.where(stretch.stale[:, None], np.inf, np.sqrt(self.innovation_band.noise(stretch)))
 
-    def allowed(self, stretch: WatchedStretch) -> Floats:
-        """(N, n) largest step of friction without any push, where a joint stood still in the window [N m or N].
+    def friction_steps(self, stretch: WatchedStretch) -> Floats:
+        """Compute the largest step (N, n) that friction can make without any push [N m or N].
 
-        At rest dry friction may have any value between its ends, and change at once.
+        A joint that stood still in the window of a jump may have any dry friction between its ends, and change it at
+        once. For other joints the step is zero.
         """
-        allowed = np.where(self.band.still(stretch), self.band.most_open, 0.0)
+        allowed = np.where(self.band.stands_still(stretch), self.band.largest_friction_step, 0.0)
         periods = self.whitening.windows[-1] + 1
         return np.asarray(maximum_filter1d(allowed, periods, axis=0, origin=(periods - 1) // 2, mode="nearest"))
 
     def project(self, stretch: WatchedStretch) -> tuple[Floats, Floats]:
-        """Project the innovations on steps of all ages (windows, N, n); steps that friction may make are subtracted.
+        """Project the innovations on steps of all ages, and subtract the steps that friction may make.
 
         Returns:
-            The projections [standard deviations], and those of a unit step, see `dynid.monitor.jumps.project_steps`.
+            The projections (windows, N, n) [standard deviations], and those of a unit step, see
+            `dynid.monitor.jumps.project_steps`.
         """
-        projected, unit = project_steps(self.whitening, stretch.sudden, self.news_std(stretch))
-        excused = unit * self.allowed(stretch)
-        return np.sign(projected) * np.maximum(np.abs(projected) - excused, 0.0), unit
+        projected, unit = project_steps(self.whitening, stretch.sudden, self.innovation_std(stretch))
+        allowed = unit * self.friction_steps(stretch)
+        return np.sign(projected) * np.maximum(np.abs(projected) - allowed, 0.0), unit
 
     def statistics(self, stretch: WatchedStretch, before: Learnt | None = None) -> Statistics:
         """Compute both statistics along a stretch.
@@ -252,14 +264,15 @@ class Calibration:
             stretch: The stretch.
             before: The offset of the run in the first rows, where it was learnt there already.
         """
+        # an offset that differs from run to run is learnt, and until then it adds to the variance
         learnt = self.offsets.learn_along(stretch, self.band, before)
-        known = self.offsets.beside(stretch)
+        known = self.offsets.without_offsets(stretch)
         doubt = np.where(self.offsets.differ, self.offsets.doubt(learnt.seconds), 0.0)
         std = self.band.std(replace(known, spread=known.spread + doubt))
         external = follow(stretch.raw - learnt.offset, float(np.exp(-GAIN / stretch.rate_hz)))
         projected, unit_projected = self.project(stretch)
         jumps = np.abs(projected) / self.scale[:, None]
-        best = jumps.argmax(axis=0)[None]  # age of the step
+        best = jumps.argmax(axis=0)[None]  # (1, N, n) index of the age of the step
         jump, step, unit = (np.take_along_axis(part, best, axis=0)[0] for part in (jumps, projected, unit_projected))
         return Statistics(
             stretch=stretch,
@@ -308,9 +321,10 @@ def calibrate(
             "the result holds no samples to calibrate from",
             remedy="Give the runs it was identified from, or other clean ones.",
         )
-    found = list(_left_out(fit, data, seen))
+    found = list(_left_out_stretches(fit, data, seen))
+    # where offsets differ from run to run, the models are fitted again to torques without these differences
     differ = fit_offsets(found, fit_band(found), of_fit=True)[0].differ
-    return calibrate_stretches(fit, list(_left_out(fit, data, seen, differ)) if differ.any() else found)
+    return calibrate_stretches(fit, list(_left_out_stretches(fit, data, seen, differ)) if differ.any() else found)
 
 
 def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], *, of_fit: bool = True) -> Calibration:
@@ -324,26 +338,30 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], *,
     if not clean:
         raise ArgumentError("no stretch has all torques", remedy="Calibrate from logs with the torque of every joint.")
     clean = [stretch.cut(slice(None, -LAST_PERIODS)) for stretch in clean]
+    # the band, from residuals without the offsets of single runs
     offsets, run_means = fit_offsets(clean, fit_band(clean), of_fit=of_fit)
-    centred = [replace(offsets.beside(stretch), raw=stretch.raw - run_means[stretch.run]) for stretch in clean]
+    centred = [replace(offsets.without_offsets(stretch), raw=stretch.raw - run_means[stretch.run]) for stretch in clean]
     band = fit_band(centred)
     rate = float(np.median([stretch.rate_hz for stretch in clean]))
+    # noise models and the band of their innovations, which depend on each other
     sudden = [stretch.sudden for stretch in clean]
     whitening = fit_whitening(sudden, rate)
     for _ in range(ROUNDS):
         parts = [_innovations(whitening, stretch) for stretch in clean]
-        news = fit_band(parts, whitening.floor_variance(sudden))
-        innovation_std = [np.where(part.stale[:, None], np.inf, np.sqrt(news.noise(part))) for part in parts]
+        innovation_band = fit_band(parts, whitening.floor_variance(sudden))
+        innovation_std = [np.where(part.stale[:, None], np.inf, np.sqrt(innovation_band.noise(part))) for part in parts]
         whitening = fit_whitening(sudden, rate, innovation_std)
-    news = fit_band([_innovations(whitening, stretch) for stretch in clean], whitening.floor_variance(sudden))
+    parts = [_innovations(whitening, stretch) for stretch in clean]
+    innovation_band = fit_band(parts, whitening.floor_variance(sudden))
+    # what is usual, for the live watch and for `sight`
     spread = np.median(np.concatenate([stretch.spread for stretch in centred]), axis=0)
     std = np.median(np.concatenate([band.std(stretch) for stretch in centred]), axis=0)
     # a draft without tails and with all scales one computes the statistics, to which these are then fitted
-    none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1))
-    even = np.ones((len(whitening.windows), band.high_speed.size))
+    no_tail = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1))
+    unit_scale = np.ones((len(whitening.windows), band.high_speed.size))
     draft = Calibration(
-        fit.robot.joint_names, band, whitening, news, even, none, none, 0.0, spread, offsets, std,
-        std, np.ones(std.size), np.ones((2, std.size)),
+        fit.robot.joint_names, band, whitening, innovation_band, unit_scale, no_tail, no_tail, 0.0, spread, offsets,
+        std, std, np.ones(std.size), np.ones((2, std.size)),
     )  # fmt: skip
     draft = _fit_jumps(draft, clean)
     levels = [draft.statistics(stretch).level for stretch in clean]
@@ -361,7 +379,7 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], *,
 
 
 def largest_motion(stretch: WatchedStretch) -> Floats:
-    """(2, n) largest speed and expected torque of each joint along a stretch; spikes do not count."""
+    """Find the largest speed and expected torque (2, n) of each joint along a stretch; spikes do not count."""
     return np.asarray(np.quantile(np.abs([stretch.dq, stretch.expected]), REACH_QUANTILE, axis=1))
 
 
@@ -374,7 +392,7 @@ def _usual_steps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
         detected = draft.scale[:, None] / unit_projected  # steps at which the statistic is one
         best = detected.argmin(axis=0)[None]  # age at which the smallest step is detected
         found = np.concatenate([np.take_along_axis(part, best, axis=0) for part in (detected, 1.0 / unit_projected)])
-        moves = ~draft.band.still(stretch)[rows] & ~stretch.stale[rows, None]
+        moves = ~draft.band.stands_still(stretch)[rows] & ~stretch.stale[rows, None]
         steps.append(np.where(moves, found, np.nan))
     all_times = np.concatenate(steps, axis=1)
     moved = np.isfinite(all_times[0]).any(axis=0)
@@ -382,7 +400,10 @@ def _usual_steps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
 
 
 def _fit_jumps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Calibration:
-    """Fit the scales and the tail of the jump statistic."""
+    """Fit the scales and the tail of the jump statistic.
+
+    Each age and joint is divided by its usual peak, so that steps of every age raise as many alarms.
+    """
     jumps = [np.abs(draft.project(stretch)[0]) for stretch in clean]
     peaks = np.array([usual_peaks([one[w] for one in jumps], draft.rate_hz) for w in range(len(draft.scale))])
     scale = peaks / np.exp(np.log(peaks[-1]).mean())  # over the geometric mean of the oldest steps
@@ -391,7 +412,7 @@ def _fit_jumps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Calibrati
 
 
 def _innovations(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
-    """Make a stretch that has the innovations in place of its residuals."""
+    """Make a stretch with innovations in place of its residuals, for `fit_band`."""
     innovations = whitening.innovations(stretch.sudden)
     rest = stretch.cut(slice(whitening.order, None))
     return replace(rest, raw=innovations, spread=np.zeros_like(innovations))
@@ -403,11 +424,11 @@ def _equations_like(fit: Identification, runs: Sequence[Experiment]) -> Samples:
     return build_equations(fit.robot, runs, base=known.base, terms=fit.terms, band_hz=known.band_hz)
 
 
-def _left_out(
+def _left_out_stretches(
     fit: Identification,
     data: Sequence[Experiment],
     seen: Sequence[Experiment] | None = None,
-    without_offsets: NDArray[np.bool_] | None = None,
+    corrected_joints: NDArray[np.bool_] | None = None,
 ) -> Iterator[WatchedStretch]:
     """Iterate over stretches of the identification's data, each with residuals of a model that has not seen it.
 
@@ -416,17 +437,18 @@ def _left_out(
     Args:
         fit: The identification.
         data: Its data.
-        seen: The same runs as the robot recorded them; None where the watch reads processed ones.
-        without_offsets: (n,) joints on which the models are fitted without the offsets of the single runs, as the
+        seen: The same runs as the robot recorded them; None where the watch reads processed (filtered) ones.
+        corrected_joints: (n,) joints on which the models are fitted without the offsets of the single runs, as the
             identification was; the residuals keep them.
     """
     links = slice(10 * fit.robot.dof)
     estimator = None if np.array_equal(fit.plain.theta[links], fit.rich.theta[links]) else WLS()
     runs = [run for run in data if run.samples]
     shown = runs if seen is None else [one for one, run in zip(seen, data, strict=True) if run.samples]
-    fitted = runs if without_offsets is None else _without_offsets(fit, runs, without_offsets)
+    fitted = runs if corrected_joints is None else _subtract_run_offsets(fit, runs, corrected_joints)
     for fold in range(FOLDS):
-        masks = [np.arange(run.samples) * FOLDS // run.samples == fold for run in runs]
+        masks = [np.arange(run.samples) * FOLDS // run.samples == fold for run in runs]  # (N,) the left-out part
+        # samples of the part are not valid, and do not count in the fit
         rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(fitted, masks, strict=True)]
         refit = identify_equations(_equations_like(fit, rest), estimator)
         for number, (run, mask, one) in enumerate(zip(runs, masks, shown, strict=True)):
@@ -440,8 +462,16 @@ def _left_out(
             yield from watched_stretches(refit, part, common_rate(shown), number, spread_of=fit)
 
 
-def _without_offsets(fit: Identification, runs: Sequence[Experiment], joints: NDArray[np.bool_]) -> list[Experiment]:
-    """Subtract from the torques of some joints (n,) what the offset of each run differs from the mean of all runs."""
+def _subtract_run_offsets(
+    fit: Identification, runs: Sequence[Experiment], joints: NDArray[np.bool_]
+) -> list[Experiment]:
+    """Subtract from the torques of some joints the difference of each run's offset from the mean of all runs.
+
+    Args:
+        fit: The identification.
+        runs: Its experiments.
+        joints: (n,) whether a joint is corrected.
+    """
     equations = _equations_like(fit, runs)
     settled = subtract_run_differences(equations, ("offset",))
     assert settled is not None  # there are several runs, because their offsets differ

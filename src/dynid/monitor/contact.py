@@ -1,8 +1,9 @@
 """The link that was touched, and the force and moment of the contact, from torques from outside.
 
-A push on a link reaches only the joints between the base and this link. The wrench F follows from ``tau = J^T F`` as a
-posterior mean: the prior says how large a contact can be, so that directions which the posture does not show stay near
-zero with the uncertainty of the prior, and are named.
+Torques from outside (n,) are what `dynid.monitor.MomentumObserver` estimates. A push on a link reaches only the joints
+between the base and this link. The wrench F follows from ``tau = J^T F`` as a posterior mean: with noise of covariance
+S and a prior of covariance P, F has the covariance ``(J S^-1 J^T + P^-1)^-1``. The prior says how large a contact can
+be. Components that the posture does not show stay near zero with the uncertainty of the prior, and are named.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class ContactWrench:
     """Force and moment on a link at a point, in the axes of the base."""
 
     link: str
+    """Name of the link."""
     point: Floats
     """(3,) point in the link's frame [m]."""
     wrench: Floats
@@ -127,7 +129,7 @@ def contact_wrench(
     prior = np.array([FORCE_N] * 3 + [MOMENT_NM] * 3)
     if not with_moment:
         J, prior = J[:3], prior[:3]
-    weighted = J / spread
+    weighted = J / spread  # J S^-1/2, (6, n): posterior of normal noise and prior
     covariance = np.asarray(np.linalg.inv(weighted @ weighted.T + np.diag(prior**-2)), dtype=np.float64)
     wrench = np.asarray(covariance @ (weighted @ (torque / spread)), dtype=np.float64)
     half = TWO_SIDED_95 * np.sqrt(np.diag(covariance))
@@ -146,7 +148,9 @@ def _jacobian_at(robot: Robot, link: str, q: Floats, point: Floats) -> Floats:
 
 
 def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike) -> TouchedLink:
-    """Find the link that was touched: the last one whose joint is surely reached, on the branch of the largest torque.
+    """Find the link that was touched: the last one whose joint is surely reached.
+
+    It is that with the most joints between it and the base; of several branches that with the largest torque.
 
     Args:
         robot: Geometry.
@@ -163,7 +167,7 @@ def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike) -> Touc
     if robot.dof == 0:
         raise ArgumentError("the robot has no moving joint", remedy="Give it a joint that is not fixed.")
     size = np.abs(as_row("external", external, robot.dof) / as_row("std", std, robot.dof, same=True, above=0.0))
-    reached = np.flatnonzero(size > SURE_DEVIATIONS)
+    reached = np.flatnonzero(size > SURE_DEVIATIONS)  # indices of joints and of the bodies that they move
     if not reached.size:
         return TouchedLink(None, -1, float(size.max()))
     depth = [len(_ancestors(robot, int(j))) for j in reached]

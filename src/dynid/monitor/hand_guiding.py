@@ -1,4 +1,8 @@
-"""Hand guiding: gravity and friction are balanced, so that a hand can lead the arm."""
+"""Hand guiding: gravity and friction are balanced, so that a hand can lead the arm.
+
+The law is ``torque = g(q) + terms at rest + share * friction(q, dq)`` with the identified model. A control loop calls
+`HandGuiding.torque` with measured positions and velocities and sends the result to the drives.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,8 @@ pushed)."""
 class HandGuiding:
     """The torques that balance the weight of the links, offsets and springs, and most of the friction.
 
-    Friction follows from the measured velocity; a tanh takes the place of its sign, so that the torques of dry friction
-    fall to zero as the arm comes to rest.
+    Friction is computed from the measured velocity; a tanh takes the place of its sign, so that the torques of dry
+    friction fall to zero as the arm comes to rest.
     """
 
     def __init__(self, model: Robot, *, share: float = FRICTION_SHARE, rest_speed: float = REST_SPEED) -> None:
@@ -54,6 +58,7 @@ class HandGuiding:
             friction = term_torque(model, theta, q, dq, rest) - at_rest
             return gravity_torque(model, theta, q) + at_rest + self.share * friction
 
+        # the straight-line program of the law, in which tanh(v / rest_speed) takes the place of sign(v)
         tape = record(law, q=rest.shape, dq=rest.shape)
         return compile_single(replace_signs(tape, lambda v, _: np.tanh(v / self.rest_speed)))
 

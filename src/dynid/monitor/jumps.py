@@ -1,11 +1,13 @@
 """Sudden torques in coloured noise: residuals are whitened, and a step is looked for in their innovations.
 
-Errors of a model change slowly, so that the residual at one instant can be predicted from those before. The innovation,
-which is the residual less this prediction, is small, and a push stands out of it long before it leaves the band. The
-step that began w periods ago has a known shape after the whitening; the statistic is the largest projection of the
-innovations on these shapes, in standard deviations, for w up to `WINDOW_S`. Steps that friction may make by itself
-while a joint stands still are subtracted by the caller. So is the average of the residual before the window: a slow
-disturbance is no jump.
+A residual is the torque from outside (N, n) that the momentum observer sees, sampled at a constant rate; with nothing
+touching the arm, it is the error of the model. `dynid.monitor.calibration` calls `fit_whitening` on clean logs, and
+`project_steps` on any log. Errors of a model change slowly, so that the residual at one instant can be predicted from
+those before. The innovation, which is the residual less this prediction, is small, and a push stands out of it long
+before it leaves the band. The step that began w periods ago has a known shape s after the whitening. The innovations v
+project on it as ``sum(v s / std^2) / sqrt(sum(s^2 / std^2))``, in standard deviations (matched filter); the statistic
+is the largest projection for w up to `WINDOW_S`. Steps that friction may make by itself while a joint stands still are
+subtracted by the caller. So is the average of the residual before the window: a slow disturbance is no jump.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class Autoregression:
         return self.taps.size - 1
 
     def whiten(self, x: Floats) -> Floats:
-        """Innovations (N - p, ...) of samples x (N, ...); the first p samples have none."""
+        """Compute the innovations (N - p, ...) of samples x (N, ...); the first p samples have none."""
         return np.asarray(lfilter(self.taps, 1.0, x, axis=0)[self.order :])
 
 
@@ -89,18 +91,24 @@ class Whitening:
         )  # three time constants of the average
 
     def innovations(self, sudden: Floats) -> Floats:
-        """Innovations (N - p, n) of sudden parts (N, n), scaled so that their variance is one on average."""
+        """Compute the innovations (N - p, n) of sudden parts (N, n), scaled so that their variance is one on average.
+
+        The sudden part is the residual less its slow average, see `sudden_part`.
+        """
         columns = [model.whiten(sudden[:, j]) / np.sqrt(model.variance) for j, model in enumerate(self.noise)]
         return np.column_stack(columns)
 
     def floor_variance(self, sudden: Sequence[Floats]) -> Floats:
-        """(n,) least variance of the scaled innovations: what white noise of `WHITE_SHARE` of sudden parts gives."""
+        """Compute the least variance (n,) of the scaled innovations, as white noise gives it after the filter.
+
+        This noise has the share `WHITE_SHARE` of the mean square of the sudden parts, a list of arrays (N, n).
+        """
         square = np.mean(np.concatenate(list(sudden)) ** 2, axis=0)
         gain = [WHITE_SHARE * float(np.square(model.taps).sum()) / model.variance for model in self.noise]
         return np.asarray(square * np.array(gain))
 
     def step_shape(self, joint: int, window: int) -> Floats:
-        """(w,) scaled innovations of a unit step during its first w periods."""
+        """Compute the scaled innovations (w,) of a unit step during its first w periods: the sums of the taps."""
         model = self.noise[joint]
         taps = np.zeros(window)
         taps[: min(window, model.taps.size)] = model.taps[:window]
@@ -108,7 +116,7 @@ class Whitening:
 
 
 def sudden_part(residual: Floats, rate_hz: float) -> Floats:
-    """Residuals (N, n) less their exponential average (N, n), as it was before the window of a jump."""
+    """Subtract from residuals (N, n) their exponential average, as it was one window (`WINDOW_S`) before."""
     window = max(1, round(WINDOW_S * rate_hz))
     average = lag_exponentially(residual, float(np.exp(-1.0 / (SLOW_S * rate_hz))))
     before = np.vstack([np.repeat(residual[:1], min(window, len(residual)), axis=0), average[:-window]])
@@ -132,6 +140,7 @@ def fit_whitening(sudden: Sequence[Floats], rate_hz: float, std: Sequence[Floats
         weight = np.minimum(weight, np.median(weight))  # a calm arm at rest does not decide alone, either
         total = float(np.square(weight).sum())
         white = WHITE_SHARE * float(np.square(rows[:, p]).mean())  # added to each sample as if it were white noise
+        # normal equations: the newest sample by the p before it; white noise adds to their diagonal
         A = rows[:, :p] * weight[:, None]
         taps = np.ones(p + 1)
         taps[1:] = -solve(A.T @ A + white * total * np.eye(p), A.T @ (rows[:, p] * weight), assume_a="pos")[::-1]
@@ -149,10 +158,12 @@ def project_steps(whitening: Whitening, sudden: Floats, std: Floats) -> tuple[Fl
         std: (N, n) standard deviation of the scaled innovations, one on average; infinite where a sample is not known.
 
     Returns:
-        Projections (windows, N, n) on steps, in standard deviations, and the projections (windows, N, n) that a unit
-        step would have [1/(N m) or 1/N]. The former are zero until `Whitening.settling` periods have passed.
+        Projections (windows, N, n) on steps of the ages `Whitening.windows`, in standard deviations, and those that a
+        unit step would have (windows, N, n) [1/(N m) or 1/N]. The former are zero until `Whitening.settling` periods
+        have passed.
     """
     innovations = whitening.innovations(sudden)
+    # standard deviations grow while the arm vibrates
     inverse_std = 1.0 / std[whitening.order :]
     for j in range(inverse_std.shape[1]):
         squares = np.square(innovations[:, j] * inverse_std[:, j])
@@ -173,7 +184,7 @@ def project_steps(whitening: Whitening, sudden: Floats, std: Floats) -> tuple[Fl
 
 
 def _vibration(squares: Floats, known: NDArray[np.bool_], whitening: Whitening) -> Floats:
-    """(N,) variance of the innovations over its expectation, from the innovations shortly before the window of a jump.
+    """Estimate the variance (N,) of the innovations over its expectation, from those shortly before each window.
 
     Args:
         squares: (N,) squared innovations over their expectation.

@@ -1,5 +1,7 @@
 """Samples of a stream as lines of text: CSV with a header, or JSON objects, as the program of a robot can write them.
 
+The live form of ``dynid watch`` reads them from its standard input with `read_samples`.
+
 The columns are ``time`` [s], then ``q1 ... qn`` [rad or m], ``dq1 ... dqn`` and ``tau1 ... taun`` [N m or N]; JSON has
 lists under ``q``, ``dq`` and ``tau``, in the order of the robot.
 """
@@ -44,7 +46,7 @@ class _Line(msgspec.Struct):
     tau: list[_Number]
 
     def sample(self, joint_names: Sequence[str]) -> Sample:
-        """The sample, of all joints of the robot."""
+        """Make the sample; ValueError where the numbers are not one per joint."""
         if not len(self.q) == len(self.dq) == len(self.tau) == len(joint_names):
             raise ValueError(f"the joints are not those of the robot: {', '.join(joint_names)}")
         return Sample(self.time, *map(np.array, (self.q, self.dq, self.tau)))
@@ -97,7 +99,7 @@ def _read_line(words: str, cells: list[str], header: list[str], n: int) -> _Line
 
 
 def _columns(n: int) -> list[str]:
-    """Names of the columns for n joints."""
+    """List the names of the columns for n joints."""
     return ["time", *(f"{name}{j + 1}" for name in ("q", "dq", "tau") for j in range(n))]
 
 

@@ -1,6 +1,10 @@
 """A watch while the robot runs: the statistics of whole logs, over the last samples, every half window of a jump.
 
-Only the spread of the model is not computed for every sample: its median over the calibration stands for it.
+A watch raises an alarm where the torque from outside (external torque of the momentum observer) is larger than its
+usual noise, suddenly or slowly. `LiveWatch.step` takes one sample at a time. A *row* is one period of the watch at the
+rate of its calibration, and may hold several samples; after each ten milliseconds of rows the statistics are computed
+anew. Only the spread of the model, the variance of its torques by the uncertainty of its parameters, is not computed
+for every sample: its median over the calibration is used.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ class LiveWatch:
         # rows that are kept: averages hardly depend on older ones
         self._most = 2 * calibration.whitening.settling + self._every
         self.judged_s = 0.0
-        """Time for which alarms were possible [s]; restarts do not change it."""
+        """Total time for which alarms were possible [s], over all restarts."""
         self.restart()
 
     @property
@@ -79,6 +83,7 @@ class LiveWatch:
         self._torque_sum = np.zeros(n)  # integral of the raw torque from outside since the last row
         self._elapsed = 0.0  # time since the last row
         self._rows: list[tuple[float, Floats, Floats, Floats, Floats]] = []  # time, raw torque, dq, torque, expected
+        # the offset of this run in each row, learnt while joints move
         self._learnt = Learnt(np.zeros((0, n)), np.zeros((0, n)))
         self._age = 0  # rows since the restart
         self._new = 0  # rows that are not judged yet
@@ -119,7 +124,8 @@ class LiveWatch:
         self._external = after
         if is_first:
             return []
-        keep = float(np.exp(-GAIN * period))  # the raw torque follows from the filtered one of the observer
+        # the observer's filter is r = keep r_before + (1 - keep) e: its raw torque e follows from r and r_before
+        keep = float(np.exp(-GAIN * period))
         self._torque_sum = self._torque_sum + period * (after - keep * before) / (1.0 - keep)
         self._elapsed += period
         if self._elapsed < LEAST_PERIOD / self._rate:  # the robot is quicker than the watch
@@ -129,7 +135,8 @@ class LiveWatch:
         self.judged_s += self._elapsed if self.is_judging else 0.0
         n = after.size
         raw = self._torque_sum / self._elapsed
-        expected = torque - self._observer.state[n : 2 * n]  # torque less balance
+        # the balance in the state is the torque less what the model expects without accelerations
+        expected = torque - self._observer.state[n : 2 * n]
         self._rows.append((self._time, raw, np.array(dq, float), np.array(torque, float), expected))
         self._torque_sum = np.zeros(n)
         self._elapsed = 0.0
@@ -150,10 +157,16 @@ class LiveWatch:
         first = max(len(time) - self._new, self.calibration.whitening.settling)
         self._new = 0
         excess = self.found.excess(self.levels)
-        return [alarm for k in range(first, len(time)) for alarm in self._alarms(self.found, k, excess)]
+        return [alarm for k in range(first, len(time)) for alarm in self._alarms_in_row(self.found, k, excess)]
 
-    def _alarms(self, found: Statistics, row: int, excess: dict[Kind, Floats]) -> list[Alarm]:
-        """List the alarm that begins in a row, if there is one; onsets on several joints within `CLEAR_S` are one."""
+    def _alarms_in_row(self, found: Statistics, row: int, excess: dict[Kind, Floats]) -> list[Alarm]:
+        """List the alarm that begins in a row, if there is one; onsets on several joints within `CLEAR_S` are one.
+
+        Args:
+            found: The statistics over the last rows.
+            row: The row.
+            excess: Kind of alarm -> (rows, n) its statistic over its level.
+        """
         now = float(found.stretch.time[row])
         onsets = []  # contacts before disturbances, the largest excess first
         for kind, over in excess.items():

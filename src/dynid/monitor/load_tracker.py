@@ -3,7 +3,8 @@
 The residual of the identified model, ``y = tau - model``, is linear in the ten parameters of a load on the last link
 and in changes of viscous and dry friction. They are estimated by recursive least squares with a prior: a triangle R
 with ``|R x - z|^2`` the weighted sum of all squared errors takes up each sample by Householder reflections; no inverse
-is propagated, and the triangle does not grow.
+is propagated, and the triangle does not grow. The last column of the stored triangle is z, so that the estimate solves
+``R x = z``, and its covariance is ``(R^T R)^-1``.
 
 Each group of parameters forgets by itself: before a sample, the standard deviations of a group grow by a factor, and
 the estimate stays. In the triangle this scales the group's columns. Without forgetting the result is that of all
@@ -99,6 +100,7 @@ class LoadTracker:
         self.model = model
         self.rate_hz = as_number("rate_hz", rate_hz, above=0.0)
         self._scale = 1.0 / as_row("noise_std", noise_std, n, same=True, above=0.0)[:, None]
+        # factors by which the columns of load and friction shrink per sample
         decay = _decay("load_memory_s", load_memory_s, rate_hz), _decay("friction_memory_s", friction_memory_s, rate_hz)
         self._shrink = np.repeat(decay, (LOAD, 2 * n))
         self._prior = np.concatenate([PRIOR, np.full(2 * n, FRICTION)])
@@ -106,9 +108,11 @@ class LoadTracker:
         self._torque = kernel(model, "inverse_dynamics").single
         self._errors: deque[float] = deque(maxlen=min(max(1, int(WINDOW_S * rate_hz + 0.5)), MOST_WINDOW))
         self.samples = 0
+        """Samples so far."""
         self.jumps = 0
         """How often the load was found to have changed."""
         self._triangle = RowTriangle(LOAD + 2 * n + 1)
+        # the prior as k equations: x / prior = 0
         self._triangle.update(np.diag(np.append(1.0 / self._prior, 0.0)))
 
     @property
@@ -133,10 +137,14 @@ class LoadTracker:
         *motion, measured = (as_sample(name, values, self.model.dof) for name, values in given)
         if not all(np.isfinite(channel).all() for channel in (*motion, measured)):
             raise DataError("a sample is not finite", remedy="Leave it out.")
+        dq = motion[1]
         joints = np.arange(self.model.dof)
-        rows = np.zeros((joints.size, self._prior.size + 1))
-        rows[:, :LOAD], rows[:, -1] = self._load_rows(*motion), measured - self._torque(*motion)
-        rows[joints, LOAD + 2 * joints], rows[joints, LOAD + 2 * joints + 1] = motion[1], np.sign(motion[1])
+        viscous = LOAD + 2 * joints  # column of each joint's viscous friction; dry friction is next to it
+        rows = np.zeros((joints.size, self._prior.size + 1))  # one equation per joint: parameters, then torque
+        rows[:, :LOAD] = self._load_rows(*motion)
+        rows[joints, viscous] = dq
+        rows[joints, viscous + 1] = np.sign(dq)
+        rows[:, -1] = measured - self._torque(*motion)
         rows *= self._scale
         self._watch(rows)
         if np.any(self._shrink < 1.0):
@@ -147,11 +155,13 @@ class LoadTracker:
     def _watch(self, rows: Floats) -> None:
         """Compare a weighted sample (n, k + 1) with its prediction; forget the load if a whole window is improbable."""
         values, inverse = self._solve()
+        # (n,) expected square of the prediction error: noise, one after weighting, and uncertainty of the estimate
         spread = 1.0 + np.square(rows[:, :-1] @ inverse).sum(axis=1)
         self._errors.append(float(np.mean(np.square(rows[:, -1] - rows[:, :-1] @ values) / spread)))
         if len(self._errors) < (self._errors.maxlen or 1) or sum(self._errors) < JUMP * len(self._errors):
             return
-        sizes = np.linalg.norm(self.triangle[:, :-1], axis=0)  # at least one over the standard deviations
+        # a column's norm is at least one over the parameter's standard deviation: shrunk to one over that of the prior
+        sizes = np.linalg.norm(self.triangle[:, :-1], axis=0)
         shrink = np.minimum(1.0, 1.0 / (self._prior * sizes))
         shrink[LOAD:] = 1.0
         self._triangle.forget(shrink)
@@ -159,7 +169,7 @@ class LoadTracker:
         self.jumps += 1
 
     def _solve(self) -> tuple[Floats, Floats]:
-        """The estimate (k,), and the inverse (k, k) of the triangle: a root of its covariance."""
+        """Compute the estimate (k,), and the inverse (k, k) of the triangle: a root of the estimate's covariance."""
         R = self.triangle
         inverse = solve_upper(R[:-1, :-1], np.eye(self._prior.size))
         return inverse @ R[:-1, -1], inverse

@@ -1,6 +1,7 @@
 """The momentum observer: torques from outside by the model, positions, velocities and torques, without accelerations.
 
-The robot obeys ``dp/dt = tau + C^T dq - g - friction + external`` with ``p = M dq``. The observer
+A torque from outside (external torque) is what contacts and loads exert on a joint; the observer is that of De Luca and
+Mattone (2003). The robot obeys ``dp/dt = tau + C^T dq - g - friction + external`` with ``p = M dq``. The observer
 ``r = K (p - integral(tau + C^T dq - g - friction + r))`` obeys ``dr/dt = K (external - r)``: it follows the torque from
 outside with the time constant 1 / K and needs no acceleration. Over one period this is, exactly for a torque that is
 constant within it,
@@ -43,10 +44,11 @@ from dynid.terms.memory import lag_exponentially
 
 @dataclass(frozen=True, eq=False)
 class ObserverModel(Model):
-    """The model of an observer, whose tapes need no accelerations.
+    """The model of an observer, recorded as two tapes (straight-line programs) that need no accelerations.
 
-    Terms that depend on the torques of the links see these without the part of the accelerations, which an observer
-    does not know.
+    A term is a contribution to the joint torques other than the links', such as friction. `MomentumObserver` compiles
+    the tapes, and the export of C code writes them as C functions. Terms that depend on the torques of the links see
+    these without the part of the accelerations, which an observer does not know.
     """
 
     @classmethod
@@ -62,7 +64,7 @@ class ObserverModel(Model):
 
     @cached_property
     def term_inertia(self) -> Floats:
-        """(n, n) inertia of the further terms: rotors that move several joints, for example."""
+        """(n, n) inertia of the terms that the robot itself does not have: rotors that move several joints, say."""
         M = np.zeros((self.robot.dof, self.robot.dof))
         for term in self.terms:
             if isinstance(term, RecordableTerm):
@@ -72,7 +74,7 @@ class ObserverModel(Model):
 
     @cached_property
     def start(self) -> Tape:
-        """Inputs q, dq, ``torque`` (n,) of the first sample; output ``state``."""
+        """Tape of the first sample: inputs q, dq, ``torque`` (n,); output ``state`` (`state_size`,)."""
         n = self.robot.dof
 
         def begin(q: Any, dq: Any, torque: Any) -> dict[str, Any]:
@@ -85,7 +87,11 @@ class ObserverModel(Model):
 
     @cached_property
     def step(self) -> Tape:
-        """Inputs q, dq, ``torque`` (n,), ``period`` [s] and ``keep`` [-] (1,), ``state``; output ``next``."""
+        """Tape of a further sample; see the equations at the top of this module.
+
+        Inputs are q, dq, ``torque`` (n,), ``period`` [s] and ``keep`` [-] (1,), and ``state``; output is the ``next``
+        state.
+        """
         n = self.robot.dof
 
         def advance(q: Any, dq: Any, torque: Any, period: Any, keep: Any, state: Any) -> dict[str, Any]:
@@ -98,12 +104,16 @@ class ObserverModel(Model):
         return record(advance, q=(n,), dq=(n,), torque=(n,), period=(1,), keep=(1,), state=(self.state_size,))
 
     def _advance(self, q: Any, dq: Any, torque: Any, period: Any, memory: list[Any]) -> tuple[Any, Any, list[Any]]:
-        """Momentum (n,), balance (n,) and the next memory of one sample."""
+        """Compute momentum (n,), balance (n,) and the next memory of friction (k,) of one sample.
+
+        `momentum_balance` gives the links' ``momentum`` M dq and ``force`` C^T dq - g.
+        """
         rest = np.zeros(self.robot.dof)
         links = momentum_balance(self.robot, self.theta, q, dq)
         balance = list(torque + (links["force"] - term_torque(self.robot, self.theta, q, dq, rest)))
         state = PresentState(self.robot, q, dq, rest, period)
         remembered: list[Any] = []
+        # `places`: where the memory of each term begins; a term returns joint -> torque per unit of its value
         for term, (first, last) in zip(self.terms, pairwise(self.places), strict=True):
             columns, numbers = term.advance(state, memory[first:last])
             remembered += numbers
@@ -215,7 +225,12 @@ def follow(raw: Floats, keep: float) -> Floats:
 
 
 def momentum_differences(source: Source, run: Experiment) -> Iterator[tuple[slice, Floats]]:
-    """Iterate over the gap-free stretches: rows, and the mean torque from outside (N - 1, n) of each period."""
+    """Iterate over the gap-free stretches of an experiment.
+
+    Yields:
+        The rows of the stretch, N of them, and the raw torque from outside e (N - 1, n) between successive samples
+        [N m or N]: change of the momentum over the period, less the mean balance.
+    """
     model = as_model(source)
     matched = run.matched(model.robot)
     torque = _known_torque(matched)
@@ -235,7 +250,7 @@ def expected_torque(model: ObserverModel, run: Experiment) -> Floats:
 
 def friction_torque(model: ObserverModel, run: Experiment) -> Floats:
     """Compute the torques (N, n) of all terms along an experiment, without those of rotor inertias [N m or N]."""
-    resting = replace(run, ddq=np.zeros_like(run.ddq))
+    resting = replace(run, ddq=np.zeros_like(run.ddq))  # no rotor inertias
     # the terms of the robot remain where all its links are without mass
     robot = model.robot.with_parameters(np.where(np.arange(model.theta.size) < 10 * model.robot.dof, 0.0, model.theta))
     of_robot = kernel(robot, "inverse_dynamics")(run.q, run.dq, resting.ddq) if robot.terms else 0.0
@@ -248,6 +263,7 @@ def _known_torque(run: Experiment) -> Floats:
     known = np.isfinite(run.effort)
     if not known.any(axis=0).all():
         raise DataError("a joint has no torque at all", remedy="Watch a log with the torques of every joint.")
+    # (N, n) row of the last known torque
     last = np.maximum.accumulate(np.where(known, np.arange(run.samples)[:, None], known.argmax(axis=0)), axis=0)
     return np.take_along_axis(run.effort, last, axis=0)
 
@@ -274,5 +290,5 @@ def as_model(source: Source) -> ObserverModel:
 
 @lru_cache(maxsize=16)
 def _balance(model: ObserverModel) -> Kernel:
-    """Look up the function (q, dq) -> momentum and force of the links."""
+    """Look up the compiled function (q, dq) -> ``momentum`` M dq and ``force`` C^T dq - g of the links, each (N, n)."""
     return kernel(model.robot.with_parameters(model.theta), "momentum_balance")

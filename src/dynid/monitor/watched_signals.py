@@ -1,7 +1,9 @@
 """The signals of a watch along an experiment: torques from outside in each period, and all that their size depends on.
 
-A watch runs at the rate of the slowest log of its calibration, at most at `FASTEST_HZ`; of a quicker log it takes every
-second sample, or every third, and so on.
+A watch compares the torque from outside (external torque of the momentum observer) with its usual size, sample by
+sample. `watched_stretches` makes its input from an identification and an experiment. A period is the time between two
+successive samples. A watch runs at the rate of the slowest log of its calibration, at most at `FASTEST_HZ`; of a
+quicker log it takes every second sample, or every third, and so on.
 """
 
 from __future__ import annotations
@@ -48,14 +50,14 @@ class WatchedStretch:
     rate_hz: float
     """Periods per second."""
     raw: Floats
-    """(N, n) mean torque from outside in each period [N m or N]."""
+    """(N, n) raw torque from outside: mean over each period, by the change of the momentum [N m or N]."""
     dq: Floats
     """(N, n) velocities at the end of each period [rad/s or m/s]."""
     torque: Floats
     """(N, n) measured torques at the end of each period [N m or N]."""
     spread: Floats
     """(N, n) variance of the model's torque by the uncertainty of its parameters [(N m)^2 or N^2]."""
-    spread_beside: Floats
+    spread_without_offsets: Floats
     """(N, n) the same without the uncertainty of the offsets of joints [(N m)^2 or N^2]."""
     friction: Floats
     """(N, n) friction of the model: the part of its terms that changes sign with the velocity [N m or N]."""
@@ -65,7 +67,7 @@ class WatchedStretch:
     stale: NDArray[np.bool_]
     """(N,) whether a period holds samples that the log repeats or interpolates, or comes shortly after such samples."""
     run: int = 0
-    """Number of the run that it is of."""
+    """Number of the run (log) that the stretch is a part of."""
 
     @property
     def sudden(self) -> Floats:
@@ -79,7 +81,10 @@ class WatchedStretch:
 
 
 def common_rate(runs: Sequence[Experiment]) -> float:
-    """Rate at which experiments are watched together [Hz]: that of the slowest one, at most `FASTEST_HZ`."""
+    """Compute the rate at which experiments are watched together [Hz]: that of the slowest, at most `FASTEST_HZ`.
+
+    Quicker logs count with a whole part of their rate.
+    """
     return min(run.rate_hz / math.ceil(run.rate_hz / FASTEST_HZ / (1.0 + RATE_TOLERANCE)) for run in runs)
 
 
@@ -118,7 +123,7 @@ def watched_stretches(
                 dq=run.dq[ends],
                 torque=run.effort[ends],
                 spread=spread[0],
-                spread_beside=spread[1],
+                spread_without_offsets=spread[1],
                 friction=friction[ends],
                 expected=expected[ends],
                 stale=stale[ends],
@@ -170,16 +175,17 @@ def true_runs(known: Any) -> list[tuple[int, int]]:
 
 
 def parameter_spread(fit: Identification, run: Experiment) -> Floats:
-    """Variances (2, N, n) of the model's torques by the covariance S of its parameters: the diagonal of ``Y S Y^T``.
+    """Compute variances (2, N, n) of the model's torques, ``Y S Y^T``, by the covariance S of its parameters.
 
-    The first one counts all parameters, the second one all but the offsets of joints. Parameters that the data leave
-    undetermined count as exact.
+    The first one counts all parameters, the second one all but the offsets of joints. Parameters that the data
+    leave undetermined count as exact.
     """
-    fit = fit.in_columns
+    fit = fit.in_columns  # in base parameters that are columns of the regressor; then come the k terms
     n = fit.robot.dof
     rank = fit.base.rank
     known = ~fit.estimate.undetermined
     without_offsets = ~_are_offsets(fit)
+    # (b + k, b + k)
     S = np.where(np.outer(known, known) & np.isfinite(fit.estimate.covariance), fit.estimate.covariance, 0.0)
     variance = np.zeros((2, run.samples, n))
     for rows, motion in stretches(run, memory=any(term.has_memory for term in fit.terms)):
@@ -189,13 +195,14 @@ def parameter_spread(fit: Identification, run: Experiment) -> Floats:
         for place, term in enumerate(fit.terms, start=rank):
             for joint, column in term.column(RobotTorques(fit.robot), motion).items():
                 Y[:, joint, place] = column
+        # diagonals of Y S Y^T: sums over the parameters of (Y S) * Y
         for place, counted in enumerate((known, without_offsets)):
             variance[place, rows] = np.sum((Y @ np.where(np.outer(counted, counted), S, 0.0)) * Y, axis=2)
     return np.maximum(variance, 0.0)  # rounding may leave a negative number
 
 
 def _are_offsets(fit: Identification) -> NDArray[np.bool_]:
-    """(b + k,) whether each parameter of the estimate, b base parameters and k terms, is the offset of a joint."""
+    """Find out which parameters of the estimate, b base parameters and k terms, are offsets of joints (b + k,)."""
     # columns of the robot's parameters: ten per link, then one per term
     robot_terms = fit.robot.terms
     first = 10 * fit.robot.dof
