@@ -1,1 +1,1 @@
-"""How a robot moves: the mathematics of rigid bodies, once, in plain NumPy."""
+"""Kinematics and dynamics of rigid bodies in plain NumPy: the equations that `dynid.compiled` records and compiles."""

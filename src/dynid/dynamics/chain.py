@@ -1,20 +1,22 @@
 """Which inertial parameters of each link of a serial robot can act on a torque, read from the joint axes alone.
 
-Two joints divide a serial robot into three stretches ([GautierKhalil1990] section III-B, [Lin1995] theorem 2): r, the
-first revolute joint, and s, the first revolute joint whose axis is not parallel to that of r.
+`find_chain` makes a `Chain`, from which `dynid.dynamics.minimal_constants` lists the minimal linear combinations of
+parameters. Two joints divide a serial robot into three stretches ([GautierKhalil1990] section III-B, [Lin1995] theorem
+2): r, the first revolute joint, and s, the first revolute joint whose axis is not parallel to that of r.
 
     links before r            only slide: of each, only the mass acts
     links from r to before s  turn about one fixed direction, the axis of r: the moment of inertia about it acts, and
-                              the first moments across it where the link is lifted, carried along or swung
+                              the first moments across it, unless the link only turns about a fixed line along gravity
     links from s on           turn freely: every parameter acts, except those of a part of the mass that is symmetric
                               about the link's joint axis, which can be counted to the link before
 
-Prismatic joints stand in any stretch and turn nothing. The conditions below are the complete ones: the printed rules
-leave out oblique twists, coincident axes and other directions of gravity.
+Prismatic joints occur in any stretch and turn nothing. The conditions below are complete; the rules printed in the
+papers leave out oblique twists, coincident axes and other directions of gravity.
 
 Frame j is the modified DH frame of link j: z on the axis of joint j, x along the common perpendicular to the next axis
-(`dynid.robot.formats.dh`). Joints, links and frames are numbered from 0 here, and frame 0 follows the base frame. How
-axes lie to each other is read at position zero: up to joint s no position changes it.
+(`dynid.robot.formats.dh`); sigma of a DH row is 1 for a prismatic joint. Joints, links and frames are numbered from 0
+here, and frame 0 follows the base frame. How axes lie to each other is computed at position zero, because up to joint s
+it is the same at every position.
 """
 
 from __future__ import annotations
@@ -46,18 +48,21 @@ class Chain:
     axis_of_r: tuple[Floats, ...]
     """(3,) the axis of joint r in frame j, for r <= j < s; zeros elsewhere."""
     first_moments_act: tuple[bool, ...]
-    """For r <= j < s, whether ``MX MY`` of a revolute joint's link act (delta in [Lin1995])."""
+    """(n,) for r <= j < s, whether ``MX MY`` of a revolute joint's link act (delta in [Lin1995]); else False."""
     meeting_points: tuple[float | None, ...]
-    """For j >= s, where on axis j, from the origin of frame j [m], all axes up to j meet; None where they do not meet
-    at every position, or where gravity acts."""
+    """(n,) of joint j the coordinate on axis j, from the origin of frame j [m], of the point in which all axes up to j
+    meet; None where they do not meet at every position, or where gravity acts. Only those for j >= s matter."""
     T_body_frame: tuple[Floats, ...] | None = None
     """For each j the pose (4, 4) of frame j in the robot's body frame j; None where these are the same."""
     deviation: float = 0.0
-    """Largest distance between the joint axes of the table and those of the robot [1 or m]."""
+    """Largest difference between the joint axes of the table and those of the robot, in direction [1] or place [m]."""
 
 
 def find_chain(robot: Robot) -> Chain:
-    """The chain of a serial robot, in the robot's body frames where they are modified DH frames already.
+    """Find the chain of a serial robot.
+
+    Where the robot's body frames are modified DH frames, they are the frames of the chain; otherwise new frames are
+    found, and `Chain.T_body_frame` says where they are.
 
     Raises:
         ArgumentError: The robot branches or has no moving joint.
@@ -100,7 +105,7 @@ def is_along_z(direction: Floats) -> bool:
 
 
 def _pose(rows: Sequence[DH]) -> Floats:
-    """Pose (4, 4) of the last frame in the frame before the first row, at position zero."""
+    """Pose (4, 4) of the last row's frame, in the frame before that of the first row, at position zero."""
     T = np.eye(4)
     for row in rows:
         T = T @ row.T_previous_joint
@@ -109,11 +114,15 @@ def _pose(rows: Sequence[DH]) -> Floats:
 
 def _axis_in_frame(rows: Sequence[DH], r: int, j: int) -> Floats:
     """Axis (3,) of joint r in frame j at position zero, for j before or after r."""
+    # z of frame r: the third row of a rotation from frame j to frame r, or the third column of one from r to j
     return _pose(rows[r + 1 : j + 1])[2, :3] if r <= j else _pose(rows[j + 1 : r + 1])[:3, 2]
 
 
 def _first_moments_act(rows: Sequence[DH], gravity: Floats, axes: Sequence[Floats], r: int, j: int) -> bool:
-    """Whether link j, which turns about the axis of r only, is lifted, carried along or swung.
+    """Whether the first moments of link j, which turns about the axis of r only, act on a torque.
+
+    They do where gravity is not along that axis (the link is lifted), where a prismatic joint moves that axis sideways
+    (it is carried), or where another parallel axis moves the link's axis on a circle (it is swung).
 
     Args:
         rows: The table.
@@ -124,9 +133,9 @@ def _first_moments_act(rows: Sequence[DH], gravity: Floats, axes: Sequence[Float
     """
     axis_in_base = _pose(rows[: r + 1])[:3, 2]
     is_lifted = np.linalg.norm(np.cross(gravity, axis_in_base)) > SAME * max(float(np.linalg.norm(gravity)), TINY)
-    is_carried = not all(is_along_z(axis) for axis in axes[:j])  # by a slide across the axis
+    is_carried = not all(is_along_z(axis) for axis in axes[:j])  # a joint k < j whose z is not along the axis slides
     revolute = [k for k in range(r + 1, j + 1) if not rows[k].sigma]
-    is_swung = any(np.hypot(*_pose(rows[r + 1 : k + 1])[:2, 3]) > SAME for k in revolute)  # axis k is beside axis r
+    is_swung = any(np.hypot(*_pose(rows[r + 1 : k + 1])[:2, 3]) > SAME for k in revolute)  # axis k is off axis r
     return bool(is_lifted or is_carried or is_swung)
 
 

@@ -1,5 +1,8 @@
 """Coriolis and centrifugal coefficients D_ijk(q) from composite bodies ([Izaguirre1992] eq. (1)).
 
+They are the Christoffel symbols ``D_ijk = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2`` of the inertia matrix M. Instead
+of differentiating M, `christoffel_coefficients` uses what a joint does to the bodies. `dynid.compiled` compiles it.
+
 Let S_a be the motion of a body per unit velocity of joint a, and I_c the inertia of the composite body c: body c with
 all bodies that it carries. With joints a <= b <= c on one branch and a dot for the power of a wrench in a motion:
 
@@ -8,7 +11,8 @@ all bodies that it carries. With joints a <= b <= c on one branch and a dot for 
     dM_bc/dq_a = 0                           joint a turns everything together
 
 so that D_abc and D_bac are half the sum and half the difference of the first two, and D_cab = -D_bac. The derivative
-dI_c/dq_c is a composite body without mass: a first moment and a tensor. It is carried to the frame of body b like one.
+dI_c/dq_c has the form of a composite body without mass, with a first moment and a tensor, and is transformed to the
+frame of body b in the same way. A motion is a pair (angular, linear) and a wrench a pair (moment, force), both (3,).
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ def christoffel_coefficients(robot: Robot, theta: Array, q: Array) -> Array:
     n = robot.dof
     D: Any = np.full((n, n, n), 0.0, dtype=object)
     motions = joint_motions(robot, q)
-    for c, composite in enumerate(composite_bodies(robot, theta, q)):
+    for c, composite in enumerate(composite_bodies(robot, theta, q)):  # in the frame of body c
         S_c = unit_motion(robot.bodies[c])
         moment, force = momentum(composite, S_c)  # I_c S_c
         for a, S_a in motions[c].items():
@@ -56,14 +60,15 @@ def christoffel_coefficients(robot: Robot, theta: Array, q: Array) -> Array:
                 D[a, b, c] = D[a, c, b] = P + K  # [Izaguirre1992] eq. (1)
                 D[b, a, c] = D[b, c, a] = P - K
                 D[c, a, b] = D[c, b, a] = K - P
-    is_plain = all(isinstance(value, float) for value in D.flat)
+    is_plain = all(isinstance(value, float) for value in D.flat)  # not so while a program is recorded
     return np.asarray(D, dtype=float) if is_plain else np.asarray(D)
 
 
 def _to_ancestors(robot: Robot, q: Array, c: int, change: Composite) -> Iterator[tuple[int, int, Composite]]:
-    """Carry a composite body from body c to every ancestor, nearest first.
+    """Express a composite body, given in the frame of body c, in the frame of every ancestor, the parent first.
 
-    Yields the index of the ancestor, that of its child on the way to c, and the composite body in the ancestor's frame.
+    Yields (ancestor, child, body): the indices of the ancestor and of its child on the way to c, and the composite body
+    in the ancestor's frame.
     """
     child = c
     while (parent := robot.bodies[child].parent) >= 0:
@@ -84,7 +89,7 @@ def _half_derivative(body: Body, composite: Composite) -> Composite:
 
 
 def _cross_wrench(motion: Pair, wrench: Pair) -> Pair:
-    """Derivative of a wrench that moves along with (w, v): moment ``w x n + v x f``, force ``w x f``."""
+    """Derivative of a wrench (n, f) that moves along with a body (w, v): moment ``w x n + v x f``, force ``w x f``."""
     w, v = motion
     moment, force = wrench
     return cross(w, moment) + cross(v, force), cross(w, force)

@@ -1,11 +1,14 @@
 """Kinetic and potential energy, linear in the link parameters, and the momentum that follows from them.
 
-[GautierKhalil1990] eqs. (2), (3), (7), (8); [GautierKhalil1992] eqs. (4), (6) calls the row ``h``.
+`dynid.compiled` compiles these functions: the energy rows for the energy model of identification, the momentum for
+observers of external torques. Both energies are linear in the link parameters; the row of their coefficients is ``h``
+in [GautierKhalil1992] eqs. (4), (6), see also [GautierKhalil1990] eqs. (2), (3), (7), (8). The ten parameters of a link
+are ``XX XY XZ YY YZ ZZ MX MY MZ M``, in its body frame.
 
-With the kinetic energy T and the potential energy U, ``p = dT/d(dq) = M dq`` and
+With the kinetic energy T and the potential energy U, the generalised momentum is ``p = dT/d(dq) = M dq``, and
 ``dp/dt = tau + dT/dq - dU/dq - friction + external``. The derivative ``dT/dq`` equals ``C^T dq`` for every C whose
-``dM/dt - 2 C`` is skew-symmetric. The backward pass of `momentum_balance` is the adjoint of the forward pass of the
-velocities: it carries the momentum of all bodies beyond a joint, from which p and dT/dq follow without any matrix.
+``dM/dt - 2 C`` is skew-symmetric. `momentum_balance` computes p and dT/dq without any matrix: it sums the momenta of
+all bodies beyond each joint, from the tips to the base, and projects the sums on the joint axes.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from dynid.spatial import Array, cross
 def kinetic_energy_row(robot: Robot, q: Array, dq: Array) -> Array:
     """Kinetic energy [J] per unit of each link parameter (10 n,), [GautierKhalil1990] eqs. (2), (7).
 
+    Of a link: ``w' J w / 2 + h . (v x w) + m v . v / 2``.
+
     Args:
         robot: Geometry.
         q: (n,) joint positions [rad or m].
@@ -39,7 +44,7 @@ def kinetic_energy_row(robot: Robot, q: Array, dq: Array) -> Array:
 def potential_energy_row(robot: Robot, q: Array) -> Array:
     """Potential energy [J] per unit of each link parameter (10 n,), zero at the origin of the root frame.
 
-    [GautierKhalil1990] eqs. (3), (8); in the root frame it begins with (A12).
+    Of a link: ``-g . (R h + m p)``, with its pose R, p in the root frame ([GautierKhalil1990] eqs. (3), (8), (A12)).
     """
     rows = []
     for R_base_body, p in body_poses(robot, q):
@@ -60,9 +65,12 @@ def momentum_balance(robot: Robot, theta: Array, q: Array, dq: Array) -> dict[st
 
     Args:
         robot: Geometry, gravity and kinds of terms.
-        theta: (p,) parameter values in the order of `Robot.parameter_vector`.
+        theta: (p,) parameter values in the order of `Robot.parameter_vector`; those of the links come first.
         q: (n,) joint positions [rad or m].
         dq: (n,) joint velocities.
+
+    Returns:
+        ``momentum`` and ``force``.
     """
     links, force = _link_momentum(robot, theta, q, dq)
     rotors = motor_inertia_matrix(robot, theta)
@@ -84,7 +92,8 @@ def _link_momentum(robot: Robot, theta: Array, q: Array, dq: Array) -> tuple[Arr
         angular = carried[j][0] + angular
         linear = carried[j][1] + linear
         momenta[j] = body.axis @ (linear if body.is_prismatic else angular)
-        # turning the joint turns the velocity that arrives at it: dV/dq = V x axis
+        # dT/dq = momentum . dV/dq, and dV/dq = V x axis: turning the joint turns the velocity V = (w, v) as seen from
+        # the bodies beyond; by the triple product this is axis . (momentum x V)
         change = cross(linear, w) if body.is_prismatic else cross(angular, w) + cross(linear, v)
         force[j] = body.axis @ change
         if body.parent >= 0:  # a momentum is carried to another origin like a wrench

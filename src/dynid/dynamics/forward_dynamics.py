@@ -2,7 +2,8 @@
 
 The solve uses Featherstone's factors ``M = L' D L``, with L unit lower triangular and D diagonal. Elimination starts at
 the tips of the robot, so that entries that are structurally zero (joints on different branches) stay zero. It needs no
-square roots and one division per joint, and takes no decision that depends on the robot's state.
+square roots and one division per joint, and has no branch that depends on the robot's state: `dynid.compiled` runs it
+on recorded scalars, whose values are not known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Linear maps of the ten inertial parameters: transport to another frame, and the kinetic energy they give."""
+"""Linear maps of a body's ten inertial parameters: their change of frame, and the kinetic energy that they give.
+
+The parameters are ``XX XY XZ YY YZ ZZ MX MY MZ M``. Base parameters and their derivations by symbols use these maps.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,14 @@ _SYMMETRIC[range(6), UPPER[0], UPPER[1]] = _SYMMETRIC[range(6), UPPER[1], UPPER[
 def transport(R: Array, p: Array) -> Array:
     """Matrix (10, 10) from a body's parameters in its frame to those in a frame where it has pose R (3, 3), p (3,).
 
-    The transpose of lambda in [GautierKhalil1990] eq. (A2), for any pose instead of a modified DH row; the pose may be
-    numbers or polynomials in geometric symbols.
+    With the first moment h turned into the new axes: ``J -> R J R' - [p x][h x] - [h x][p x] - m [p x]^2``,
+    ``h -> h + m p``. The transpose of lambda in [GautierKhalil1990] eq. (A2), for any pose instead of a modified DH
+    row. The entries of the pose may also be polynomials in symbols of the geometry.
     """
     P = skew(p)
-    H = np.tensordot(R.T, _CROSS, axes=1)  # [h x] of the turned unit first moments
+    H = np.tensordot(R.T, _CROSS, axes=1)  # (3, 3, 3): [h x] for each unit first moment, turned by R
     S = np.zeros((10, 10), dtype=np.result_type(R, p))
-    S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *UPPER].T  # [GautierKhalil1990] eq. (A3)
+    S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *UPPER].T  # [GautierKhalil1990] eq. (A3); from (6, 3, 3)
     S[:6, 6:9] = -(P @ H + H @ P)[:, *UPPER].T  # [GautierKhalil1990] eq. (A4)
     S[:6, 9] = -(P @ P)[UPPER]  # [GautierKhalil1990] eq. (A5)
     S[6:9, 6:9] = R
@@ -46,7 +50,8 @@ def kinetic_row(twist: Floats) -> Floats:
 def mixed_kinetic_matrix(twist: Floats) -> Floats:
     """Matrix B (10, 6) of a twist (w, v): times a second twist (w', v') it is the mixed part of the energy row (10,).
 
-    The kinetic energy of the sum of two twists is that of each, plus this part, which is bilinear in both.
+    The kinetic energy of the sum of two twists is that of each, plus this part:
+    ``w' . J w + h . (v x w' + v' x w) + m v . v'``.
     """
     x, y, z = twist[:3]
     tensor_rows = [

@@ -1,7 +1,11 @@
 """Inertia matrix and gravity torque from composite bodies, and velocity torque ([Izaguirre1992] eqs. (9)-(24)).
 
-A composite body is a body together with all bodies that it carries ("compound link" in the paper). Many lines are
-written out by components, so that a recorded program multiplies no zeros.
+A composite body is a body together with all bodies that it carries ("compound link" in the paper). The entry of the
+inertia matrix for joints i and j is what joint i feels of the wrench that accelerates composite body j by one unit of
+joint j. `dynid.compiled` compiles these functions: they run on recorded scalars, and every operation becomes part of a
+program. So many lines are written out by components: the program then multiplies no zeros.
+
+``theta`` (p,) are the robot's parameters in the order of `Robot.parameter_vector`: ten per body, then one per term.
 """
 
 from __future__ import annotations
@@ -38,9 +42,9 @@ def carry_down(body: Body, q: Any, composite: Composite) -> Composite:
     Three cheap steps: a shift along the joint axis (which the joint angle does not change), the turn about it, and a
     shift across it to the parent's origin.
     """
-    arm = lever(body, q)
-    carried = _turn_back(body, q, move_origin(composite, body.axis * arm.along))
-    return move_origin(rotate_composite(body.R_parent_joint, carried), arm.across)
+    arm = lever(body, q)  # from the parent's origin to the body's: across the axis and along it
+    before_turn = _turn_back(body, q, move_origin(composite, body.axis * arm.along))
+    return move_origin(rotate_composite(body.R_parent_joint, before_turn), arm.across)
 
 
 def move_origin(composite: Composite, p: Array) -> Composite:
@@ -60,7 +64,7 @@ def move_origin(composite: Composite, p: Array) -> Composite:
 
 
 def _turn_back(body: Body, q: Any, composite: Composite) -> Composite:
-    """Describe the same body in the frame before the joint's turn; in short for a joint about a coordinate axis."""
+    """Describe the same body in the frame before the joint's turn; about a coordinate axis it takes fewer products."""
     turn = joint_rotation(body, q)
     if body.is_prismatic or np.count_nonzero(body.axis) != 1:
         return rotate_composite(turn, composite)
@@ -76,6 +80,7 @@ def turn_composite(k: int, c: Any, s: Any, composite: Composite) -> Composite:
     """
     mass, h, J = composite
     a, b = (k + 1) % 3, (k + 2) % 3
+    # with t the tensor turned: t_aa = J_aa - s swing, t_bb = J_bb + s swing, t_ab = c swing - J_ab
     swing = s * (J[a, a] - J[b, b]) + c * (2.0 * J[a, b])
     turned: Any = np.array(J, dtype=object)
     turned[a, a] = J[a, a] - s * swing
@@ -126,7 +131,8 @@ def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
     """Inertia matrix M(q) (n, n), rotor inertias and couplings included ([Izaguirre1992] eqs. (9), (11))."""
     M: Any = np.full((robot.dof, robot.dof), 0.0, dtype=object)
     for j, composite in enumerate(composite_bodies(robot, theta, q)):
-        # the wrench that accelerates the composite body by one unit of joint j, seen from joint j and those before it
+        # the wrench that accelerates composite body j by one unit of joint j; it is carried from joint j to the base,
+        # and every joint i on the way feels its part along the joint's axis
         moment, force = momentum(composite, unit_motion(robot.bodies[j]))
         i = j
         while i >= 0:
@@ -166,20 +172,24 @@ def gravity_torque(robot: Robot, theta: Array, q: Array) -> Array:
 
 
 def velocity_torque(robot: Robot, theta: Array, q: Array, dq: Array) -> Array:
-    """Coriolis and centrifugal torque of the links (n,): [Izaguirre1992] eqs. (18)-(24)."""
+    """Coriolis and centrifugal torque of the links (n,): [Izaguirre1992] eqs. (18)-(24).
+
+    It is Newton-Euler's inverse dynamics without joint accelerations and gravity.
+    """
     return backward_pass(robot, theta, q, _velocity_motions(robot, q, dq))
 
 
 class _ParallelJoints(NamedTuple):
-    """Consecutive revolute joints on parallel axes: they turn the last body like a single joint.
+    """A series of consecutive revolute joints on parallel axes: they turn the last body like a single joint.
 
-    Every joint starts such a series, alone, unless its axis is parallel to that of its parent.
+    Turning velocities once by the sum of the angles, instead of joint by joint, shortens the recorded program. Every
+    joint starts a series of its own, unless its axis is parallel to that of its parent's joint.
     """
 
     before: BodyMotion
     """Motion of the body before the first joint."""
     placement: Array
-    """(3, 3) placement of the first joint, with all fixed turns about its axis that follow."""
+    """(3, 3) product of the joints' constant rotations `R_parent_joint`; the turn by the sum of angles follows it."""
     cosine: Any
     """Of the sum of the joint angles, signed as the last axis points."""
     sine: Any

@@ -1,4 +1,9 @@
-"""Joint torques of a motion by the recursive Newton-Euler method ([Izaguirre1992] eqs. (18)-(24))."""
+"""Joint torques of a motion by the recursive Newton-Euler method ([Izaguirre1992] eqs. (18)-(24)).
+
+The forward pass, `body_motions`, computes the motion of every body from the base to the tips; `backward_pass` sums the
+wrenches from the tips to the base. `dynid.compiled` compiles `newton_euler`: all functions here also run on recorded
+scalars. The *terms* of a robot are its friction, motors, springs and couplings, each with one parameter.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +37,17 @@ def rigid_body_torque(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Arra
 
 
 def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion]) -> Array:
-    """Sum the bodies' wrenches from the tips to the base and project them on the joint axes (n,)."""
+    """Sum the bodies' wrenches from the tips to the base and project them on the joint axes (n,).
+
+    Args:
+        robot: Geometry.
+        theta: (p,) parameters, ten per body first.
+        q: (n,) joint positions [rad or m].
+        motions: The motion of every body, with gravity in the accelerations.
+    """
     count = robot.dof
-    wrenches: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in range(count)]  # of the bodies that each one carries
+    # (moment, force) on all bodies that each body carries, in its frame
+    wrenches: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in range(count)]
     torque: list[Any] = [0.0] * count
     for j in reversed(range(count)):
         body = robot.bodies[j]

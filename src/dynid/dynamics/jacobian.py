@@ -1,4 +1,4 @@
-"""Forward kinematics and geometric Jacobian of a link.
+"""Forward kinematics and geometric Jacobian of a link, for numbers or recorded scalars; `dynid.compiled` compiles them.
 
 The Jacobian's first three rows are the velocity of the link's origin, the last three its angular velocity. A wrench has
 the same order (force, then moment), so that ``J^T wrench`` are the joint torques with which the link exerts that wrench
@@ -43,7 +43,8 @@ def geometric_jacobian(robot: Robot, link: str, q: Array) -> Array:
     poses = body_poses(robot, q)
     _, p = _link_pose(robot, link, poses)
     columns = [np.zeros(6) for _ in range(robot.dof)]
-    # Every moving joint carries one body of the same index. Only the joints between the base and the link move it.
+    # Every moving joint carries one body, of the same index. Only the joints between the base and the link move the
+    # link: from its body back to the base, each joint fills its column.
     index, _ = robot.link_body(link)
     while index >= 0:
         body = robot.bodies[index]

@@ -4,8 +4,10 @@ Quantities of body j are expressed in its own frame, at its own origin. The acce
 accelerates upwards), so that gravity needs no term of its own (Luh, Walker and Paul). The recursion is that of
 [Izaguirre1992] eqs. (18)-(20) with the joint accelerations added.
 
-Two arrangements keep the recorded programs short: a rotation is applied as placement, then joint angle; and the part of
-the lever arm that lies along the joint axis is accounted for after the rotation, where it meets zeros.
+`dynid.compiled` runs these functions on recorded scalars to make programs. Two arrangements keep the programs short. A
+rotation from parent to body is applied in two steps, first the constant rotation of the joint's placement
+(``R_parent_joint``), then that by the joint angle, whose matrix has zeros. And the part of the lever arm that lies
+along the joint axis is added after the rotation, which does not change it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""Minimal linear combinations of the inertia parameters: the constants that determine a serial robot's torques.
+"""Minimal linear combinations of the inertia parameters: base parameters of a serial robot, after [Lin1995].
 
-Composite body j is link j together with all links beyond it. Its first moment and its tensor are sums of a constant
-and a varying part, [Lin1995] eqs. (8) and (9). The constant parts and the mass are called ``k`` (3,), ``U`` (3, 3) and
-``m^``. Theorem 2 says which of them act on a torque: the set S, whose members this file names and computes. Frames are
-modified DH frames; r and s are the two joints of `dynid.dynamics.chain`. The scan of the paper is damaged, so the
-recursion below was derived again and checked against the rank of the regressor.
+Composite body j is link j together with all links beyond it. Its first moment and its tensor, in frame j, are sums of a
+part that no joint position changes and a part that varies, [Lin1995] eqs. (8) and (9). The constant parts and the mass
+are called ``k`` (3,), ``U`` (3, 3) and ``m^``. Theorem 2 of the paper says which of them act on a torque: they are the
+*members* of the set S, which `minimal_set` names and gives as rows over the link parameters.
+
+Frames are modified DH frames, and sigma of a DH row is 1 for a prismatic joint. r is the first revolute joint of the
+`Chain`, and s the first revolute joint whose axis is not parallel to that of r. The scan of the paper is damaged, so
+the recursion below was derived again and checked against the rank of the regressor.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ class Member(NamedTuple):
     """A member of the set S."""
 
     symbol: str
-    """``U11-U22 U33 U12 U13 U23`` [kg m^2], ``KX KY KZ K1 K2`` [kg m], ``MC`` [kg].
+    """Entries of U: ``U11-U22 U33 U12 U13 U23`` [kg m^2]; of k: ``KX KY KZ`` [kg m]; ``MC``, the mass m^ [kg].
 
-    K1 and K2 are kappa of eqs. (86), (87)."""
+    ``K1 K2`` [kg m] are two components of k across the axis of r: kappa of eqs. (86), (87)."""
     joint: int
     """Joint number, from 0."""
 
@@ -52,11 +55,12 @@ def composite_constants(chain: Chain) -> list[Array]:
     for j in reversed(range(count - 1)):
         row = chain.rows[j + 1]
         if row.sigma:  # prismatic: all parts stay constant; the lever along the axis varies and is left out
-            constant = bodies[j + 1]
+            constant = bodies[j + 1]  # (10, 10 n)
             place = np.array([row.d, 0.0, 0.0])
         else:  # revolute: only what is symmetric about axis j + 1 is constant in frame j
             constant = np.zeros_like(bodies[j + 1])
-            constant[[0, 3, 5, 8, 9]] = bodies[j + 1][[3, 3, 5, 8, 9]]  # U11 := U22, U22, U33, kz, m^
+            # the tensor diag(U22, U22, U33), kz and m^; what is left, such as U11 - U22, varies in frame j
+            constant[[0, 3, 5, 8, 9]] = bodies[j + 1][[3, 3, 5, 8, 9]]
             place = row.T_previous_joint[:3, 3]  # s of [Lin1995] eq. (4)
         bodies[j] = bodies[j] + transport(row.T_previous_joint[:3, :3], place) @ constant
     return bodies
@@ -65,7 +69,7 @@ def composite_constants(chain: Chain) -> list[Array]:
 def minimal_set(chain: Chain) -> dict[Member, Floats]:
     """Find the set S of [Lin1995] theorem 2, from the base outwards.
 
-    Returns a table: member -> row (10 n,) that, times the link parameters, is the member's value.
+    Returns a table: member -> row (10 n,) that, times the link parameters in frames of the chain, is its value.
     """
     found: dict[Member, Floats] = {}
     for j, body in enumerate(composite_constants(chain)):
@@ -80,6 +84,9 @@ def _acting(chain: Chain, j: int, body: Array) -> dict[str, Array]:
         chain: The robot.
         j: Index of the joint.
         body: (10, 10 n) constant parts of the composite body, from `composite_constants`.
+
+    Returns:
+        Symbol of a member -> its row (10 n,).
     """
     U11, U12, U13, U22, U23, U33, *k, mass = body
     first = {"KX": k[0], "KY": k[1]}
@@ -102,7 +109,7 @@ def _acting(chain: Chain, j: int, body: Array) -> dict[str, Array]:
 
 
 def members_of(chain: Chain, values: Any) -> list[dict[str, Any]]:
-    """Sort the values of the set S, in the order of `minimal_set`, into one table per joint: symbol -> value."""
+    """Sort the values (b,) of the set S, in the order of `minimal_set`, into one table per joint: symbol -> value."""
     tables: list[dict[str, Any]] = [{} for _ in chain.rows]
     for member, value in zip(minimal_set(chain), values, strict=True):
         tables[member.joint][member.symbol] = value

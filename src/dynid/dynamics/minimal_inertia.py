@@ -1,10 +1,11 @@
 """Inertia matrix in minimal linear combinations, for forward dynamics in Renaud's form ([Lin1995] sections II, III).
 
-The first moment and the tensor of a composite body are sums of a constant part, ``k`` and ``U``, and a varying part,
-``l`` and ``V``: [Lin1995] eqs. (8), (9). The varying part of body i follows from members of the set S alone, eqs. (11),
-(13), (15). S is Lin's set of base parameters: constants of k and U, or combinations of them, that change some torque.
-Constants that are no members cannot change any torque; they are set to zero here. ``sigma`` of a DH row is 1 for a
-prismatic joint.
+`minimal_inertia_and_bias` is the entry, which `dynid.compiled` compiles. Composite body i is link i with all links
+beyond it, in the modified DH frame i. Its first moment and its tensor are sums of a constant part, ``k`` and ``U``, and
+a varying part, ``l`` and ``V``: [Lin1995] eqs. (8), (9). The varying part of body i follows from members of the set S
+alone, eqs. (11), (13), (15). S is Lin's set of base parameters: constants of k and U, or combinations of them, that
+change some torque. Constants that are no members cannot change any torque; they are set to zero here. ``sigma`` of a DH
+row is 1 for a prismatic joint.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def minimal_inertia_and_bias(robot: Robot, theta: Array, q: Array, dq: Array) ->
 
 
 def minimal_inertia_matrix(chain: Chain, values: Array, q: Array) -> Array:
-    """Inertia matrix of the links (n, n) from the members of the set S (b,); see `minimal_torque`."""
+    """Inertia matrix of the links (n, n) from the values (b,) of the set S, in the order of `minimal_set`."""
     count = len(chain.rows)
     M: Array = np.full((count, count), 0.0, dtype=object)
     for j, body in enumerate(composite_parts(chain, values, q)):
@@ -104,7 +105,7 @@ def _constant_parts(chain: Chain, i: int, members: Mapping[str, Any]) -> Parts:
     get = members.get
     k = np.array([get("KX", 0.0), get("KY", 0.0), get("KZ", 0.0)])
     if "K1" in members:
-        u = snap(chain.axis_of_r[i])
+        u = snap(chain.axis_of_r[i])  # the axis of r in frame i, without rounding errors
         across = np.array([u[1], -u[0], 0.0])  # u x z
         k = ((np.array([0.0, 0.0, 1.0]) - u * u[2]) * members["K2"] - across * members["K1"]) * (
             1.0 / (across @ across)
@@ -120,7 +121,7 @@ def vary(row: DH, body: Parts, q: Any) -> tuple[Array, Array]:
         body: The composite body.
         q: Position of its joint [rad or m].
     """
-    twist, turn, along = placement(row, q)
+    twist, turn, along = placement(row, q)  # rotations about x and z (3, 3), and the lever along z [m]
     lever = np.array([0.0, 0.0, along])
     if row.sigma:  # [Lin1995] eqs. (11), (15): the whole tensor but U, the whole first moment but k
         _, _, V = move_origin((body.mass, body.k + body.moment, body.tensor), lever)

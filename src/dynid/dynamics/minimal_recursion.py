@@ -1,17 +1,23 @@
 """Inverse dynamics in minimal linear combinations: the recursive Newton-Euler method of [Lin1995] section III.
 
-The recursion knows the members of the set S only, not the parameters of links. Its joints fall into three groups: those
-before r, the first revolute joint, only slide; from r on all links turn about the one direction of axis r; from s on,
-the first revolute joint that is not parallel to r, they turn freely. Each group does no more work than that allows.
+`minimal_newton_euler` is the entry, which `dynid.compiled` compiles. Instead of the ten parameters of each link it uses
+the members of the set S: the fewest linear combinations of them that give the torques (`minimal_set`), so it needs
+fewer operations. A member belongs to a composite body, that is a link with all links beyond it.
 
-`minimal_newton_euler` is the entry; `run_recursion` runs outwards with `_move` and back with `_backward`. The set S is
-that of `minimal_set`: the fewest linear combinations of link parameters that give the torques.
+The joints fall into three groups. Those before r, the first revolute joint, only slide. From r on, all links turn about
+the one direction of axis r. From s on, the first revolute joint whose axis is not parallel to that of r, they turn
+freely. Before s, velocities and moments are numbers along axis r; from s on they are vectors. `run_recursion` computes
+motions outwards (`_move`), then forces and moments inwards (`_backward`).
 
-Symbols of the paper: ``p`` is the force and ``zeta`` the moment that a joint passes on, ``h`` the relative acceleration
-of a slide, ``d`` the length of a lever along its joint's axis and ``b`` its length across. The scan of eqs. (32) to
-(90) is damaged. The formulas at the lines are derived again: the force of composite body i is ``m^ a + Omega k`` and
-what the joints beyond add; the moment follows with levers about the origins; both telescope by eq. (30). Their torques
-are those of the plain recursion, and two thirds of the legible costs in Table II are theirs; most others are lower.
+Symbols of the paper: ``m^``, ``k`` and ``U`` are mass, first moment and tensor of a composite body in its constant
+parts, and ``D`` is U with what the joints beyond leave to it; ``p`` is the force and ``zeta`` the moment that a joint
+transmits; ``h`` is the acceleration of a prismatic joint's link relative to the link before; ``Omega`` is
+``[dw x] + [w x]^2``; ``d`` is the length of a lever along its joint's axis and ``b`` its length across. A *slide* is a
+prismatic joint or its link. sigma of a DH row is 1 for a slide.
+
+The scan of eqs. (32) to (90) is damaged, so the formulas at the lines were derived again: the force of composite body i
+is ``m^ a + Omega k`` plus what the joints beyond add, and the moment follows with levers about the origins. The torques
+equal those of the plain recursion; two thirds of the costs that can be read in Table II are met, most others are lower.
 """
 
 from __future__ import annotations
@@ -34,8 +40,10 @@ from dynid.robot.model import Robot
 from dynid.spatial import EXACT, Array, cross, inverse_transform, rotation_about, skew, snap
 
 _UPPER = np.triu_indices(3, 1)
+"""Row and column indices of the products of inertia in a tensor (3, 3)."""
 CANCELLED = 4.0 * float(np.finfo(float).eps)
-"""A member up to this part of the sum of its terms' sizes is zero, and shortens the recorded program (rounding)."""
+"""A member that is smaller than this part of the sum of the absolute values it is summed from counts as zero, which
+shortens the recorded program (rounding)."""
 
 
 def minimal_newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -73,18 +81,18 @@ def minimal_values(chain: Chain, theta: Array) -> Array:
     """Values of the set S (b,), in the order of `minimal_set`, from the parameters (p,) of a robot."""
     count = len(chain.rows)
     links = theta[: 10 * count]
-    if chain.T_body_frame is not None:
+    if chain.T_body_frame is not None:  # the frames of the chain are not the robot's: transform each link's parameters
         poses = [inverse_transform(T) for T in chain.T_body_frame]
         links = np.concatenate([change_frame(T, links[10 * j : 10 * j + 10]) for j, T in enumerate(poses)])
-    rows = np.array(list(minimal_set(chain).values()))
+    rows = np.array(list(minimal_set(chain).values()))  # (b, 10 n)
     values = rows @ links
-    if values.dtype != float:
+    if values.dtype != float:  # recorded scalars, which cannot be compared
         return values
     return np.where(np.abs(values) <= CANCELLED * (np.abs(rows) @ np.abs(links)), 0.0, values)
 
 
 class _Joint(NamedTuple):
-    """One joint and what is constant about it."""
+    """One joint and its constants."""
 
     row: DH
     axis: Floats
@@ -92,12 +100,13 @@ class _Joint(NamedTuple):
     members: dict[str, Any]
     """Symbol of a member of the set S that belongs to this joint -> its value."""
     tensor: Array
-    """(3, 3) constant part of D, [Lin1995] eqs. (38), (42); of joints before s only the last entry counts."""
+    """(3, 3) constant part of D, [Lin1995] eqs. (38), (42); of joints before s only the entry [2, 2] is used."""
     slides: tuple[tuple[int, Array], ...]
-    """The prismatic joints up to the next revolute one, and the change of D per unit of their length."""
+    """Pairs (index, change): the slides between this joint and the next revolute one beyond it, and the change (3, 3)
+    of D per unit of their length."""
 
     def get(self, symbol: str) -> Any:
-        """A member, 0 where it does not act."""
+        """A member's value, 0 where the joint has no such member."""
         return self.members.get(symbol, 0.0)
 
     @property
@@ -107,14 +116,14 @@ class _Joint(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Motion of one link, in its frame."""
+    """Motion of one link, in its frame. Before joint s, `w` and `dw` are `axis` times `rate` and `drate`."""
 
     place: Array
-    """(3, 3) turn by the twist about the x axis of the frame before."""
+    """(3, 3) rotation by the twist alpha about the x axis of the frame before."""
     turn: Array
-    """(3, 3) turn about the joint's own axis."""
+    """(3, 3) rotation about the joint's own axis z."""
     length: Any
-    """Lever d along the joint's axis [m]."""
+    """Lever d along the joint's axis [m]; of a slide it contains q."""
     w: Array
     """(3,) angular velocity [rad/s]."""
     dw: Array
@@ -122,7 +131,7 @@ class _State(NamedTuple):
     spin: Array
     """(3, 3) Omega, [Lin1995] eq. (59)."""
     carried: Array
-    """(3,) acceleration without the slide's own, a - h; it contains -g."""
+    """(3,) acceleration of the origin less gravity, without a slide's own part h [m/s^2]."""
     h: Array
     """(3,) [Lin1995] eq. (61); zero for revolute joints."""
     rate: Any
@@ -136,15 +145,17 @@ class _State(NamedTuple):
 
     @property
     def a(self) -> Array:
-        """(3,) [Lin1995] eq. (71)."""
+        """(3,) acceleration of the origin less gravity [m/s^2], [Lin1995] eq. (71)."""
         return self.carried + self.h
 
 
 Reaction = dict[int, Any]
-"""Forces and moments of one composite body, in its joint's frame, by the number of the paper's equation: 63 the force
-along a slide without that of the joints beyond, 64 and 65 the own parts of the force and of the moment (before s only
-its part along axis r), 66 and 67 the whole force p and moment zeta, 68 the torque; 91 the (3, 3) D of a revolute
-joint, also eq. (93)."""
+"""Forces and moments of one composite body, in its joint's frame: number of the paper's equation -> value.
+
+63: the force along a slide, without that of the joints beyond. 64: the own part of the force (3,), without what the
+joints beyond add; 65: that of the moment, (3,) or before s a number, its part along axis r. 66: the whole force p (3,).
+67: the whole moment zeta, of the form of 65. 68: the joint torque. 91: D (3, 3) of a revolute joint, also eq. (93).
+papers/lin1995_dynamics.py compares them with the paper."""
 
 
 def minimal_torque(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -162,11 +173,11 @@ def minimal_torque(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array)
 
 
 def run_recursion(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) -> tuple[list[_State], list[Reaction]]:
-    """The variables of the recursion, joint by joint; arguments as `minimal_torque`."""
+    """Motion, and forces and moments, of every joint in order; arguments as `minimal_torque`."""
     joints = _joints(chain, members_of(chain, values))
     states: list[_State] = []
     rest = np.zeros(3)
-    # [Lin1995] eq. (76)
+    # the base, at rest under gravity: [Lin1995] eq. (76)
     before = _State(
         np.eye(3), np.eye(3), 0.0, rest, rest, np.zeros((3, 3)), -chain.gravity, rest, 0.0, 0.0, rest, False
     )
@@ -177,12 +188,19 @@ def run_recursion(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) 
 
 
 def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
-    """Collect the constants of every joint, from the last to the first."""
+    """Collect the constants of every joint, from the last joint to the first.
+
+    Args:
+        chain: The serial robot.
+        tables: For each joint: symbol of a member of the set S -> its value.
+    """
     joints: list[_Joint] = []
-    G: Array = np.zeros((3, 3))  # U' - U: what revolute joints beyond account for themselves, [Lin1995] eq. (39)
-    slides: list[tuple[int, Array]] = []
+    # U' - U of [Lin1995] eq. (39): the revolute joint beyond has taken this part of the tensor into its own D
+    G: Array = np.zeros((3, 3))
+    slides: list[tuple[int, Array]] = []  # as `_Joint.slides`, in the present frame
     for i in reversed(range(len(chain.rows))):
-        row, members = chain.rows[i], tables[i]
+        row = chain.rows[i]
+        members = tables[i]
         R = snap(row.T_previous_joint[:3, :3])
         joint = _Joint(row, snap(chain.axis_of_r[i]), members, own_tensor(members) + G, tuple(slides))
         if row.sigma:
@@ -191,7 +209,9 @@ def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
             G = _turn_tensor(R, G)
         else:
             D, passed = _split_tensor(joint.tensor, i >= chain.s and not slides)
-            joint, z, slides = joint._replace(tensor=D), R[:, 2], []
+            joint = joint._replace(tensor=D)
+            z = R[:, 2]  # the joint's axis in the frame before
+            slides = []
             G = passed * np.eye(3) - (passed + joint.get("U33")) * np.outer(z, z)  # [Lin1995] eq. (43)
         joints.append(joint)
     return joints[::-1]
@@ -200,20 +220,27 @@ def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
 def _split_tensor(H: Array, is_constant: bool) -> tuple[Array, Any]:
     """D of a revolute joint, and the moment about all directions across its axis that is passed on to the link before.
 
-    A moment ``x diag(1, 1, 0)`` may stay with the joint or be passed on. [Lin1995] eq. (42) passes U'22 on; where D is
-    constant and known, we pass on so much that D is flat, ``D33 = D11 + D22``: then Euler's equations need one product
-    and one sum less, if products of inertia need all entries of Omega anyway.
+    A part ``x diag(1, 1, 0)`` of the tensor looks the same at every angle of the joint, so it may stay with the joint
+    or be passed on. [Lin1995] eq. (42) passes U'22 on. Where D is constant and known, x is chosen so that D is that of
+    a flat body, ``D33 = D11 + D22``: then Euler's equations need one product and one sum less, if products of inertia
+    need all entries of Omega anyway.
+
+    Args:
+        H: (3, 3) U of the joint and what the joints beyond leave to it.
+        is_constant: Whether no slide changes D.
     """
-    D, passed = H - np.diag([H[1, 1], H[1, 1], 0.0]), H[1, 1]
+    passed = H[1, 1]
+    D = H - np.diag([passed, passed, 0.0])
     if is_constant and D.dtype == float and np.all(D[_UPPER] != 0.0):
         kept = 0.5 * (D[2, 2] - D[0, 0])
-        D, passed = D + np.diag([kept, kept, 0.0]), passed - kept
+        passed = passed - kept
+        D = D + np.diag([kept, kept, 0.0])
         D[2, 2] = D[0, 0] + D[1, 1]
     return D, passed
 
 
 def own_tensor(members: Mapping[str, Any]) -> Array:
-    """U of a revolute joint without U22, which no torque depends on alone."""
+    """U (3, 3) of a revolute joint with U22 set to zero: only the difference U11 - U22 acts."""
     xx, xy, xz, yz, zz = (members.get(symbol, 0.0) for symbol in ("U11-U22", "U12", "U13", "U23", "U33"))
     return np.array([[xx, xy, xz], [xy, 0.0, yz], [xz, yz, zz]])
 
@@ -237,31 +264,38 @@ def _move(joint: _Joint, before: _State, is_free: bool, q: Any, dq: Any, ddq: An
 
     Before joint s it turns about the direction u of axis r only, eqs. (77)-(81), and before joint r not at all.
     """
-    row, u, rate, drate = joint.row, joint.axis, before.rate, before.drate
+    row = joint.row
+    u = joint.axis
+    rate = before.rate
+    drate = before.drate
     place, turn, length = placement(row, q)
 
     def bring(vector: Array) -> Array:
+        """Turn a vector from the frame before into the link's frame."""
         return np.asarray(turn.T @ (place.T @ vector))
 
     if not is_free:
         if not row.sigma:
-            rate, drate = rate + u[2] * dq, drate + u[2] * ddq  # [Lin1995] eqs. (80), (81)
-        w, dw = u * rate, u * drate
+            rate = rate + u[2] * dq  # [Lin1995] eq. (80)
+            drate = drate + u[2] * ddq  # [Lin1995] eq. (81)
+        w = u * rate
+        dw = u * drate
         field = skew(u) * drate + (np.outer(u, u) - np.eye(3)) * (rate * rate)
     else:
-        u = bring(before.axis)  # the axis of r is turned once, and scaled twice
+        # at joint s, w and dw before are both along the axis of r: one vector is turned, and scaled twice
+        u = bring(before.axis)
         w, dw = (bring(before.w), bring(before.dw)) if before.is_free else (u * rate, u * drate)
         if not row.sigma:
             dw = dw + np.array([w[1] * dq, -(w[0] * dq), ddq])  # [Lin1995] eq. (58)
             w = w + np.array([0.0, 0.0, dq])  # [Lin1995] eq. (57)
-        field = spin(w, dw)
-        if not before.is_free and u[2] == 0.0:  # across its own axis the link turns as before
+        field = spin(w, dw)  # Omega
+        if not before.is_free and u[2] == 0.0:  # joint s is at right angles to axis r: wx^2 + wy^2 is still rate^2
             field[2, 2] = -(rate * rate)
     carried = bring(before.a + before.spin[:, 0] * row.d)  # [Lin1995] eqs. (69), (70)
     h = np.zeros(3)
     if row.sigma:
         h = field[:, 2] * length + _slide_acceleration(w, dq, ddq)  # [Lin1995] eq. (61)
-    elif is_free:  # by eq. (30) the lever along the axis may be accounted for after the turn, where it meets zeros
+    elif is_free:  # the lever along the axis is added after the turn, which does not change it: fewer products
         carried = carried + field[:, 2] * length
     return _State(place, turn, length, w, dw, field, carried, h, rate, drate, u, is_free)
 
@@ -275,24 +309,34 @@ def placement(row: DH, q: Any) -> tuple[Array, Array, Any]:
 
 
 def _slide_acceleration(w: Array, dq: Any, ddq: Any) -> Array:
-    """What a slide's own motion adds to its acceleration (3,)."""
+    """Coriolis acceleration ``2 w x z dq`` and own acceleration ``z ddq`` of a slide (3,)."""
     twice = 2.0 * dq
     return np.array([w[1] * twice, -(w[0] * twice), ddq])
 
 
 def _backward(joints: list[_Joint], states: list[_State], dq: Array, ddq: Array) -> list[Reaction]:
-    """Sum forces and moments from the last joint to the first: [Lin1995] eqs. (63)-(68)."""
+    """Sum forces and moments from the last joint to the first: [Lin1995] eqs. (63)-(68).
+
+    Args:
+        joints: The constants of every joint.
+        states: The motion of every link.
+        dq: (n,) joint velocities.
+        ddq: (n,) joint accelerations.
+    """
     reactions: list[Reaction] = []
     p: Array = np.zeros(3)
     zeta: Any = np.zeros(3) if states[-1].is_free else 0.0  # a vector from s on, before s its part along axis r
     for i in reversed(range(len(joints))):
-        joint, state, slide = joints[i], states[i], 0.0
+        joint = joints[i]
+        state = states[i]
+        slide = 0.0
         if reactions:
             p, zeta = _pass_on(joints[i + 1], states[i + 1], state, p, zeta)
         tensor = joint.tensor
         if joint.row.sigma:
             slide = _slide_force(joint, state)
-            push, own = state.h * joint.get("MC"), _slide_moment(joint, state, dq[i], ddq[i])  # eqs. (64), (79)
+            push = state.h * joint.get("MC")  # [Lin1995] eqs. (64), (79)
+            own = _slide_moment(joint, state, dq[i], ddq[i])
             torque = slide + p[2]  # [Lin1995] eq. (68)
             zeta = zeta + own  # [Lin1995] eq. (67)
         else:
@@ -317,7 +361,9 @@ def _slide_force(joint: _Joint, state: _State) -> Any:
 
 def _slide_moment(joint: _Joint, state: _State, dq: Any, ddq: Any) -> Any:
     """Moment of a prismatic joint's composite body: [Lin1995] eq. (65), before s its part along axis r, eq. (85)."""
-    a, u, mass = state.carried, joint.axis, joint.get("MC")
+    a = state.carried
+    u = joint.axis
+    mass = joint.get("MC")
     if not state.is_free:
         sideways = ((u[1] * mass) * a[0] - (u[0] * mass) * a[1]) * state.length
         return joint.get("K1") * ddq + (2.0 * joint.get("K2")) * (state.rate * dq) + sideways
@@ -327,23 +373,26 @@ def _slide_moment(joint: _Joint, state: _State, dq: Any, ddq: Any) -> Any:
 
 def _revolute_moment(joint: _Joint, state: _State, D: Array) -> Any:
     """Moment of a revolute joint's composite body: [Lin1995] eq. (65), before s its part along axis r, eq. (85)."""
-    a, x, y = state.a, joint.get("KX"), joint.get("KY")
+    a = state.a
+    x, y = joint.get("KX"), joint.get("KY")
     if not state.is_free:
         return D[2, 2] * state.drate + (x * a[1] - y * a[0]) * joint.axis[2]
     tensor = (D[0, 0], D[0, 1], D[0, 2], D[1, 1], D[1, 2], D[2, 2])
-    differences = [_difference(joint, D, *pair) for pair in ((2, 1), (0, 2), (1, 0))]
+    differences = [_difference(joint, D, *pair) for pair in ((2, 1), (0, 2), (1, 0))]  # ZZ - YY, XX - ZZ, YY - XX
     moment = euler_moment(tensor, state.w, state.dw, state.spin, differences)
     return moment + cross(np.array([x, y, 0.0]), a)
 
 
 def _difference(joint: _Joint, D: Array, a: int, b: int) -> Any:
-    """``Daa - Dbb``: constant where the slides change both moments alike."""
+    """``Daa - Dbb``, from the constant part of D where the slides change both entries alike."""
     varies = any(not isinstance(W[a, a] - W[b, b], float) or W[a, a] != W[b, b] for _, W in joint.slides)
     return D[a, a] - D[b, b] if varies else joint.tensor[a, a] - joint.tensor[b, b]
 
 
 def _pass_on(joint: _Joint, state: _State, before: _State, p: Array, zeta: Any) -> tuple[Array, Any]:
-    """Force and moment of a joint in the frame before; the lever is split at the joint's axis.
+    """Force and moment of a joint, about the origin of the frame before and in its axes.
+
+    The lever between the origins is d along the joint's axis, then b along the x axis of the frame before.
 
     Args:
         joint: The joint.
@@ -355,7 +404,10 @@ def _pass_on(joint: _Joint, state: _State, before: _State, p: Array, zeta: Any) 
     Returns:
         [Lin1995] eqs. (66), (67) in the form of (74), (75); for joints up to s of (88) to (90), which the scan lost.
     """
-    d, b, here, axis = state.length, joint.row.d, state.axis, before.axis
+    d = state.length
+    b = joint.row.d
+    here = state.axis  # the axis of r in the joint's frame
+    axis = before.axis  # the same in the frame before
     force = state.place @ (state.turn @ p)
     moment = np.array([-(p[1] * d), p[0] * d, 0.0])
     if before.is_free:

@@ -1,7 +1,7 @@
-"""Torque and momentum as matrices times parameters.
+"""The regressors: torque and momentum as matrices times the robot's parameters; `dynid.compiled` compiles them.
 
-The block of row i and body j is ``Y_ij = J_ij^T A_j``. ``A_j`` (6, 10) is the wrench on body j per unit of its ten
-parameters; ``J_ij`` (6,) is the motion of body j per unit velocity of joint i. Both are in the frame of body j.
+The block (1, 10) of row i and body j is ``Y_ij = J_ij^T A_j``. ``A_j`` (6, 10) is the wrench on body j per unit of its
+ten parameters; ``J_ij`` (6,) is the motion of body j per unit velocity of joint i. Both are in the frame of body j.
 [Atkeson1986] eqs. (15)-(17) carry the matrices ``A_j`` backwards to the joints instead, which gives the same rows and
 costs more.
 """
@@ -28,9 +28,10 @@ def torque_regressor(robot: Robot, q: Array, dq: Array, ddq: Array) -> Array:
         dq: (n,) joint velocities.
         ddq: (n,) joint accelerations.
     """
-    # all fields of a BodyMotion but the first, the rotation
+    # the arguments are all fields of a BodyMotion but the first, the rotation; each wrench is (6, 10), force first
     wrenches = [body_wrench_regressor(*motion[1:]) for motion in body_motions(robot, q, dq, ddq)]
-    columns = term_rows(robot, q, dq, ddq)  # one per friction, motor or coupling term, behind those of the links
+    # one column per friction, motor or coupling term, behind those of the links: joint index -> entry
+    columns = term_rows(robot, q, dq, ddq)
     Y = _project(robot, joint_motions(robot, q), wrenches, extra=len(columns))
     for column, rows in enumerate(columns, start=10 * robot.dof):
         for j, value in rows.items():
@@ -49,7 +50,7 @@ def _project(robot: Robot, motions: list[dict[int, Pair]], wrenches: list[Array]
 
     Args:
         robot: The robot.
-        motions: For each body, joint index -> the body's motion per unit velocity of that joint.
+        motions: For each body, joint index -> the body's motion (angular, linear) per unit velocity of that joint.
         wrenches: For each body the matrix A (6, 10), force or linear momentum first.
         extra: Number of columns to leave for the terms.
     """

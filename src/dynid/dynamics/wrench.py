@@ -1,10 +1,13 @@
 """Force, moment and momentum of one rigid body, linear in its ten parameters, and the wrench at a wrist sensor.
 
-[Atkeson1986] eqs. (1)-(8). The parameters are ``XX XY XZ YY YZ ZZ MX MY MZ M``, about the origin of the body frame. The
-rows of a wrench (6,) are the force, then the moment about the same origin, both in the body frame.
+Newton and Euler about the origin of the body frame, [Atkeson1986] eqs. (1)-(8): ``f = m a + spin h`` and
+``n = J dw + w x J w + h x a``, with the acceleration a of the origin less gravity. The ten parameters are
+``XX XY XZ YY YZ ZZ MX MY MZ M``: tensor J, first moment h and mass m about that origin. The rows of a wrench (6,) are
+the force, then the moment about the same origin, both in the body frame.
 
 The matrix ``spin = [dw x] + [w x]^2`` (3, 3) appears in most arguments: times a body-fixed vector it gives the second
-derivative of that vector. Its entries are products that Euler's equations need too, so they are taken from it.
+derivative of that vector. Euler's equations need the same sums of products, such as ``spin[1, 0] = wx wy + dwz``, and
+take them from it: recorded as a program, this saves operations.
 """
 
 from __future__ import annotations
@@ -75,11 +78,11 @@ def euler_moment(
         w: (3,) angular velocity.
         dw: (3,) angular acceleration.
         spin: (3, 3) ``[dw x] + [w x]^2``.
-        differences: ``ZZ - YY, XX - ZZ, YY - XX``, to be given where they are known numbers although the moments of
-            inertia are variables; computed from the tensor by default.
+        differences: ``ZZ - YY, XX - ZZ, YY - XX``; a caller gives them where they are known numbers although the
+            moments of inertia are recorded variables. By default they are computed from the tensor.
     """
     xx, xy, xz, yy, yz, zz = tensor
-    square = w * w  # the diagonal of spin would do, but then all of it had to be computed
+    square = w * w  # differences of the diagonal of spin are the same, but would make the program compute the diagonal
     x, y, z = _principal_moment((xx, yy, zz), differences or (zz - yy, xx - zz, yy - xx), w, dw, spin)
     return np.array(
         [
@@ -95,7 +98,7 @@ def _principal_moment(
 ) -> tuple[Any, Any, Any]:
     """Components of ``J dw + w x J w`` for a diagonal tensor with the moments of inertia XX, YY, ZZ.
 
-    For a body that is flat in z (``ZZ = XX + YY``) every factor is an entry of `spin`.
+    For a body that is flat in z (``ZZ = XX + YY``) every factor is an entry of `spin`, which shortens the program.
     """
     xx, yy, zz = moments
     if all(isinstance(value, float) for value in (xx, yy, zz)) and zz == xx + yy:

@@ -1,4 +1,4 @@
-"""A program as data: record it once, then run, count, differentiate or print it."""
+"""Tapes: functions of arrays recorded once as programs without branches, then compiled, counted or differentiated."""
 
 from dynid.tape.adjoint import jacobian, jvp, vjp
 from dynid.tape.count import OperationCount, count

@@ -1,9 +1,11 @@
-"""Derivatives of a tape, as tapes.
+"""Derivatives of a tape (a recorded program) by automatic differentiation; the results are tapes again.
 
-Reverse mode follows the program backwards once and gives the gradient of a weighted sum of all output elements for a
-small multiple of the program's own cost; forward mode gives the derivative along one direction. The results are
-ordinary tapes: every back end runs them. A value that does not depend on the differentiated inputs is a plain float
-while the derivative is recorded, so that products with zeros and ones leave no steps.
+`vjp` is reverse mode: it follows the program backwards once and gives the gradient of a weighted sum of all output
+elements, for a small multiple of the program's own cost. `jvp` is forward mode: the derivative along one direction.
+`jacobian` is forward mode along every unit direction of one input. In all three the program is run once more on
+recorded scalars (`replay`), and the derivatives are computed from its values, so that everything is recorded in a new
+tape, which compiles like any other. Derivatives that are known numbers, such as zero and one, stay plain floats
+meanwhile, so that products with them leave no steps.
 """
 
 from __future__ import annotations
@@ -37,14 +39,14 @@ def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
     inputs = _declare_inputs(recorder, tape)
     elements = tape.output(output).elements
     weights = recorder.input("cotangent", elements.shape)
-    value = replay(tape, inputs)  # from an operand of the tape to its recorded value
+    value = replay(tape, inputs)  # function: number of an operand of the tape -> its recorded value
     adjoints: dict[int, Value] = {}  # operand -> derivative of the weighted sum with respect to it
     for element, weight in zip(elements.ravel().tolist(), weights.ravel().tolist(), strict=True):
         adjoints[element] = adjoints.get(element, 0.0) + weight
     for step in reversed(list(tape.steps())):
-        number, *_ = step
+        number, *_ = step  # of the step's result
         adjoint = adjoints.pop(number, 0.0)
-        if isinstance(adjoint, float) and adjoint == 0.0:
+        if isinstance(adjoint, float) and adjoint == 0.0:  # the output does not depend on this step
             continue
         for partial, operand in _partials(step, value):
             if operand >= 0:  # not a constant
@@ -122,6 +124,9 @@ def _rates(
         value: gives the value of an operand.
         elements: operands whose derivatives are wanted.
         seeds: directions, each a table: number of an input element -> its rate; the others do not change.
+
+    Returns:
+        For each seed a vector, one derivative per element.
     """
     steps = [(step[0], _partials(step, value)) for step in tape.steps()]  # step[0]: number of the result
     found = []

@@ -1,4 +1,4 @@
-"""Count the operations of a tape, in the classes in which papers count them."""
+"""Count the operations of a tape (a recorded program), in the classes in which papers on dynamics count them."""
 
 from __future__ import annotations
 

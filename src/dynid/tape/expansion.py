@@ -1,4 +1,7 @@
-"""A tape multiplied out: every output as a polynomial in atoms, which are input elements and functions of polynomials.
+"""Multiply out a tape (a recorded program): every output as a polynomial in atoms.
+
+An atom is an element of an input, or a function such as the sine of a polynomial in earlier atoms. `dynid.export`
+writes a robot's equations as formulas from this form, and base parameters are derived from it.
 
 Polynomials are kept in a normal form in which ``sin^2`` is replaced by ``1 - cos^2``, so that equal expressions look
 the same. A monomial is one integer that holds the powers of all atoms, eight bits each, the first atom in the lowest
@@ -55,7 +58,7 @@ class Expansion:
         return sum(len(element) for output in self.outputs.values() for element in output.ravel())
 
     def mix(self, name: str, matrix: Floats) -> Expansion:
-        """The same expansion with one output (..., k) multiplied by a matrix (k, m)."""
+        """The same expansion with one output (..., k) replaced by its product with a matrix (k, m)."""
         old = self.outputs[name]
         new = np.empty((*old.shape[:-1], matrix.shape[1]), dtype=object)
         for place in np.ndindex(new.shape):
@@ -82,6 +85,7 @@ def expand_tape(tape: Tape, *, most_terms: int = MOST_TERMS) -> Expansion:
         ArgumentError: The program divides by something that is not constant, or has too many terms.
     """
     ring = _Ring(most_terms)
+    # the polynomial of every value of the tape: first of the input elements, then of the result of every step
     values: list[Expanded] = [ring.symbol(Atom(i.name, k)) for i in tape.inputs for k in range(i.size)]
     constants = tape.constants.tolist()
 
@@ -109,7 +113,7 @@ def expand_tape(tape: Tape, *, most_terms: int = MOST_TERMS) -> Expansion:
 
 @dataclass(slots=True)
 class _Ring:
-    """The ring of polynomials: sums, products and functions of them, in a list of atoms that grows on the way."""
+    """Computes sums, products and functions of polynomials; its list of atoms grows on the way."""
 
     most_terms: int
     """Largest number of monomials that all sums and products may have together."""
@@ -118,7 +122,7 @@ class _Ring:
     places: dict[Atom, int] = field(default_factory=dict)
     """Atom -> its place in `atoms`."""
     squared_sines: int = 0
-    """Mask of the bits that are set in a monomial where a sine has power two."""
+    """Bit mask: a monomial has one of these bits where a sine has power two (binary 10 in its eight bits)."""
     cosines: dict[int, int] = field(default_factory=dict)
     """Place of a sine -> place of the cosine of the same argument."""
     terms: int = 0
@@ -132,7 +136,10 @@ class _Ring:
         return {1 << (BITS * self.places[atom]): 1.0}
 
     def function(self, operation: Operation, argument: Expanded) -> Expanded:
-        """The polynomial that is one atom, a function of a polynomial; sines and cosines are made in pairs."""
+        """The polynomial that is one atom, a function of a polynomial.
+
+        Sines and cosines are made in pairs, because ``sin^2`` is replaced by ``1 - cos^2``.
+        """
         key = tuple(sorted(_tidy(argument).items()))
         if operation not in (Operation.SIN, Operation.COS):
             return self.symbol(Atom(operation.name.lower(), argument=key))
@@ -181,9 +188,10 @@ class _Ring:
         """
         parts = [(monomial, 1.0)]
         for sine, cosine in self.cosines.items():
-            square = 2 << (BITS * sine)
+            square = 2 << (BITS * sine)  # the monomial sin^2
             if monomial & square:
-                double = 2 << (BITS * cosine)
+                double = 2 << (BITS * cosine)  # the monomial cos^2
+                # every part m sin^2 becomes m and -m cos^2
                 parts = [new for m, sign in parts for new in ((m - square, sign), (m - square + double, -sign))]
         return parts
 
@@ -209,7 +217,7 @@ def _tidy(polynomial: Expanded) -> Expanded:
 
 
 def _exact(value: float) -> float:
-    """The multiple of a quarter that a coefficient is within rounding, else the coefficient."""
+    """A coefficient that is a multiple of a quarter but for rounding as that multiple; any other unchanged."""
     quarter = round(4.0 * value) / 4.0
     return quarter if quarter and abs(value - quarter) <= EXACT * abs(value) else value
 

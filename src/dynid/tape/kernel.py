@@ -1,4 +1,7 @@
-"""`Kernel`: a recorded function of a robot's state, callable for many states and, with less overhead, for one."""
+"""`Kernel`: a recorded function of a robot's state, callable for many states and, with less overhead, for one.
+
+`dynid.compiled` makes kernels of the equations of motion; the machine code is made when a kernel is called first.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,17 @@
-"""From the steps of a tape to processor instructions (lowering).
+"""From the steps of a tape (a recorded program) to instructions as processors have them: *lowering*.
+
+The printers of LLVM code (`dynid.tape.llvm`) and of C call `stages` and `lower`. Numbers: a tape's values count from 0,
+its constant k is ``~k``, and an *operand* is either of them; results of instructions count on behind the tape's values.
 
 A sum that only one other sum reads is merged into that, so that ``a*b + c*d - (e*f + g)`` is one signed sum of four
-terms and costs one instruction per term. Each product that only sums read becomes a fused multiply-add. An instruction
-may compute minus a value instead of the value, where that saves an instruction that only changes a sign.
+terms and costs one instruction per term. A product that only sums read is not computed by itself: each of these sums
+*absorbs* it in a fused multiply-add, ``a*b + c`` in one instruction. An instruction may compute minus a value instead
+of the value, where that saves an instruction that only changes a sign; the value is then called *negated*.
 
-Transcendental functions are not computed by instructions, but by passes over whole columns of samples. `stages` lists
-these passes; between them stand pieces of straight-line code, which `lower` makes, with the results of passes as
-inputs. Instructions keep the order of the tape: link after link, few values are needed at a time.
+Sines, cosines, exponentials and hyperbolic tangents are no instructions. They are computed by *passes*, loops over many
+samples, which `stages` lists. The arithmetic between two passes is a *piece* of instructions, which `lower` makes, with
+the results of passes as given values. Instructions keep the order of the tape: link after link, so that few values are
+needed at a time.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ class Instruction(NamedTuple):
     """One instruction: ``result = name(operands)``, or ``store`` of its operand to output slot ``result``."""
 
     name: str
-    """An operation of the tape in lower case, ``fma`` (a*b + c), ``fnma`` (c - a*b) or ``store``."""
+    """Name of an `Operation` in lower case, ``fma`` (a*b + c), ``fnma`` (c - a*b) or ``store``."""
     operands: tuple[int, ...]
     """Operands of the tape, or results of earlier instructions."""
     result: int
@@ -39,7 +44,7 @@ _NAMES = {int(operation): operation.name.lower() for operation in Operation}
 
 @dataclass(frozen=True, slots=True)
 class FunctionPass:
-    """A function to be applied to several values at once, between two pieces of straight-line code."""
+    """A function that is applied to several values at once, between two pieces of arithmetic."""
 
     name: str
     """``sincos``, ``tanh`` or ``exp``."""
@@ -48,7 +53,8 @@ class FunctionPass:
     """Operands of the tape that the function is applied to."""
 
     results: tuple[dict[int, int], ...]
-    """For each function computed (``sincos``: sine, then cosine): tape value -> position of its argument."""
+    """For each function that the pass computes (``sincos``: sine, then cosine; others: one): value of the tape that it
+    gives -> position of its argument in `arguments`."""
 
 
 def stages(tape: Tape) -> list[FunctionPass]:
@@ -86,8 +92,11 @@ def lower(tape: Tape, targets: Sequence[int], fused: bool = True) -> list[Instru
 
     Args:
         tape: the program.
-        targets: the operands wanted; number k of them goes to output slot k.
+        targets: operands of the tape to compute; number k of them is stored to output slot k.
         fused: form fused multiply-adds; without them every product is an instruction of its own.
+
+    Returns:
+        The instructions in order, a ``store`` for every target among them.
     """
     lowering = _Lowering(tape, targets, fused)
     stores: dict[int, list[Instruction]] = {}  # result -> the instructions that store it
@@ -114,7 +123,7 @@ class _Lowering:
         self._steps = {value: (code, left, right) for value, code, left, right in tape.steps()}
         needed = self._needed(targets)
         self._readers = Counter(targets)  # operand -> number of steps and targets that read it
-        self._direct_readers = Counter(targets)  # those of them that are no sums, and need the value itself
+        self._direct_readers = Counter(targets)  # the same without sums: these readers need the value itself
         for value in needed:
             for operand in self._operands(value):
                 self._readers[operand] += 1
@@ -124,18 +133,18 @@ class _Lowering:
             self._compute(value)
 
     def positive(self, operand: int) -> int:
-        """Result number of an operand of the tape, after a change of sign where minus the value was computed."""
+        """Number of the result that is an operand of the tape; if only minus it was computed, its sign is changed."""
         if operand in self._negated:
             self._result_of[operand] = self._emit("neg", operand)
             self._negated.remove(operand)
         return self._number(operand)
 
     def _number(self, operand: int) -> int:
-        """Result number of an operand of the tape, whether it was computed with its sign or negated."""
+        """Number of the result that is an operand of the tape or minus it; inputs and constants keep their numbers."""
         return self._result_of.get(operand, operand)
 
     def _needed(self, targets: Sequence[int]) -> list[int]:
-        """The values that the targets need, in order, up to results of functions, which are given."""
+        """The values to compute for the targets, in order, without results of passes and what these need."""
         found: set[int] = set()
         waiting = list(targets)
         while waiting:
@@ -151,10 +160,13 @@ class _Lowering:
         return (left, right) if is_binary(code) else (left,)
 
     def _compute(self, value: int) -> None:
-        """Emit the instructions of a value, unless it becomes part of a sum that reads it."""
+        """Emit the instructions of a value, unless it becomes part of a sum that reads it.
+
+        So values are computed in the order of the tape, and absorbed products and merged sums by their readers.
+        """
         code = self._steps[value][0]
         if code in _SUMS:
-            if self._direct_readers[value] or self._readers[value] > 1:
+            if self._direct_readers[value] or self._readers[value] > 1:  # else it is merged into its only reader, a sum
                 self._sum(value)
         elif code in _PRODUCTS:
             if not self._is_absorbed(value):
@@ -203,7 +215,7 @@ class _Lowering:
         return (left in self._negated) != (right in self._negated)
 
     def _is_negated(self, operand: int) -> bool:
-        """Whether minus the operand is what instructions compute, or would if it were not absorbed."""
+        """Whether instructions compute minus the operand, or would if it were not absorbed."""
         return self._signs_differ(operand) if self._is_absorbed(operand) else operand in self._negated
 
     def _sum(self, value: int) -> None:

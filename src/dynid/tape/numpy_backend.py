@@ -1,4 +1,7 @@
-"""Runs a program with NumPy, one call per operation and block of samples: slow, and right on every machine."""
+"""Run a tape (a recorded program) with NumPy, where LLVM is missing: slow, but right on every machine.
+
+Every operation of the tape is one NumPy call on a block of samples.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ every intermediate value of all of them is in memory)."""
 
 
 class NumpyExecutor:
-    """Interprets a tape, a block of samples at a time; an `Executor`."""
+    """Runs one tape by `replay`, a block of samples at a time; an `Executor` of `dynid.tape.program`."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
@@ -26,8 +29,9 @@ class NumpyExecutor:
         with np.errstate(all="ignore"):  # like the compiled back ends: infinities and NaN are values, not warnings
             for start in range(0, len(outputs[0]) if outputs else 0, BLOCK):
                 part = slice(start, start + BLOCK)
+                # one array (samples of the block,) per input element
                 columns = [column for array in inputs for column in np.ascontiguousarray(array[part].T)]
-                value = replay(self._tape, columns)  # from an operand of the tape to its column, or to its constant
+                value = replay(self._tape, columns)  # function of an operand's number; gives its column, or a constant
                 for array, output in zip(outputs, self._tape.outputs, strict=True):
                     for column, element in enumerate(output.elements.ravel().tolist()):
                         array[part, column] = value(element)

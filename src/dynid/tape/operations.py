@@ -1,4 +1,4 @@
-"""The operations a tape is made of."""
+"""The operations that a tape, a recorded program, is made of, and their algebraic properties."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from enum import IntEnum
 
 
 class Operation(IntEnum):
-    """What one step of a tape does; the numbers are part of the fingerprint and never change meaning."""
+    """What one step of a tape does.
+
+    The numbers are part of a tape's fingerprint, the key of compiled code on disk, and never change their meaning.
+    """
 
     ADD = 1
     SUB = 2

@@ -1,4 +1,8 @@
-"""Make a tape callable: one interface for the compiled (LLVM) and the interpreted (NumPy) back end."""
+"""Make a tape, a recorded program, callable: compiled by LLVM, or with NumPy where llvmlite cannot be loaded.
+
+`compile_tape` gives a `Program`, which takes many samples at a time; `compile_single` gives a function with little
+overhead for one sample. Both check and convert their arguments, and leave the computation to an `Executor`.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +70,7 @@ class Program:
             ArgumentError: if an array does not have the shape or the type the tape asks for.
         """
         arrays, samples = self._prepare(inputs)
-        batch_shape = () if samples is None else (samples,)
+        batch_shape = () if samples is None else (samples,)  # of the results, before the shape for one sample
         rows = 1 if samples is None else samples
         outputs = self.tape.outputs
         if out is None:
@@ -84,7 +88,7 @@ class Program:
     def _run(self, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> None:
         """Run all rows at once, or piece by piece where an input is one row for all of them, which is then repeated."""
         rows = len(outputs[0]) if outputs else 0
-        is_single = [len(array) == 1 < rows for array in inputs]
+        is_single = [len(array) == 1 < rows for array in inputs]  # one row, although there are several samples
         if not any(is_single):
             self._executor.run(inputs, outputs)
             return
@@ -218,6 +222,7 @@ def compile_single(
     get_program = program or functools.cache(lambda: compile_tape(tape, backend))  # compiled when first needed
 
     def ordinary(*arguments: npt.ArrayLike, out: npt.ArrayLike | None = None, **named: object) -> Floats:
+        """Sort out the arguments and call the `Program`, which accepts more than the fast function."""
         if named:
             order = ", ".join(entry.name for entry in tape.inputs)
             raise ArgumentError(

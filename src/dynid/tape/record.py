@@ -1,13 +1,14 @@
 """Recording: plain NumPy code runs on symbolic scalars, and a `Recorder` keeps each operation in a `Tape`.
 
-`record` runs a function on scalars and returns its tape; `replay` runs a tape on other scalars or on numbers.
+`record` runs a function, such as the inverse dynamics of a robot, once on scalars, and returns its tape: the list of
+all operations, without branches, which is then compiled. `replay` runs a tape on other scalars or on numbers.
 
-A tape is a list of operations. The result of each operation, and each element of an input, has a number: the *node*.
-Constants have the numbers -1, -2, ... (``~k`` for constant k), so that the sign of an operand tells which it is.
+Numbering: each element of an input, and then the result of each operation, has a number from 0 up, its *node*. Constant
+k has the number ``~k = -1 - k``. What an operation reads is its *operand*, a node or a constant: the sign tells which.
 
 A :class:`Scalar` is a node with a sign. Negation is therefore no operation: a minus sign passes through products and
-odd functions until a sum takes it in as a subtraction. Constants stay plain Python floats, so that zeros and ones
-vanish while recording. Equal expressions become the same node.
+odd functions until a sum takes it in as a subtraction. Known numbers stay plain Python floats while recording, so that
+products with zeros and ones vanish. Equal expressions become the same node.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from dynid.tape.tape import Input, Tape, prune
 Number = (int, float, np.number)
 """Types of known numbers."""
 _NORMAL = (1e-300, 1e300)
-"""Absolute values between which a number and its reciprocal are normal doubles (effect: their range, with a margin)."""
+"""Absolute values between which a number and its reciprocal are full-precision doubles (effect: their range, with a
+margin)."""
 Value = Any
 """A :class:`Scalar`, or a plain float where the value is known while recording."""
 
@@ -58,7 +60,7 @@ def _function(operation: Operation) -> Callable[[Scalar], Scalar]:
 
 
 class Scalar:
-    """A number that is not known yet: plus or minus the value of one node of the program being recorded.
+    """A number that is not known yet: plus or minus the value of one node of the program that is being recorded.
 
     Supports ``+ - * /``, negation, ``abs``, powers with small integer exponents and one half, and the functions sin,
     cos, sqrt, tanh, exp, abs and sign, as methods and as NumPy functions. It has no order and no truth value; ``==``
@@ -134,7 +136,7 @@ class Scalar:
 
 
 class ScalarArray(np.ndarray[Any, np.dtype[np.object_]]):
-    """Object array of scalars and floats; knows the functions that NumPy's plain object arrays cannot do (np.sign)."""
+    """Object array of scalars and floats; it also has functions that plain object arrays lack, such as np.sign."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Run a NumPy function on the elements."""
@@ -204,11 +206,19 @@ def _power(base: Value, exponent: int) -> Value:
 
 
 class Recorder:
-    """A program being recorded. Declare all inputs first.
+    """A program that is being recorded. Declare all inputs first.
 
-    Its methods for operations return a scalar, or a float where the value is known. Terms of the code:
-    ``_first`` is the node of the first operation, behind all input elements, so that operation k has the node
-    ``_first + k``; ``_known`` maps (operation, left, right) to the node of an operation that is already recorded.
+    `sum`, `product` and so on record one operation and return its result as a scalar, or as a float where the value is
+    known. They simplify first, so that fewer operations are recorded.
+
+    Attributes:
+        _inputs: The declared inputs.
+        _first: Node of the first operation, behind all input elements; operation k has the node ``_first + k``.
+        _opcodes: Number of each operation, see `Operation`.
+        _operands: Operands (left, right) of each operation; the right one is 0 for functions of one operand.
+        _constants: The constants.
+        _constant_numbers: Bytes of a constant -> its number ``~k``.
+        _known: (operation, left, right) -> node of an operation that is already recorded.
     """
 
     __slots__ = ("_constant_numbers", "_constants", "_first", "_inputs", "_known", "_opcodes", "_operands")
@@ -247,11 +257,11 @@ class Recorder:
         return self._difference(minuend.node, subtrahend.node)
 
     def shift(self, scalar: Scalar, constant: float) -> Value:
-        """Scalar + constant; a constant already in the scalar is merged."""
+        """Scalar + constant; ``(x + a) + b`` becomes ``x + (a + b)``."""
         if constant == 0.0:
             return scalar
         inner = self._summands(scalar)
-        if inner is not None and type(inner[1]) is float:
+        if inner is not None and type(inner[1]) is float:  # the scalar is the sum of a scalar and a constant
             merged = inner[1] + constant
             if math.isfinite(merged):
                 return inner[0] + merged
@@ -264,10 +274,11 @@ class Recorder:
         return Scalar(self, self._node(Operation.MUL, left.node, right.node), left.negative != right.negative)
 
     def scale(self, scalar: Scalar, factor: float) -> Value:
-        """Scalar * factor; a factor already in the scalar is merged."""
+        """Scalar * factor; ``(x a) b`` becomes ``x (a b)``."""
         if factor == 0.0:
             return 0.0
         inner = self._operands[scalar.node - self._first] if scalar.node >= self._first else (0, 0)  # an input has none
+        # the scalar is a product with a constant, which is always the right operand
         if inner[1] < 0 and self._opcodes[scalar.node - self._first] == Operation.MUL:
             merged = self._constants[~inner[1]] * factor
             if merged != 0.0 and math.isfinite(merged):
@@ -278,7 +289,7 @@ class Recorder:
         return Scalar(self, self._node(Operation.MUL, scalar.node, self._constant(abs(factor))), negative)
 
     def quotient(self, left: Scalar, right: Scalar) -> Value:
-        """Quotient of two scalars."""
+        """Quotient of two scalars; ``x / x`` is 1."""
         negative = left.negative != right.negative
         if left.node == right.node:
             return -1.0 if negative else 1.0
@@ -308,8 +319,9 @@ class Recorder:
         return Scalar(self, self._node(operation, node), negative and operation in ODD)
 
     def tape(self, outputs: Mapping[str, npt.ArrayLike]) -> Tape:
-        """The program that computes the given arrays of scalars and floats."""
+        """The program that computes the given arrays of scalars and floats: name of an output -> its array."""
         elements = {name: np.asarray(array, dtype=object) for name, array in outputs.items()}
+        # where an output needs -(a - b), the operands are exchanged, which saves a change of sign
         reversible = self._find_reversible([e for array in elements.values() for e in array.ravel().tolist()])
         numbers = {
             name: np.array([self._element(e, reversible) for e in array.ravel().tolist()], np.int32).reshape(
@@ -319,19 +331,19 @@ class Recorder:
         }
         operands = np.array(self._operands, dtype=np.int32).reshape(-1, 2)
         positions = [node - self._first for node in reversible]
-        operands[positions] = operands[positions, ::-1]
+        operands[positions] = operands[positions, ::-1]  # a - b becomes b - a
         opcodes = np.array(self._opcodes, dtype=np.uint8)
         constants = np.array(self._constants, dtype=np.float64)
         return prune(opcodes, operands, constants, tuple(self._inputs), numbers)
 
     def _find_reversible(self, elements: Sequence[Value]) -> set[int]:
-        """Nodes of differences a - b that are read once, by an output that needs -(a - b): `tape` turns them to b - a.
+        """Nodes of differences a - b that only one output reads, and with a minus: `tape` makes them b - a.
 
         Args:
             elements: Elements of all outputs.
         """
         scalars = [element for element in elements if type(element) is Scalar]
-        readers = Counter(operand for pair in self._operands for operand in pair)
+        readers = Counter(operand for pair in self._operands for operand in pair)  # operand -> how often it is read
         readers.update(scalar.node for scalar in scalars)
         read_once = [scalar.node for scalar in scalars if scalar.negative and readers[scalar.node] == 1]
         return {n for n in read_once if n >= self._first and self._opcodes[n - self._first] == Operation.SUB}
@@ -347,7 +359,10 @@ class Recorder:
         return element.node
 
     def _summands(self, scalar: Scalar) -> tuple[Value, Value] | None:
-        """The two summands of a scalar that is a sum or difference, with their signs; None for any other scalar."""
+        """The two summands of a scalar that is a sum or difference, with their signs; None for any other scalar.
+
+        The first is a scalar, the second a scalar or a float.
+        """
         position = scalar.node - self._first
         if position < 0 or self._opcodes[position] not in (Operation.ADD, Operation.SUB):
             return None
@@ -359,8 +374,12 @@ class Recorder:
         return first, -self._constants[~right] if is_subtracted else self._constants[~right]
 
     def _cancel(self, left: Scalar, right: Scalar) -> Value | None:
-        """The remainder of a sum if a summand of one side is the negative of one of the other; None if none is."""
-        # each side as pairs (summand, remainder of the side): undivided, and divided in both orders
+        """Simplify ``left + right`` where a summand of one side is the negative of a summand of the other.
+
+        Returns:
+            What remains of the sum; None where nothing cancels.
+        """
+        # pairs (summand, remainder of its side): each side as a whole, and each side that is itself a sum in two parts
         undivided = ((left, 0.0),), ((right, 0.0),)
         divided = [(pair, pair[::-1]) if (pair := self._summands(side)) else () for side in (left, right)]
         for lefts, rights in ((divided[0], undivided[1]), (undivided[0], divided[1]), (divided[0], divided[1])):
@@ -371,7 +390,7 @@ class Recorder:
         return None
 
     def _difference(self, left: int, right: int) -> Scalar:
-        """Value left minus value right; a - b and b - a share one operation."""
+        """The value of node ``left`` minus that of node ``right``; a - b and b - a share one operation."""
         if left < right:
             return Scalar(self, self._node(Operation.SUB, left, right))
         return Scalar(self, self._node(Operation.SUB, right, left), negative=True)
@@ -430,7 +449,7 @@ def record(function: Callable[..., Any], **shapes: tuple[int, ...]) -> Tape:
 def replay(
     tape: Tape, inputs: Iterable[Value], sign: Callable[[Value, int], Value] | None = None
 ) -> Callable[[int], Value]:
-    """Run the operations of a tape on scalars of another recording, on floats or on arrays.
+    """Run the operations of a tape on other values: scalars of another recording, floats or arrays.
 
     Args:
         tape: the program.
@@ -438,7 +457,7 @@ def replay(
         sign: function that replaces ``sign(v)``; its arguments are v and the node of v. None to keep the sign.
 
     Returns:
-        Function from an operand of the tape to its value.
+        Function that gives the value of an operand of the tape, by its number.
     """
     values: list[Value] = list(inputs)
     constants: list[float] = tape.constants.tolist()

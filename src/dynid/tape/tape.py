@@ -1,8 +1,12 @@
-"""A straight-line program as data, and its formulas as text.
+"""`Tape`: a recorded program without branches, as arrays of numbers.
+
+`dynid.tape.record` makes tapes, such as that of a robot's inverse dynamics; other modules count, differentiate and
+compile them. A tape computes one sample: arrays of inputs go in, arrays of outputs come out.
 
 Values are numbered: first the input elements (input after input, row-major), then one value per step, the result of its
-operation. An operand is a value number, or ``~k = -1 - k`` (negative) for the constant ``constants[k]``. An output
-element is such an operand too, so that structural zeros and constants are known without running anything.
+operation. An *operand* is what a step reads: a value's number, or ``~k = -1 - k`` (negative) for the constant
+``constants[k]``. An output element is such an operand too, so that outputs that are always zero, or always another
+constant, are known without running anything.
 """
 
 from __future__ import annotations
@@ -62,7 +66,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tape:
-    """A recorded program: static single assignment, without dead code.
+    """A recorded program: every value is computed once, and none that no output needs.
 
     Get one from :func:`dynid.tape.record`; run it with :func:`dynid.tape.compile_tape`.
     """
@@ -71,7 +75,7 @@ class Tape:
     """(m,) one :class:`~dynid.tape.operations.Operation` per step (read-only)."""
 
     operands: Integers
-    """(m, 2) what each step reads; the second is 0 for functions of one operand (read-only)."""
+    """(m, 2) operands of each step; the second is 0 for functions of one operand (read-only)."""
 
     constants: Floats
     """(k,) the constants (read-only)."""
@@ -161,12 +165,12 @@ def prune(
     first = sum(entry.size for entry in inputs)
     pairs = operands.tolist()
     codes = opcodes.tolist()
-    needed = [False] * (first + len(codes))
+    needed = [False] * (first + len(codes))  # value -> whether an output needs it
     for elements in outputs.values():
         for element in elements.ravel().tolist():
             if element >= 0:
                 needed[element] = True
-    for position in range(len(codes) - 1, -1, -1):
+    for position in range(len(codes) - 1, -1, -1):  # backwards: what a needed step reads is needed
         if needed[first + position]:
             for operand in pairs[position][: 1 + is_binary(codes[position])]:
                 if operand >= 0:
@@ -183,7 +187,16 @@ def _renumber(
     inputs: tuple[Input, ...],
     outputs: Mapping[str, Integers],
 ) -> Tape:
-    """Make a tape of the kept values, numbered without gaps; constants in the order of their first use."""
+    """Make a tape of the steps of the kept values, which get new numbers without gaps.
+
+    Args:
+        kept: Old numbers of the values of the steps to keep, ascending.
+        codes: Operation of every old step.
+        pairs: Operands (left, right) of every old step.
+        constants: The old constants; the new ones are in the order of their first use.
+        inputs: The inputs, which stay as they are.
+        outputs: Name of an output -> its elements, as old operands.
+    """
     first = sum(entry.size for entry in inputs)
     numbers = dict(zip(range(first), range(first), strict=True))  # old operand -> new one; inputs keep theirs
     new_constants: list[float] = []

@@ -1,10 +1,17 @@
-"""A term: one contribution to the joint torques that is linear in one parameter.
+"""Base classes of all terms: contributions to the joint torques beside those of the links, each with one parameter.
 
-``torque = value * column``, where the column is computed from the motion. A term declares everything about itself in
-one place: symbol, unit, sign constraint, memory, the column, and whether it can be recorded on a tape (then the
-regressor, simulations and generated C have it). The classes below go from the general to the special: `Term`;
-`RecordableTerm` (depends on the present state alone); `JointTerm` (acts on one joint, by that joint's motion);
-`StateTerm` (both: most terms are one); `ScaledTerm` (its shape has a width). docs/extending.md shows how to add a term.
+The torques of a robot are those of its links plus ``value * column(q, dq, ddq)`` for every term: friction, rotor
+inertia, spring, offset and so on. So a term's column is one column of the regressor, and its value one entry of the
+parameter vector. Everything about a kind of term is declared in its class: symbol, unit, sign, memory of past motion,
+and the column. Estimators, regressor, simulation and generated C read it from there.
+
+A term that depends on the present state alone is recordable: `dynid.tape` can record its formula as a program (a tape),
+by running it on symbolic numbers, the *recorded scalars*; then compiled regressors and generated C contain it.
+
+The classes go from the general to the special: `Term`; `RecordableTerm` (depends on the present state alone);
+`JointTerm` (acts on one joint and depends on that joint's motion); `StateTerm` (both; most terms are one); `ScaledTerm`
+(its shape has a width). docs/extending.md shows how to add a term. Joints are numbered from 0; N is a number of
+samples.
 """
 
 from __future__ import annotations
@@ -22,12 +29,13 @@ from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 
 Surface = tuple[tuple[int, float], ...]
-"""A surface with friction: indices of joints, and speed of the surface per speed of each; ``((2, 1.0),)`` is that of
-joint 3."""
+"""A surface that slides with friction, as pairs (index of a joint, speed of the surface per speed of this joint).
+
+That of the third joint alone is ``((2, 1.0),)``; that of a motor that turns with several joints has several pairs."""
 
 
 class Dependence(Enum):
-    """What a term's column depends on. The closed forms of base parameters know the first four kinds."""
+    """What a term's column depends on. The closed-form rules for base parameters hold for the first four kinds."""
 
     ACCELERATION = "acceleration"
     """The acceleration itself: the parameter is an inertia."""
@@ -38,7 +46,7 @@ class Dependence(Enum):
     CONSTANT = "constant"
     """One: an offset."""
     OTHER = "other"
-    """Any other function of the motion."""
+    """Another function of the motion."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -57,7 +65,7 @@ class Motion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SteadyMotion:
-    """States in which one surface has slid at constant speed so long that friction with memory is in steady state."""
+    """States of one friction surface that has slid at constant speed for so long that its friction is steady."""
 
     q: Floats
     """(N,) positions of the surface [rad or m]."""
@@ -75,14 +83,17 @@ class Reference:
     """(p,) in the order of `Robot.parameter_vector`."""
 
     def of_links(self, joints: int) -> Reference:
-        """The same parameters with those of all terms set to zero, for a robot of that many joints."""
+        """The same parameters with those of all terms set to zero; ``joints`` is the number of moving joints.
+
+        The links' parameters come first, ten per joint.
+        """
         theta = self.theta.copy()
         theta[10 * joints :] = 0.0
         return Reference(theta)
 
 
 class LinkTorques(Protocol):
-    """What terms can ask of a robot: names of its joints, its gravity, and its torques along a motion."""
+    """What `Term.column` needs to know of a robot: names of its joints, gravity, and its torques along a motion."""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -100,7 +111,7 @@ class LinkTorques(Protocol):
 
 
 class PresentMotion(Protocol):
-    """One sample of a robot's motion, as numbers or recorded scalars, for terms in generated code."""
+    """What `Term.advance` needs: one sample of a robot's motion, as numbers or (for generated C) recorded scalars."""
 
     @property
     def q(self) -> Any:
@@ -135,7 +146,11 @@ class PresentMotion(Protocol):
 
 @dataclass(frozen=True)
 class Term(ABC):
-    """A contribution to the joint torques: one parameter, and the torque per unit of it. Subclasses are frozen too."""
+    """A contribution to the joint torques: one parameter, and the torque per unit of it.
+
+    Subclasses, frozen dataclasses too, define `name`, `acts_on`, `column` and `advance`; friction also `surface` and
+    `steady_torque`, and terms with memory `memory_size` and `begin`.
+    """
 
     value: float = 0.0
     """The parameter, in the term's unit; zero in terms whose parameter is to be estimated."""
@@ -211,7 +226,7 @@ class Term(ABC):
 
     @abstractmethod
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
-        """Torque per unit of the parameter along a stretch: joint index -> (N,), for the joints the term acts on."""
+        """Torque per unit of the parameter along a motion: joint index -> (N,), for the joints the term acts on."""
 
     def surface(self, joint_names: Sequence[str]) -> Surface | None:
         """The surface whose speed the term's friction depends on, in a robot with these moving joints.
@@ -221,7 +236,7 @@ class Term(ABC):
         return None
 
     def steady_torque(self, steady: SteadyMotion) -> Floats:
-        """(N,) torque against the speed of `surface` per unit of the parameter [N m or N per unit]."""
+        """(N,) torque on `surface` per unit of the parameter in steady sliding [N m or N per unit]; by default none."""
         return np.zeros_like(steady.speed)
 
     @property
@@ -255,7 +270,7 @@ class RecordableTerm(Term, ABC):
     @property
     @abstractmethod
     def speeds(self) -> tuple[float, ...]:
-        """Speed of the friction surface or rotor per speed of each joint that the term acts on."""
+        """Speed of the friction surface or rotor per speed of each joint, in the order of `acts_on`."""
 
     @abstractmethod
     def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
@@ -269,18 +284,22 @@ class RecordableTerm(Term, ABC):
         """
 
     def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        # the second result is empty: nothing is remembered
         return self.rows(self.acts_on(state.joint_names), state.q, state.dq, state.ddq), []
 
     @abstractmethod
     def pairs(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        """Indices (j, k) of joints -> torque on joint j per speed or acceleration of joint k."""
+        """Indices (j, k) of joints -> torque on joint j per unit of the parameter and of the speed of joint k.
+
+        Of an inertia: per unit of the acceleration of joint k. Other kinds of terms do not use it.
+        """
 
     def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        """Entries of the inertia matrix per unit of the parameter: empty unless the column is an acceleration."""
+        """Entries (j, k) of the inertia matrix per unit of the parameter; none unless the column is an acceleration."""
         return self.pairs(joints) if self.dependence is Dependence.ACCELERATION else {}
 
     def viscosity(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        """Entries of the matrix from joint speeds to torques per unit: empty unless the column is a velocity."""
+        """Entries (j, k) of the matrix of viscous friction per unit; none unless the column is a velocity."""
         return self.pairs(joints) if self.dependence is Dependence.VELOCITY else {}
 
 
@@ -288,12 +307,12 @@ class RecordableTerm(Term, ABC):
 class JointTerm(Term, ABC):
     """A term that acts on one joint and depends on that joint's motion only, the past included.
 
-    Write `along` for whole stretches; `memory_size`, `begin_at` and `advance_at` for one sample after the other, as
-    generated code runs it; and `steady_torque`.
+    A subclass defines `along`, the column of a whole motion; `memory_size`, `begin_at` and `advance_at`, by which
+    generated code computes the same one sample after the other; and `steady_torque`.
     """
 
     joint: int | None = field(default=None, kw_only=True)
-    """Index of the joint, from 0; None for a term without a place, and for a term in `Joint.terms`."""
+    """Index of the joint, from 0; None for a term that is not placed yet, or that a robot's `Joint.terms` place."""
 
     @property
     def name(self) -> str:
@@ -349,7 +368,7 @@ class JointTerm(Term, ABC):
 
 @dataclass(frozen=True)
 class StateTerm(JointTerm, RecordableTerm, ABC):
-    """A term of one joint's present state: write `formula`, and everything else follows."""
+    """A term of one joint's present state: a subclass defines `formula`, and everything else follows from it."""
 
     @abstractmethod
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
@@ -365,8 +384,9 @@ class StateTerm(JointTerm, RecordableTerm, ABC):
         return np.broadcast_to(np.asarray(self.formula(q, dq, ddq), dtype=np.float64), q.shape)
 
     def steady_torque(self, steady: SteadyMotion) -> Floats:
-        """Difference to the torque at zero speed, which is zero for an inertia, an offset or a spring."""
+        """Torque at a speed less that at zero speed; the difference is zero for an inertia, an offset or a spring."""
         zero = np.zeros_like(steady.speed)
+        # the sampling rate, here infinite, does not matter to a term without memory
         return self.along(steady.q, steady.speed, zero, np.inf) - self.along(steady.q, zero, zero, np.inf)
 
     def advance_at(self, q: Any, dq: Any, ddq: Any, period_s: Any, memory: Sequence[Any]) -> tuple[Any, list[Any]]:
@@ -385,7 +405,7 @@ class StateTerm(JointTerm, RecordableTerm, ABC):
 
 @dataclass(frozen=True)
 class ScaledTerm(JointTerm, ABC):
-    """A term whose shape has a scale: a width, travel or time."""
+    """A term whose shape has a scale, which is chosen, not estimated: a width, a travel or a time."""
 
     scale: float = field(kw_only=True)
     """Velocity [rad/s or m/s], travel [rad or m] or time [s]; positive."""

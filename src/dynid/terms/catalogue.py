@@ -1,4 +1,4 @@
-"""The list of all types of terms, and the usual terms of a joint."""
+"""The list of all classes of terms, contributions to the joint torques, and the usual terms of a joint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TERMS: list[type[Term]] = [
     BaseTilt,
     MotorFriction,
 ]
-"""Every type of term. Readers of result and description files accept the types listed here."""
+"""Every class of terms. Readers of result and robot files accept the classes listed here and no other."""
 
 
 def usual_terms() -> tuple[RotorInertia, Viscous, Coulomb, Offset]:

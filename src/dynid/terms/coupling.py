@@ -1,7 +1,9 @@
 """Motors that turn with several joints at once, as in the geared wrists of the TX40 and the PUMA.
 
-`Coupling` describes such a motor in a robot. `CoupledInertia`, `CoupledViscous` and `CoupledCoulomb` are its terms,
-which a tape can record. `MotorFriction` is for further kinds of friction, which depend on the motor's motion.
+The motor's speed, referred to the joint side, is ``v = sum(r_k dq_k)``; by virtual work a torque T on the motor is a
+torque ``r_k T`` on joint k. `Coupling` describes such a motor in a robot. `CoupledInertia`, `CoupledViscous` and
+`CoupledCoulomb` are its terms, which are part of the robot's compiled equations. `MotorFriction` is for further kinds
+of friction, with memory or another shape, which estimators add; it is not compiled.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ from dynid.terms.base import (
 
 @dataclass(frozen=True)
 class CoupledTerm(RecordableTerm, ABC):
-    """One term of a motor that turns with several joints; a `Coupling` makes three of them."""
+    """One term of a motor that turns with several joints; a `Coupling` makes three of them.
+
+    A subclass with a velocity or an acceleration as its column only says which by `dependence`.
+    """
 
     ratios: Mapping[str, float] = field(kw_only=True)
     """Joint name -> motor speed per joint speed."""
@@ -57,6 +62,7 @@ class CoupledTerm(RecordableTerm, ABC):
 
     def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
         rates = ddq if self.dependence is Dependence.ACCELERATION else dq  # inertia or viscous friction
+        # row j: the sum over the other joints k of r_j r_k times the rate of joint k
         return {j: sum(r * rates[k] for (i, k), r in self.pairs(joints).items() if i == j) for j in joints}
 
     def pairs(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
@@ -160,7 +166,7 @@ class MotorFriction(Term):
     ratios: tuple[tuple[int, float], ...]
     """Index of each joint, and motor speed per joint speed; see `Coupling`."""
     friction: JointTerm
-    """How the friction depends on the motor's motion; its joint gives the number in the name."""
+    """How the friction depends on the motor's motion; the index of its joint is only used in the name."""
     symbol: ClassVar[str] = "@"
     is_non_negative: ClassVar[bool] = True
 
@@ -176,10 +182,7 @@ class MotorFriction(Term):
         return tuple(joint for joint, _ in self.ratios)
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
-        q, dq, ddq = (
-            np.asarray(sum(ratio * rate[:, joint] for joint, ratio in self.ratios))
-            for rate in (motion.q, motion.dq, motion.ddq)
-        )
+        q, dq, ddq = (self._of_motor(rates.T) for rates in (motion.q, motion.dq, motion.ddq))  # (N,) each
         torque = self.friction.along(q, dq, ddq, motion.rate_hz)
         return {joint: ratio * torque for joint, ratio in self.ratios}
 
@@ -202,5 +205,5 @@ class MotorFriction(Term):
         return {joint: ratio * torque for joint, ratio in self.ratios}, remembered
 
     def _of_motor(self, rates: Any) -> Any:
-        """The motor's position, velocity or acceleration from those of the joints."""
+        """The motor's position, velocity or acceleration from those of the joints: (n,), or (n, N) for N samples."""
         return sum(ratio * rates[joint] for joint, ratio in self.ratios)

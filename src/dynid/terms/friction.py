@@ -1,6 +1,6 @@
 """Terms of friction that depends on the joint's present velocity only: viscous, dry, and shapes between them.
 
-Every class gives the torque per unit of its value in `formula`.
+A term's torque is ``value * formula(q, dq, ddq)``. A term with a ``scale`` has this as its width [rad/s or m/s].
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dynid.terms.base import Dependence, ScaledTerm, StateTerm
 from dynid.terms.smoothing import hold_within
 
 STRIBECK_STEP = 10.0
-"""Ratio of the Stribeck velocity to the width of the step at rest (convention: the step is narrow compared with the
-peak behind it)."""
+"""Ratio of a Stribeck term's scale to the width of its step at rest (convention: the step is narrow compared with the
+peak of friction at creep speed)."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Terms that depend on the links' torques: load-dependent friction, base tilt, faults of drives and torque sensors.
 
-Each is the product of its parameter and a torque of the links, which depends on parameters itself. So that the
-equations stay linear, this torque is computed from a `Reference`: the parameters of the prior robot or of an earlier
-fit. No tape records these terms.
+Each column contains torques of the robot, which depend on parameters themselves. So that the equations stay linear in
+the parameters, these torques are computed from a `Reference`: the parameters of the prior robot or of an earlier fit.
+`column` gives the torque per unit of the parameter along a motion of N samples; `advance` the same for one sample.
+Unlike the other terms, these are no part of a robot's compiled equations (they are no `RecordableTerm`).
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from dynid.terms.smoothing import hold_within
 
 @dataclass(frozen=True, kw_only=True)
 class LoadFriction(Term):
-    """Dry friction that grows with the load: ``|torque|`` times the friction's own column.
+    """Friction that grows with the load: ``|torque|`` times another friction term's column.
 
     The load is the torque of the links, without motor friction and rotor inertia: that is what the teeth of a gear pass
     on, and what presses them on one another.
     """
 
     friction: JointTerm
-    """How the friction depends on the joint's motion."""
+    """The other term, which says how the friction depends on the joint's motion."""
     reference: Reference
-    """Parameters by which the load is computed; those of terms are zero where the links alone count as load."""
+    """Parameters by which the load is computed; where only the links count as load, those of terms are zero."""
     limit: float = np.inf
     """Load above which the friction no longer grows [N m or N]: the largest load in the data."""
     symbol: ClassVar[str] = "*T"
@@ -84,7 +85,7 @@ class LoadFriction(Term):
 class BaseTilt(Term):
     """Torque of a base that does not stand upright, per angle: gravity turned about one of two horizontal axes.
 
-    It is linear for small angles.
+    For a small angle a about an axis e, gravity g changes by ``a (e x g)``.
     """
 
     axis: Literal[0, 1]
@@ -105,7 +106,7 @@ class BaseTilt(Term):
         return tuple(range(len(joint_names)))
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
-        change = np.cross(horizontal_axes(links.gravity)[self.axis], links.gravity)  # of gravity, per angle
+        change = np.cross(horizontal_axes(links.gravity)[self.axis], links.gravity)  # (3,) of gravity, per angle
         torque = links.gravity_torque(self.reference, motion, change)
         return {j: torque[:, j] for j in range(torque.shape[1])}
 
@@ -123,7 +124,7 @@ def horizontal_axes(gravity: Floats) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class DriveGain(Term):
-    """A relative error of the gain of a drive or torque sensor: proportional to the torque of one joint.
+    """A relative error of the gain of a drive or torque sensor; its column is the joint's own torque.
 
     An error common to all gains cannot be told from heavier links: leave out the term of one joint, which sets the
     scale.

@@ -1,4 +1,7 @@
-"""Terms of a motor that drives one joint: rotor inertia, and the offset of its torque measurement."""
+"""Terms of a motor that drives one joint: rotor inertia, and a constant torque (offset of the torque measurement).
+
+`formula` gives the joint torque per unit of the term's parameter.
+"""
 
 from __future__ import annotations
 

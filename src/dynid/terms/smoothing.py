@@ -1,11 +1,13 @@
-"""The sign of a velocity without its jump (`polynomial_sign`), and a clipped value that can be recorded.
+"""The sign of a velocity without its jump (`polynomial_sign`), and a clipped value (`hold_within`).
 
-``sign(v)`` jumps at rest, and an explicit integrator chatters there. For speeds below a small v0, `polynomial_sign`
-replaces the sign by the odd polynomial of lowest degree that joins it with two continuous derivatives,
+Both use only operations that `dynid.tape` can record as a program, so they also take its symbolic numbers, the recorded
+scalars. Simulations of dry friction replace ``sign(v)`` by `polynomial_sign`: the sign jumps at rest, and an explicit
+integrator chatters there. For speeds below a small v0, the smoothed sign is the odd polynomial of lowest degree that
+joins sign(v) with two continuous derivatives,
 
     sign(v) -> s (15 - 10 s^2 + 3 s^4) / 8,    s = v / v0 clipped to -1 and 1.
 
-Beyond v0 it is exactly the sign, so that faster samples obey the unchanged model. The price: a joint that ought to
+Beyond v0 it is exactly the sign, so that faster motion obeys the unchanged model. The price: a joint that ought to
 stick creeps.
 """
 
@@ -32,5 +34,5 @@ def polynomial_sign(v: Any, speed: float) -> Any:
 
 
 def hold_within(x: Any, limit: float) -> Any:
-    """X clipped to -limit and limit, by operations that exist for recorded scalars too."""
+    """X clipped to -limit and limit, as ``(|x + limit| - |x - limit|) / 2``: recorded scalars cannot be compared."""
     return x if limit == np.inf else (np.abs(x + limit) - np.abs(x - limit)) * 0.5

@@ -12,7 +12,7 @@ from dynid.terms.base import StateTerm
 
 @dataclass(frozen=True)
 class AngleHarmonic(StateTerm):
-    """Torque that repeats with the joint angle, as of an eccentric gear: cosine or sine of ``order q`` [N m or N].
+    """Torque that repeats with the joint angle, as of an eccentric gear: ``value cos(order q)`` or the sine [N m or N].
 
     A spring or counterweight is a sum of several of them.
     """

@@ -1,1 +1,1 @@
-"""The LLVM reader of a tape: machine code for this processor, without a C compiler."""
+"""Compile tapes (recorded programs) by LLVM to machine code for this processor, without a C compiler."""

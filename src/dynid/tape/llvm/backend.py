@@ -1,7 +1,7 @@
-"""Tapes compiled for this processor by LLVM: `BlockKernel`, and the executor of `dynid.tape.program` made of it.
+"""Tapes (recorded programs) compiled by LLVM: `BlockKernel`, and `LlvmExecutor`, which runs a tape on many samples.
 
-A block here is a group of B samples computed together (not the glossary's block of time). A lane is the place of one
-sample in a block or in a vector register.
+A *block* is a group of B samples that are computed together; in memory it is an array [column][B], with one column per
+computed number. A *lane* is the place of one sample in a block or in a vector register.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from dynid.tape.llvm.engine import host, load_code
 from dynid.tape.tape import Tape
 
 STORE_BLOCK = 16
-"""Samples per block when rows are written: the block and most rows stay in the first-level cache (experiment)."""
+"""Samples per block when the results are written as rows: block and most rows stay in the first-level cache
+(experiment)."""
 
 REDUCE_BLOCK = 120
-"""Samples per block when a reduction consumes the block: many, so that its overhead per block does not matter.
+"""Samples per block when other machine code sums over the block: many, so that its overhead per block does not matter.
 
 An odd multiple of a cache line, so that columns do not share cache sets (experiment)."""
 

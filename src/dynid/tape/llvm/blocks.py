@@ -1,9 +1,17 @@
-"""Print the LLVM module that runs a tape over many samples, block after block.
+"""Print the LLVM module that runs a tape (a recorded program) over many samples, block after block.
 
-For B samples at a time there are two arrays ``[column][B]``: the work area, with the used input elements and the
-arguments and results of function passes (sines, ...), and the block, with the computed output elements. Inputs are
-transposed from rows into the work area, everything is computed while it stays in the first-level cache, then the block
-is copied out. An input that is stored in such blocks itself (``tiled``: ``[block][element][B]``) is read in place.
+`dynid.tape.llvm.backend.BlockKernel` compiles and calls it. For B samples at a time there are two arrays
+``[column][B]``: the work area, with the used input elements and the arguments and results of function passes, and the
+block, with the computed output elements. A *function pass* computes the sine, say, of whole columns; between two passes
+is a *piece* of arithmetic, printed as a function of its own. Inputs are transposed from rows into the work area,
+everything is computed while it stays in the first-level cache, then the block is copied out as rows (a *dense* kernel),
+or machine code of another module reads it. An input that is stored in such blocks itself (*tiled*:
+``[block][element][B]``) is read in place.
+
+A vector register holds one number of several samples, one per *lane*. LLVM's text: a name with ``%`` is a register,
+assigned once, and one with ``@`` a function or table. Code is divided into blocks that begin with a label and end with
+a branch (``br``). ``phi [a, %x], [b, %y]`` is a if control came from block x, and b if it came from block y: so loop
+variables get their next value. ``getelementptr`` adds an offset to a pointer.
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ CACHE_LINE = 64
 """Size of a cache line [bytes], on recent x86 and most ARM processors."""
 
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
-"""Declaration for modules with inputs that come in blocks."""
+"""Declaration of the instruction that fetches memory into the cache ahead of its use, for tiled inputs."""
 
 
 class PlacedPass(NamedTuple):
@@ -42,7 +50,9 @@ class PlacedPass(NamedTuple):
 
 
 class BlockLayout:
-    """Which column of the work area and of the block holds which value.
+    """Which column of the work area and of the block holds which value of the tape.
+
+    Values are numbered as in the tape: input elements first, then results of operations; constants are negative.
 
     Attributes:
         tape: the program.
@@ -52,7 +62,7 @@ class BlockLayout:
         work_columns: number of columns of the work area.
         outputs: column, in the output block, of each computed output element.
         constants: column, behind these, of each constant output element; only dense blocks have them.
-        tiles: for each element of a tiled input, the number of the input and that of the element in it.
+        tiles: for each element of a tiled input, (number of the input, number of the element in it).
     """
 
     def __init__(self, tape: Tape, tiled: Sequence[str] = ()) -> None:
@@ -132,7 +142,7 @@ class BlockPrinter:
         )
 
     def _pieces(self) -> list[str]:
-        """The straight-line pieces; notes the calls that run them and the function passes between them."""
+        """The pieces, one function each; `_calls` gets the calls of them and of the passes between them."""
         pieces = []
         for entry, arguments, results, in_place in self._layout.passes:
             if not in_place:
@@ -144,7 +154,13 @@ class BlockPrinter:
         return pieces
 
     def _piece(self, targets: Sequence[int], base: str, first_column: int) -> str:
-        """A function that computes some operands for every sample of a block, ``lanes`` samples at a time."""
+        """A function that computes some operands for every sample of a block, ``lanes`` samples at a time.
+
+        Args:
+            targets: the operands of the tape.
+            base: ``%work`` or ``%block``, where they are stored.
+            first_column: column of the first of them; the others follow.
+        """
         name = f"piece{len(self._calls)}"
         arrays = ["%work", "%block", *self._tiles.values()]
         self._calls.append(f"call void @{name}({', '.join(f'ptr {array}' for array in arrays)}, ptr @constants)")
@@ -154,6 +170,7 @@ class BlockPrinter:
         here = {array: w.value(f"getelementptr inbounds double, ptr {array}, i64 %i") for array in arrays}
 
         def source(value: int) -> tuple[str, int]:
+            """Base pointer and byte offset at which a value is read."""
             if value < 0:
                 return "%constants", 8 * lanes * ~value
             if value in self._layout.tiles:
@@ -205,7 +222,7 @@ ret void
         return "\n".join([*lines, *fetched])
 
     def _run(self, dense: bool) -> str:
-        """The function that goes from block to block."""
+        """The entry ``run``: for every block `load`, the pieces and passes, and `store` or `clear`."""
         finish = "@store(ptr %table, i64 %start, i64 %count, ptr %block)" if dense else "@clear(i64 %count, ptr %block)"
         begin = "call void @fill(ptr %block)" if dense else ""
         calls = "\n".join(self._calls)

@@ -1,7 +1,8 @@
-"""From LLVM's text to machine code in this process: the only file that talks to llvmlite.
+"""From LLVM's text to machine code in this process: `load_code`; this is the only file that uses llvmlite.
 
-Machine code is kept on disk under a name that holds everything it depends on: what was compiled, this processor, the
-versions of LLVM, and the source of whatever printed the text.
+The modules that print LLVM's text call `load_code`. It keeps the machine code on disk, under a name that is the digest
+of everything it depends on: what was compiled, this processor, the versions of LLVM, and the source of what printed the
+text.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Code:
         return int(self._engine.get_function_address(name))
 
     def entry(self, name: str, arguments: int) -> Callable[..., None]:
-        """A Python function that calls a compiled one with so many arguments, pointers or integers.
+        """A Python function that calls a compiled one with ``arguments`` arguments, pointers or integers.
 
         It may be called as long as this object exists.
         """
@@ -57,7 +58,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The processor that the code is made for."""
+    """The processor that the code is made for; a vector register holds several doubles, one per *lane*."""
 
     name: str
     """LLVM's name of the processor."""

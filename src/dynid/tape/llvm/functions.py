@@ -1,13 +1,21 @@
-"""Transcendental functions over whole columns, printed as LLVM code.
+"""Sine, cosine, hyperbolic tangent and exponential of many numbers at a time, printed as LLVM code.
 
-`functions_module` prints the *passes*, loops that compute a function of every number of a column; `pass_call` prints a
-call of one. `print_function` prints a whole tape for a single sample, with calls of the passes.
+`functions_module` prints the *passes*: loops that compute a function of every number of an array (a column).
+`pass_call` prints a call of one. `print_function` prints a whole tape (a recorded program) for a single sample, with
+such calls.
 
-Sine and cosine are our own: reduction by pi/2 in two parts with fused multiply-adds (Cody and Waite), then the
-polynomials of Sun's fdlibm on [-pi/4, pi/4]. The error stays below 1.5 units in the last place, 1.7e-16, for arguments
-up to :data:`LIMIT` (the last bit would cost a quarter of the time); larger ones, infinities and NaN are repaired one by
-one with the C library. The hyperbolic tangent is ``e / (e + 2)`` with ``e = exp(2 |x|) - 1``, whose series is taken
-between halves of powers of two; its error stays below 2 units in the last place.
+Sine and cosine are our own, because the C library computes one number at a time. With k the integer nearest to ``2 x /
+pi``, the remainder ``r = x - k pi/2`` is in [-pi/4, pi/4]; pi/2 is subtracted in two parts with fused multiply-adds
+(Cody and Waite). Sine and cosine of r are the polynomials of Sun's fdlibm, and k modulo 4, the quadrant, says which of
+the two, and with which sign, are those of x. The error stays below 1.5 units in the last place, 1.7e-16, for arguments
+up to :data:`LIMIT` (the last bit would cost a quarter of the time); larger ones, infinities and NaN are computed one by
+one with the C library afterwards. The hyperbolic tangent is ``e / (e + 2)`` with ``e = exp(2 |x|) - 1``; its error
+stays below 2 units in the last place.
+
+LLVM's text: a name with ``%`` is a register, assigned once, and one with ``@`` a function or table. Code is divided
+into blocks that begin with a label and end with a branch (``br``). ``phi [a, %x], [b, %y]`` is a if control came from
+block x, and b if it came from block y: so loop variables get their next value. ``getelementptr`` adds an offset to a
+pointer. A register here has several lanes, each with a number of its own, on which an instruction works at once.
 """
 
 from __future__ import annotations
@@ -31,7 +39,7 @@ _SHIFT = 6755399441055744.0
 _MOST_QUARTERS = 2**20
 """Largest number of quarter turns that the reduction handles; see `LIMIT`."""
 _LOWEST_BITS = struct.unpack("<q", struct.pack("<d", _SHIFT))[0] - _MOST_QUARTERS
-"""Bits of `_SHIFT` plus the most negative number of quarter turns, as an integer."""
+"""Bits of `_SHIFT` less `_MOST_QUARTERS`, as an integer: those of the sum for the most negative number of quarters."""
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 """pi / 2 as the sum of two doubles."""
 _SINE: tuple[float, ...] = (
@@ -42,7 +50,7 @@ _SINE: tuple[float, ...] = (
     -2.50507602534068634195e-08,
     1.58969099521155010221e-10,
 )
-"""Coefficients of the sine between -pi/4 and pi/4, from fdlibm."""
+"""Coefficients of ``(sin(x) - x) / x^3`` in powers of x^2, between -pi/4 and pi/4, from fdlibm."""
 _COSINE: tuple[float, ...] = (
     4.16666666666666019037e-02,
     -1.38888888888741095749e-03,
@@ -51,23 +59,23 @@ _COSINE: tuple[float, ...] = (
     2.08757232129817482790e-09,
     -1.13596475577881948265e-11,
 )
-"""Coefficients of the cosine between -pi/4 and pi/4, from fdlibm."""
+"""Coefficients of ``(cos(x) - 1 + x^2 / 2) / x^4`` in powers of x^2, between -pi/4 and pi/4, from fdlibm."""
 _LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
 """ln 2 as the sum of two doubles."""
 _SATURATED = 40.0
-"""Twice an argument whose hyperbolic tangent is 1 to the last bit."""
+"""Value of 2 |x| above which tanh(x) is 1 or -1 to the last bit."""
 _EXPONENTIAL_SERIES: tuple[float, ...] = tuple(1.0 / math.factorial(n) for n in range(2, 14))
 """Coefficients of ``(exp(r) - 1 - r) / r^2``."""
 
 
 GROUP = 8
-"""Numbers that one round of the vector loop processes; passes take multiples of it."""
+"""Numbers that a pass computes in one round of its loop; passes take multiples of it."""
 
 
 def functions_module(fused: bool) -> str:
     """The module of all passes: ``sincos_pass(x, sine, cosine, n)``, ``tanh_pass(x, y, n)`` and ``exp_pass(x, y, n)``.
 
-    It depends on the processor only, so one optimised copy serves every tape.
+    The arguments are pointers to n numbers. The module depends on the processor only, so one copy serves every tape.
 
     Args:
         fused: whether the processor has fused multiply-add; without it all functions come from the C library.
@@ -88,13 +96,14 @@ declare void @exp_pass(ptr, ptr, i64)
 
 
 def pass_call(name: str, columns: Sequence[int], stride: int, count: int) -> str:
-    """The call of a pass on columns of the work area.
+    """The call of a pass on columns of the work area, the array ``%work``.
 
     Args:
         name: the pass.
-        columns: numbers of the first argument's column and of the first result's column of each function.
+        columns: number of the column of the arguments, then that of the results of each function: sine and cosine
+            have two.
         stride: bytes from one column to the next.
-        count: numbers to process, a multiple of :data:`GROUP`.
+        count: numbers to process, a multiple of :data:`GROUP`; they may be in several columns behind one another.
     """
     names = [f"%pass{columns[-1]}_{place}" for place in range(len(columns))]
     lines = [
@@ -128,7 +137,7 @@ end:
 
 
 def _repair(everywhere: bool) -> str:
-    """A loop that computes sine and cosine with the C library where the polynomial does not hold, or everywhere."""
+    """A loop that computes sine and cosine with the C library where |x| is beyond `LIMIT` or a NaN, or everywhere."""
     limit = number(-1.0 if everywhere else LIMIT)  # no absolute value is below -1
     return f"""
 define internal void @sincos_repair(ptr %x, ptr %sine, ptr %cosine, i64 %n) {{
@@ -170,13 +179,17 @@ define void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {
 
 
 def _sincos() -> str:
-    """The pass of sine and cosine: a vector loop; if an argument was beyond the limit, it is repaired at the end."""
+    """The pass of sine and cosine: a loop over groups of numbers, then the repair if any argument was beyond `LIMIT`.
+
+    The loop collects in ``%seen``, by a bitwise or, how far the number of quarter turns is from the least one: a bit
+    above those of ``2 * _MOST_QUARTERS`` shows that an argument was beyond the limit, or a NaN.
+    """
     # LLVM splits vectors of GROUP numbers into several registers, whose operations then hide each other's latency
     w = _Loop(GROUP, "@sincos_addends")
     integers = vector(GROUP, "i64")
     pointers = [w.value(f"getelementptr inbounds double, ptr {base}, i64 %i") for base in ("%x", "%sine", "%cosine")]
     x = w.load(pointers[0], 0)
-    shifted = w.fma(x, w.constant(2.0 / math.pi), w.addend(_SHIFT))
+    shifted = w.fma(x, w.constant(2.0 / math.pi), w.addend(_SHIFT))  # k, rounded, in the lowest bits
     quadrant = w.value(f"bitcast {w.kind} {shifted} to {integers}")
     # the number of quarter turns plus _MOST_QUARTERS: as an unsigned integer too large if it is out of range or a NaN
     beyond = w.value(f"sub {integers} {quadrant}, {integer(_LOWEST_BITS, GROUP)}")
@@ -264,7 +277,7 @@ def _bits(w: Writer, value: str) -> str:
 
 
 class _Loop(Writer):
-    """The body of a loop that loads a constant from memory each time a fused multiply-add adds to it.
+    """Writer of a loop's body that loads a constant from memory each time a fused multiply-add adds to it.
 
     A fused multiply-add overwrites its addend. Copies of constants kept in registers would occupy the units that
     compute; loads do not. They are volatile so that LLVM leaves them where they are.
@@ -289,7 +302,7 @@ class _Loop(Writer):
 
 
 def _any_lane(w: Writer, mask: str) -> str:
-    """An integer that is not zero if any lane of the mask is not."""
+    """The bitwise or of all lanes of a register of integers."""
     parts = [w.value(f"extractelement {vector(w.lanes, 'i64')} {mask}, i32 {lane}") for lane in range(w.lanes)]
     flag = parts[0]
     for part in parts[1:]:
@@ -328,7 +341,7 @@ def _reduce(w: _Loop, x: str, k: str) -> str:
 
 
 def _polynomials(w: _Loop, x: str) -> tuple[str, str]:
-    """Sine and cosine of x within [-pi/4, pi/4]; z is x^2."""
+    """Sine and cosine of x within [-pi/4, pi/4]: ``x + z x S(z)`` and ``1 - z/2 + z^2 C(z)`` with z = x^2."""
     z = w.binary("fmul", x, x)
     square = w.binary("fmul", z, z)
     base = w.fma(w.negate(z), w.constant(0.5), w.addend(1.0))
@@ -362,7 +375,9 @@ def _flip_sign(w: Writer, value: str, sign: str) -> str:
 def print_function(name: str, tape: Tape, fused: bool) -> str:
     """Print a tape as a function ``name(input..., output...)`` of pointers, for one sample.
 
-    Outputs must not overlap inputs; only an element that is read once may be overwritten with a result.
+    The arithmetic is printed in pieces (`dynid.tape.lower`), with a call of a pass between two of them: the piece
+    before stores the arguments of the pass in the work area, an array on the stack. Outputs must not overlap inputs;
+    only an element that is read once may be overwritten with a result.
     """
     w = Writer(1)
     locations: dict[int, tuple[str, int]] = {}  # value of the tape -> name of its array, place in it [bytes]
@@ -379,7 +394,7 @@ def print_function(name: str, tape: Tape, fused: bool) -> str:
         print_piece(w, lower(tape, targets, fused), source, place.__getitem__)
 
     base = 0  # doubles of the work area that are in use
-    for call in stages(tape):  # a stage ends with the call of a pass on the arguments computed in it
+    for call in stages(tape):  # the passes in order
         count = len(call.arguments)
         size = count + -count % GROUP  # rounded up to a multiple of the group
         piece(call.arguments, [("%work", 8 * (base + k)) for k in range(count)])
@@ -388,6 +403,7 @@ def print_function(name: str, tape: Tape, fused: bool) -> str:
         for column, results in zip(columns[1:], call.results, strict=True):
             locations.update({value: ("%work", 8 * (column + k)) for value, k in results.items()})
         base = columns[-1] + size
+    # of every output element: name of its array, and (position in it, operand)
     targets = [(f"%out{k}", e) for k, output in enumerate(tape.outputs) for e in enumerate(output.elements.flat)]
     piece([int(e) for _, (_, e) in targets], [(to, 8 * position) for to, (position, _) in targets])
     arguments = [f"%in{k}" for k in range(len(tape.inputs))] + [f"%out{k}" for k in range(len(tape.outputs))]

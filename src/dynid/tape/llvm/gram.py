@@ -1,6 +1,8 @@
 """Gram matrices ``W.T @ W`` of a tape's outputs, computed block by block, so that the rows W never leave the cache.
 
-`LlvmGram` is what others use; `TilePrinter` prints the LLVM code. Terms:
+`dynid.data_reduction` sums the normal equations of long logs with it: the tape (a recorded program) computes one row of
+a regressor and torques for every sample, and W (N, w) has these rows. `LlvmGram` is what others use; `TilePrinter`
+prints the LLVM code. Terms:
 
 - *block*: B samples of all values of the compiled tape that are needed, stored as columns, [column][B].
 - *panel*: the columns of one output of the tape, a vector that is a row of the matrix W.
@@ -16,6 +18,11 @@ For each block of samples it calls ``run`` (see :mod:`~dynid.tape.llvm.blocks`);
 at the byte ``offsets`` in the block, it adds the products of its columns to the ``sums``, one sum per lane, tile by
 tile in registers. Where ``solvers`` is not null, the columns are first turned into those of ``Z = W @ inv(R0)`` (R0 is
 an upper triangular preconditioner). They are written to ``scratch``, at the consecutive offsets ``straight``.
+
+LLVM's text: a name with ``%`` is a register, assigned once, and one with ``@`` a function or table. Code is divided
+into blocks that begin with a label and end with a branch (``br``). ``phi [a, %x], [b, %y]`` is a if control came from
+block x, and b if it came from block y: so loop variables get their next value. ``getelementptr`` adds an offset to a
+pointer. The docstrings give each printed function in Python.
 """
 
 from __future__ import annotations
@@ -36,7 +43,7 @@ from dynid.tape.tape import Tape
 
 
 class TilePrinter:
-    """Prints the LLVM module with the entry ``reduce`` and the functions that it calls.
+    """Prints the LLVM module with the entry ``reduce`` and the functions that it calls, the innermost first.
 
     Args:
         lanes: samples per register.
@@ -70,12 +77,18 @@ class TilePrinter:
         )
 
     def _choices(self, name: str) -> str:
-        """Table of the functions for 1 to T columns; its entry 0 is never called."""
+        """Table of pointers to the functions ``name1`` to ``nameT`` for 1 to T columns; its entry 0 is never called."""
         entries = ", ".join(f"ptr @{name}{max(size, 1)}" for size in range(self._tile + 1))
         return f"@{name}s = private constant [{self._tile + 1} x ptr] [{entries}]\n"
 
     def _products(self, name: str, rows: int, columns: int, corner: bool) -> str:
         """``void name(base, left, right, sums)``: add the products of left and right columns of a block to the sums.
+
+        In Python, with the columns of the block at the byte offsets in ``left`` and ``right``::
+
+            for i in range(0, block, lanes):
+                for place, (r, c) in enumerate(pairs):
+                    sums[place] += left[r][i : i + lanes] * right[c][i : i + lanes]
 
         Args:
             name: Name of the function.
@@ -107,7 +120,14 @@ class TilePrinter:
     def _solve(self, columns: int) -> str:
         """``void solve(base, offsets, solver, k, width, scratch)``: columns k to k + columns - 1 of ``W @ inv(R0)``.
 
-        The earlier ones are in the scratch; ``solver`` is row-major (width, width): minus R0, its diagonal inverted.
+        ``solver`` is row-major (width, width): minus R0, with the reciprocals of its diagonal. Forward substitution, in
+        Python, with Z in the scratch, where the columns before k are known already::
+
+            for i in range(0, block, lanes * group):  # registers %s, %t, %u: t, before, during and after the loop on j
+                t = W[i : i + lanes * group, k : k + columns]
+                for j in range(k):
+                    t += outer(Z[i : i + lanes * group, j], solver[j, k : k + columns])
+                _finish(t)
         """
         w = Writer(self._lanes)
         group = range(self._group)
@@ -144,7 +164,14 @@ class TilePrinter:
         return w.text()
 
     def _finish(self, w: Writer, columns: int) -> None:
-        """Print the substitution among the columns of the tile itself, whose values are ``%u``, and the stores."""
+        """Print the substitution among the columns of the tile itself, whose values t are ``%u``, and the stores.
+
+        In Python::
+
+        for p in range(columns):
+            Z[..., k + p] = t[:, p] * solver[k + p, k + p]
+            t[:, p + 1 :] += outer(Z[..., k + p], solver[k + p, k + p + 1 : k + columns])
+        """
         values = {(g, c): f"%u{g}_{c}" for g in range(self._group) for c in range(columns)}
         to = element(w, "%target", "%i")
         row = "%corner"
@@ -161,7 +188,19 @@ class TilePrinter:
                 row = w.value(f"getelementptr inbounds i8, ptr {row}, i64 %row_bytes")
 
     def _gram(self) -> str:
-        """``ptr gram(base, offsets, width, sums)``: all products of a panel's columns; returns the end of its sums."""
+        """``ptr gram(base, offsets, width, sums)``: all products of a panel's columns; returns the end of its sums.
+
+        In Python, where ``size`` counts the sums that a call added to::
+
+            for a in range(0, width, T):
+                height = min(T, width - a)
+                corner[height](base, offsets[a:], offsets[a:], sums)
+                sums += size
+                for b in range(a + T, width, T):  # only where a has all T columns
+                    tile[min(T, width - b)](base, offsets[a:], offsets[b:], sums)
+                    sums += size
+            return sums
+        """
         T, size = self._tile, 8 * self._lanes
         return f"""
 define internal ptr @gram(ptr %base, ptr %offsets, i64 %width, ptr %first) {{
@@ -208,7 +247,13 @@ end:
 """
 
     def _solve_panel(self) -> str:
-        """``void solve_panel(base, offsets, width, solver, scratch)``: ``W @ inv(R0)`` of a whole panel."""
+        """``void solve_panel(base, offsets, width, solver, scratch)``: ``W @ inv(R0)`` of a whole panel.
+
+        In Python::
+
+            for k in range(0, width, T):
+                solve[min(T, width - k)](base, offsets[k:], solver, k, width, scratch)
+        """
         T = self._tile
         return f"""
 define internal void @solve_panel(ptr %base, ptr %offsets, i64 %width, ptr %solver, ptr %scratch) {{
@@ -232,7 +277,19 @@ end:
 """
 
     def _reduce(self) -> str:
-        """The entry ``reduce``, see the module's docstring."""
+        """The entry ``reduce``, see the module's docstring.
+
+        In Python::
+
+            for start in range(first, stop, block_samples):
+                run(table, start, min(start + block_samples, stop), work, block)
+                for width, offsets, solver, sums in panels:
+                    if solvers:
+                        solve_panel(block, offsets, width, solver, scratch)
+                        gram(scratch, straight, width, sums)
+                    else:
+                        gram(block, offsets, width, sums)
+        """
         return f"""
 define void @reduce(ptr %run, ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block, i64 %panels, ptr %widths,
     ptr %offsets, ptr %solvers, ptr %scratch, ptr %straight, ptr %sums) {{
@@ -279,7 +336,7 @@ end:
 
 
 def multiply_add(w: Writer, fused: bool, name: str, left: str, right: str, addend: str) -> None:
-    """``name = left * right + addend``."""
+    """Print ``name = left * right + addend`` in every lane, for names of registers."""
     if fused:
         suffix = "f64" if w.lanes == 1 else f"v{w.lanes}f64"
         w.line(f"{name} = call {w.kind} @llvm.fma.{suffix}({w.kind} {left}, {w.kind} {right}, {w.kind} {addend})")
@@ -305,7 +362,7 @@ def splats(w: Writer, row: str, columns: int, first: int = 0) -> list[str]:
 
 
 def pointers(w: Writer, base: str, offsets: str, count: int) -> list[str]:
-    """Pointers to the columns at the first ``count`` byte offsets of a table."""
+    """Print pointers to the columns at the first ``count`` byte offsets of a table; returns their names."""
     result = []
     for place in range(count):
         offset = w.value(f"load i64, ptr {w.address(offsets, 8 * place)}, align 8")
@@ -325,8 +382,13 @@ class LlvmGram:
     """Computes the Gram matrices of the outputs of one tape; each output is a vector (w,), a row of a matrix (N, w)."""
 
     def __init__(self, tape: Tape) -> None:
+        """Compile the tape; the code that multiplies is the same for all tapes.
+
+        Raises:
+            ArgumentError: An element of an output is constant.
+        """
         kernel = BlockKernel(tape, REDUCE_BLOCK)
-        column = {value: place for place, value in enumerate(kernel.columns)}
+        column = {value: place for place, value in enumerate(kernel.columns)}  # value of the tape -> its column
         panels = [output.elements.ravel().tolist() for output in tape.outputs]
         if any(element not in column for panel in panels for element in panel):
             raise ArgumentError("an output that is constant has no column in a block")
@@ -364,6 +426,7 @@ class LlvmGram:
         """
         solvers = None if preconditioners is None else np.concatenate([_solver(R0) for R0 in preconditioners])
         lanes = host().lanes
+        # of every panel one sum per lane and pair of columns, of which (i, j) and (j, i) are one
         sums = np.zeros(lanes * int(np.sum(self._widths * (self._widths + 1) // 2)))
         plan = (len(self._widths), address(self._widths), address(self._offsets))
         scratch = np.empty(self._straight.size * self._kernel.block_samples)
@@ -376,7 +439,7 @@ class LlvmGram:
         total = sums[::lanes].copy()  # the lanes of each sum are added
         for lane in range(1, lanes):
             total += sums[lane::lanes]
-        flat = total[self._places]
+        flat = total[self._places]  # all Gram matrices, row-major and one after the other
         widths = self._widths.tolist()
         ends = list(itertools.accumulate(width * width for width in widths))
         return [flat[e - w * w : e].reshape(w, w) for w, e in zip(widths, ends, strict=True)]

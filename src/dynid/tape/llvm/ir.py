@@ -1,4 +1,14 @@
-"""Print instructions in LLVM's text form, for one sample or for as many as a vector register holds (lanes)."""
+"""Print instructions in LLVM's text form, for one sample or for several at a time.
+
+The other modules of `dynid.tape.llvm` collect the text of functions in a `Writer`; `print_piece` prints the arithmetic
+of a tape (a recorded program), which `dynid.tape.lower` has turned into instructions.
+
+A vector register holds one number of several samples; the place of a sample in it is a *lane*. Every instruction works
+on all lanes at once. LLVM's text: a name with ``%`` is a register, assigned once, and one with ``@`` a function or
+table. Code is divided into blocks that begin with a label and end with a branch (``br``). ``phi [a, %x], [b, %y]`` is a
+if control came from block x, and b if it came from block y: so loop variables get their next value. ``getelementptr``
+adds an offset to a pointer.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +21,11 @@ Place = tuple[str, int]
 """Address of a value in memory: name of a base pointer, and byte offset."""
 
 _PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
-"""Instruction of a lowered piece -> LLVM instruction that does the same."""
+"""Name of an instruction of `dynid.tape.lower` -> LLVM instruction that does the same."""
 
 
 def vector(lanes: int, element: str = "double") -> str:
-    """The type of one value across the lanes."""
+    """LLVM's type of one value in every lane: ``double``, or ``<4 x double>`` for four lanes."""
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
@@ -31,19 +41,19 @@ def integer(value: int, lanes: int = 1) -> str:
 
 
 def _suffix(lanes: int) -> str:
-    """How names of intrinsic functions end, which depends on the type of their operands."""
+    """End of the name of an intrinsic (a function that LLVM knows), which says the type of its operands."""
     return "f64" if lanes == 1 else f"v{lanes}f64"
 
 
 def declarations(lanes: int) -> str:
-    """Declarations of the intrinsic functions that the printed instructions call."""
+    """Declarations of the intrinsics that the printed instructions call."""
     kind, suffix = vector(lanes), _suffix(lanes)
     unary = "".join(f"declare {kind} @llvm.{name}.{suffix}({kind})\n" for name in ("sqrt", "fabs"))
     return f"{unary}declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})\n"
 
 
 class Writer:
-    """Collects the text of one function, line by line; every operand and result is a name such as ``%r7``."""
+    """Collects the text of one function, line by line; operands and results are names of registers such as ``%r7``."""
 
     def __init__(self, lanes: int) -> None:
         """Begin with no text.
@@ -124,7 +134,7 @@ def print_piece(
     source: Callable[[int], Place],
     destination: Callable[[int], Place],
 ) -> None:
-    """Print a straight-line piece; LLVM chooses what is in registers.
+    """Print instructions without branches; LLVM chooses what is kept in registers.
 
     Args:
         writer: the function to append to; its lanes are the samples computed at once.
@@ -132,7 +142,7 @@ def print_piece(
         source: base pointer and byte offset of an operand that the instructions do not compute.
         destination: base pointer and byte offset of an output slot.
     """
-    names: dict[int, str] = {}  # operand or result -> name of its register
+    names: dict[int, str] = {}  # number of an operand or a result -> name of its register
     for name, operands, result in lowered:
         for value in operands:
             if value not in names:
@@ -144,7 +154,7 @@ def print_piece(
 
 
 def print_instruction(writer: Writer, name: str, operands: list[str]) -> str:
-    """Print one instruction of a lowered piece; returns the name of its result."""
+    """Print one instruction of `dynid.tape.lower`; returns the name of its result."""
     if name in _PLAIN:
         return writer.value(f"{_PLAIN[name]} {writer.kind} {', '.join(operands)}")
     if name == "fma":

@@ -1,4 +1,4 @@
-"""Machine code kept on disk between processes, for one user alone.
+"""`ObjectCache`: machine code kept on disk between processes, so that each robot is compiled once; for one user alone.
 
 What is read here runs with the user's rights. So the folder must belong to the user and be closed to other writers; an
 entry must be a regular file of the user; and its checksum is keyed with a secret that only the user can read. Entries
@@ -43,7 +43,7 @@ if hasattr(os, "register_at_fork"):  # a fork that copies a locked lock would le
 
 @dataclass(frozen=True, slots=True)
 class ObjectCache:
-    """A folder of checked byte strings."""
+    """A folder of entries: name -> machine code, each behind a *seal*, a digest keyed with the user's secret."""
 
     folder: Path | None
     """Where the entries are; None keeps nothing."""
@@ -119,7 +119,7 @@ class ObjectCache:
 def _user_key(folder: Path) -> bytes | None:
     """The secret of a folder's entries, made at the first use; None where the folder cannot be used or trusted.
 
-    The latter gives a warning.
+    A folder that is not trusted gives a warning.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -204,7 +204,10 @@ def _seal(key: bytes, name: str, content: bytes) -> bytes:
 
 @functools.cache
 def source_digest(source: Path) -> str:
-    """SHA-256 of a Python file or of all below a folder; as part of a name it keeps code of older sources unused."""
+    """SHA-256 of a Python file, or of all Python files below a folder.
+
+    As part of an entry's name it makes sure that code printed by older sources is not used.
+    """
     digest = hashlib.sha256()
     for path in [source] if source.is_file() else sorted(source.rglob("*.py")):
         digest.update(path.relative_to(source).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")

@@ -1,9 +1,19 @@
-"""Gradients of cross products, computed together with the tape: rows and cotangents never leave the cache.
+"""Gradients of functions of cross products ``W.T @ W`` with respect to the motion that W is computed from.
 
-Each output of the tape, over many samples, is a matrix W (N, w), called a panel. The gradient of ``sum(C * (W.T @ W))``
-is that of the tape with the cotangents ``W @ M``, where ``M = C + C.T``. Block after block the machine code computes
-the rows W (the forward kernel), multiplies them by M, and runs the tape of the gradient on the products (the backward
-kernel). `dynid.data_reduction.cross_products.NumpyPullback` is the reference.
+The design of excitations uses them: W has rows of the regressor, and a criterion depends on ``W.T @ W``. A tape (a
+recorded program) computes one row per sample; each output, over all N samples, is a matrix W (N, w), called a *panel*.
+If the criterion's gradient with respect to ``W.T @ W`` is C (w, w), that with respect to W is the *cotangent*
+``W @ M`` with ``M = C + C.T``, and the tape of the gradient (`vjp`) carries it on to the inputs.
+
+The machine code does all of this block by block (a block is a few samples, stored by columns), so that W and the
+cotangents never leave the cache: the forward kernel computes the rows W, `PullbackPrinter` prints the product with M,
+and the backward kernel runs the tape of the gradient on the products.
+`dynid.data_reduction.cross_products.NumpyPullback` computes the same with NumPy.
+
+LLVM's text: a name with ``%`` is a register, assigned once, and one with ``@`` a function or table. Code is divided
+into blocks that begin with a label and end with a branch (``br``). ``phi [a, %x], [b, %y]`` is a if control came from
+block x, and b if it came from block y: so loop variables get their next value. ``getelementptr`` adds an offset to a
+pointer. The docstrings give each printed function in Python.
 """
 
 from __future__ import annotations
@@ -105,12 +115,12 @@ class PullbackPrinter:
         self._lanes = host.lanes
         self._block = block
         self._fused = host.fused
-        # Sums of _tile columns for _group vectors of samples are in registers at a time.
+        # The product has so many columns (_tile) for so many registers of samples (_group) in registers at a time.
         self._tile = 3 if host.registers < 32 else 6
         self._group = next(size for size in (4, 3, 2, 1) if block // host.lanes % size == 0)
 
     def text(self) -> str:
-        """The module. It knows nothing of the tape; its entry calls the machine code of two kernels, block by block."""
+        """The module. It is the same for all tapes: its entry calls the machine code of two kernels, block by block."""
         table = ", ".join(f"ptr @multiply{max(size, 1)}" for size in range(self._tile + 1))
         return "\n".join(
             [
@@ -126,8 +136,13 @@ class PullbackPrinter:
         """``void multiply(base, offsets, width, matrix, target)``: so many columns of ``W @ M`` for a block.
 
         ``base`` and ``offsets`` say where the columns of W are; ``matrix`` points to the first of the columns in the
-        first row of M, which is row-major (width, width). The printed function has two loops: over groups of samples
-        (``%i``), and for these over the rows of M (``%j``), which adds up ``W[i, j] * M[j, c]``.
+        first row of M, which is row-major (width, width). In Python, with ``samples = slice(i, i + lanes * group)``::
+
+            for i in range(0, block, lanes * group):
+                t = zeros((lanes * group, columns))  # registers %s before and %t after each turn of the loop on j
+                for j in range(width):
+                    t += outer(W[samples, j], M[j, :columns])
+                target[samples] = t
         """
         w = Writer(self._lanes)
         step = 8 * self._lanes
@@ -155,7 +170,13 @@ class PullbackPrinter:
         return w.text()
 
     def _product(self) -> str:
-        """``void product(base, offsets, width, matrix, target)``: ``W @ M`` of a panel, tile by tile."""
+        """``void product(base, offsets, width, matrix, target)``: ``W @ M`` of a panel, `_tile` columns at a time.
+
+        In Python::
+
+            for k in range(0, width, tile):
+                multiply[min(tile, width - k)](base, offsets, width, matrix[0, k:], target[:, k:])
+        """
         return f"""
 define internal void @product(ptr %base, ptr %offsets, i64 %width, ptr %matrix, ptr %target) {{
 entry:
@@ -180,7 +201,17 @@ end:
 """
 
     def _pull(self) -> str:
-        """The entry: a loop over blocks, in each a loop over panels.
+        """The entry ``pull``.
+
+        In Python::
+
+            for start in range(first, stop, block_samples):
+                until = min(start + block_samples, stop)
+                forward(inputs, start, until, work, block)
+                for width, offsets, matrix, target in panels:
+                    product(block, offsets, width, matrix, target)  # target: the panel's place in the cotangents
+                slot[0] = cotangents - start * bytes
+                backward(table, start, until, back_work, back_block)
 
         ``slot`` is where the backward kernel's table of pointers has that to the cotangents. For a block that begins at
         sample ``start``, this kernel reads them ``start * bytes`` behind the pointer. As the cotangents of every block

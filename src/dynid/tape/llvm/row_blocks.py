@@ -1,11 +1,21 @@
 """Moving samples between rows in the caller's arrays and columns of a block, printed as LLVM code.
 
-A caller's array has a row per sample; a block stores each element of the samples as a column, so that a vector register
-loads the same element of several samples (its *lanes*). Moving is therefore a transposition: `lanes` registers with
-pieces of as many rows, a *square*, are turned into registers with pieces of columns, or the other way round.
+A compiled tape (recorded program) works on blocks of B samples. A caller's array has a row per sample; a block stores
+each element of the B samples as a column, so that one vector register loads the same element of several samples, one
+per *lane*. Moving is therefore a transposition: of ``lanes`` rows, pieces of ``lanes`` elements are loaded into as many
+registers, a *square*, and exchanged between the registers, which then hold pieces of columns; or the other way round.
 
-`print_load` prints the way into a block, `print_store` the way out of it. The last register of rows of a block overlaps
-the one before, so that only blocks with fewer rows than lanes need a loop over single rows.
+`print_load` prints the way into a block, `print_store` the way out of it, `print_clear` zeros for missing samples.
+``lanes`` rows are moved at a time. The last rows of a block that do not fill this number are moved together with some
+of the rows before, a second time, so that only blocks with fewer rows than lanes need a loop over single rows.
+
+In the printed functions ``table`` is an array of pointers to the caller's inputs, then outputs; ``start`` is the
+block's first sample, and ``count`` the number of its samples.
+
+LLVM's text: a name with ``%`` is a register, assigned once, and one with ``@`` a function or table. Code is divided
+into blocks that begin with a label and end with a branch (``br``). ``phi [a, %x], [b, %y]`` is a if control came from
+block x, and b if it came from block y: so loop variables get their next value. ``getelementptr`` adds an offset to a
+pointer.
 """
 
 from __future__ import annotations
@@ -17,7 +27,7 @@ from dynid.tape.llvm.ir import Writer, number
 from dynid.tape.tape import Tape
 
 MOST_STREAMED_LANES = 2
-"""Largest number of lanes with which rows are written one after the other, see `print_store` (experiment)."""
+"""With so many lanes or fewer, rows are written one after the other, see `print_store` (experiment)."""
 
 PREFETCH_SQUARES = 4
 """Number of squares between the one that is written and the one whose memory is fetched (experiment: 2 to 6 are best;
@@ -35,7 +45,9 @@ class Element(NamedTuple):
 
 
 def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
-    """The function ``load(table, start, count, work)``: rows of inputs into columns; lanes beyond count become zero.
+    """The function ``load(table, start, count, work)``: rows of inputs into columns of the work area.
+
+    Where the block has fewer than B samples, the work area is set to zero before, so that no lane is undefined.
 
     Args:
         tape: the program.
@@ -46,8 +58,9 @@ def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -
     w = Writer(lanes)
     w.line("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     w.line("define internal void @load(ptr %table, i64 %start, i64 %count, ptr noalias %work) {\nentry:")
+    # per used input: pointer to its first row, elements of a row, and element -> column
     sources: list[tuple[str, int, dict[int, int]]] = []
-    first = 0
+    first = 0  # number of the input's first element among those of all inputs
     for place, entry in enumerate(tape.inputs):
         used = {position: columns[first + position] for position in range(entry.size) if first + position in columns}
         if used:
@@ -58,7 +71,7 @@ def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -
     w.line("br label %full\nfull:")
 
     def move() -> None:
-        """Print the code that moves a register of rows."""
+        """Print the code that moves as many rows as there are lanes."""
         to = w.value("getelementptr inbounds double, ptr %work, i64 %row")
         for pointer, size, used in sources:
             _load_rows(w, _row_pointers(w, pointer, size), used, size, to, 8 * block)
@@ -114,6 +127,7 @@ def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) 
         lanes: numbers per register.
     """
     constants: list[float] = tape.constants.tolist()
+    # operand ~k stands for constant k
     parts = [_print_fill({column: constants[~e] for e, column in columns.items() if e < 0}, block, lanes)]
     w = Writer(lanes)
     w.line("define internal void @store(ptr %table, i64 %start, i64 %count, ptr noalias %block) {")
@@ -163,7 +177,7 @@ def _store_output(place: int, elements: Sequence[Element], block: int, lanes: in
     pointer = rows_of(w, place, size)
 
     def move() -> None:
-        """Print the code that moves a register of rows."""
+        """Print the code that moves as many rows as there are lanes."""
         source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
         if is_square:
             _store_squares(w, f"@squares{place}", _row_pointer(w, pointer, size), source, size)
@@ -197,7 +211,7 @@ def _plan_squares(elements: Sequence[Element], stride: int, lanes: int) -> list[
     starts = [min(start, size - lanes) for start in range(0, size, lanes)]
     plan: list[int] = []
     for square, start in enumerate(starts):
-        # a square in one of the next groups of rows, if the row ends before it
+        # the square to fetch is in one of the next groups of rows if the row ends before it
         turns, later = divmod(square + PREFETCH_SQUARES, len(starts))
         group = elements[start : start + lanes]
         is_zero = all(e.constant is not None and number(e.constant) == number(0.0) for e in group)
@@ -207,7 +221,7 @@ def _plan_squares(elements: Sequence[Element], stride: int, lanes: int) -> list[
 
 
 def _store_squares(w: Writer, plan: str, row: str, source: str, size: int) -> None:
-    """Print a loop over the squares of consecutive rows; unrolled code would take longer to compile.
+    """Print a loop over the squares of as many consecutive rows as lanes; unrolled code would take longer to compile.
 
     Args:
         w: the function to append to.
@@ -244,7 +258,7 @@ def _store_squares(w: Writer, plan: str, row: str, source: str, size: int) -> No
 
 
 def _integers(name: str, values: Sequence[int]) -> str:
-    """A table of integers."""
+    """The definition of a constant table of integers."""
     return (
         f"{name} = private constant [{len(values)} x i64] [{', '.join(f'i64 {value}' for value in values)}], align 64"
     )
@@ -312,7 +326,7 @@ def rows_of(w: Writer, place: int, size: int) -> str:
 
 
 def _row_pointer(w: Writer, array: str, size: int, row: str = "%row") -> str:
-    """Pointer to a row of an array with ``size`` elements per row."""
+    """Pointer to row number ``row`` (a register) of an array with ``size`` elements per row."""
     elements = w.value(f"mul i64 {row}, {size}")
     return w.value(f"getelementptr inbounds double, ptr {array}, i64 {elements}")
 
@@ -324,12 +338,18 @@ def _row_pointers(w: Writer, array: str, size: int) -> list[str]:
 
 
 def _wide_loop(w: Writer, move: Callable[[], None], end: str = "wide") -> None:
-    """Print ``move`` in a loop over ``%row``, a register of rows at a time; fewer rows continue at ``narrow``.
+    """Print a loop over ``%row`` with the body of ``move``, which handles as many rows as there are lanes.
+
+    A block with fewer rows goes to the label ``narrow`` instead, where the caller prints a loop over single rows::
+
+        for i in range(0, count, lanes):
+            row = min(i, count - lanes)  # the last rows overlap those before
+            move(row)
 
     Args:
         w: the function to append to.
         move: prints the instructions for some rows.
-        end: label of the last block that it prints.
+        end: label of the last block of code that it prints.
     """
     lanes = w.lanes
     w.line(
@@ -343,7 +363,7 @@ def _wide_loop(w: Writer, move: Callable[[], None], end: str = "wide") -> None:
 
 
 def _transpose(w: Writer, registers: list[str]) -> list[str]:
-    """Transpose a square of registers by exchanging halves, quarters and so on."""
+    """Transpose a square of registers: exchange halves between registers, then quarters, and so on."""
     lanes = len(registers)
     distance = lanes // 2
     while distance:
@@ -360,6 +380,6 @@ def _transpose(w: Writer, registers: list[str]) -> list[str]:
 
 
 def _shuffle(w: Writer, pair: tuple[str, str], order: Sequence[int]) -> str:
-    """A register of numbers of two others, by their places in both together."""
+    """A register of numbers of two others; ``order`` has their places in the two registers put one after the other."""
     mask = ", ".join(f"i32 {place}" for place in order)
     return w.value(f"shufflevector {w.kind} {pair[0]}, {w.kind} {pair[1]}, <{len(order)} x i32> <{mask}>")

@@ -1,10 +1,16 @@
-"""One sample, called from Python with as little overhead as CPython allows.
+"""`single_call`: a compiled tape (recorded program) as a Python function of one sample, with the least overhead.
 
-The compiled code is itself a built-in function, with CPython's calling convention METH_FASTCALL | METH_KEYWORDS. It
-reads the fields of the NumPy arrays it is given at the offsets of NumPy's public headers, as every C extension does,
-computes, and returns the result array. Before any function is made, these offsets are checked on a few arrays.
-Arguments that are anything else than aligned, C-contiguous float64 arrays of the right shapes (lists, other types,
-views, batches) go to an ordinary Python function that converts or refuses them.
+Control loops call it some thousand times per second. The compiled code is itself a built-in function of CPython, with
+the calling convention METH_FASTCALL | METH_KEYWORDS. It reads the fields of the NumPy arrays it is given at the offsets
+of NumPy's public headers, as every C extension does, computes, and returns the result array. Before any function is
+made, these offsets are checked on a few arrays. Arguments that are anything else than aligned, C-contiguous float64
+arrays of the right shapes (lists, other types, views, batches) go to an ordinary Python function that converts or
+refuses them.
+
+LLVM's text: a name with ``%`` is a register, assigned once, and one with ``@`` a function or table. Code is divided
+into blocks that begin with a label and end with a branch (``br``). ``phi [a, %x], [b, %y]`` is a if control came from
+block x, and b if it came from block y: so loop variables get their next value. ``getelementptr`` adds an offset to a
+pointer.
 """
 
 from __future__ import annotations
@@ -27,6 +33,7 @@ _CONVENTION = 0x0082
 """Calling convention of CPython: arguments as an array, then the names of those that have one (METH_FASTCALL and
 METH_KEYWORDS in methodobject.h)."""
 _HEAD = object.__basicsize__
+"""Bytes that every Python object begins with: the count of references, then the type."""
 _TYPE = _HEAD - 8
 """Byte offset of the type in a Python object."""
 _DATA, _DIMENSIONS, _SHAPE, _DTYPE, _FLAGS = (_HEAD + offset for offset in (0, 8, 16, 40, 48))
@@ -141,9 +148,23 @@ class _Printer:
         """The module; its entry is ``call``.
 
         ``PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)``, where `count`
-        leaves out the arguments with names. It branches to ``counted`` (no names, or ``out`` alone), to ``begin`` (as
-        many arguments as inputs, or one more, the result's array), to ``new`` or ``given`` (make the result's array,
-        or check the given one), to ``compute``; to ``otherwise`` where anything is not as expected.
+        leaves out the arguments with names. In Python, with the labels as comments::
+
+            total = count
+            if names is not None:                                       # named, name
+                if names != ("out",) or count != inputs:
+                    return self[0](*args)                               # otherwise
+                total = inputs + 1
+            if total not in (inputs, inputs + 1):                       # counted
+                return self[0](*args)
+            if not all(can_be_used(args[k]) for k in range(inputs)):    # begin, array0, kind0, right0, array1, ...
+                return self[0](*args)
+            if total == inputs:                                         # new
+                result = np.empty(shape)
+            else:                                                       # given
+                result = args[inputs]  # after the same check
+            result[...] = compute(*args[:inputs])                       # compute
+            return result
         """
         w = self._writer
         w.line("define ptr @call(ptr %self, ptr %args, i64 %count, ptr %names) {\nentry:")
