@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class Case:
 
     robot: dynid.Robot
     log: dynid.Recording
-    joint: str | None = None
+    joint: str = ""
     amount: float = 0.0
     """What was planted on the joint [SI; a drift per minute]."""
     code: str = ""
@@ -97,11 +98,11 @@ def simulate(name: str, seed: int, truth: dynid.Robot | None = None, **options: 
     return Case(believed, replace(log, effort=log.effort + friction(dq, q, np.asarray(log.effort), rng)))
 
 
-Change = Callable[[dict[str, Floats], np.random.Generator], int | tuple[int, float] | None]
+Change = Callable[[dict[str, Floats], np.random.Generator], Any]
 
 
 def edit(change: Change) -> Callable[[str, int], Case]:
-    """A fault that edits the arrays of a clean log; it returns the joint concerned, and the amount."""
+    """A fault that edits the arrays of a clean log; it returns the joint concerned, and the amount, or two joints."""
 
     def plant(name: str, seed: int) -> Case:
         case = simulate(name, seed)
@@ -109,13 +110,14 @@ def edit(change: Change) -> Callable[[str, int], Case]:
         told = change(arrays, np.random.default_rng((seed, 1)))
         joint, amount = told if isinstance(told, tuple) else (told, 0.0)
         log = replace(case.log, **arrays)
-        return replace(case, log=log, joint=None if joint is None else case.robot.joint_names[joint], amount=amount)
+        names = [] if joint is None else [case.robot.joint_names[j] for j in np.atleast_1d(joint)]
+        return replace(case, log=log, joint=" and ".join(names), amount=amount)
 
     return plant
 
 
-def _scale(keys: tuple[str, ...], factors: tuple[float, ...], one: bool) -> Callable[..., int | None]:
-    def change(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+def _scale(keys: tuple[str, ...], factors: tuple[float, ...], one: bool) -> Change:
+    def change(log: dict[str, Floats], rng: np.random.Generator) -> Any:
         joint = int(rng.integers(log["q"].shape[1])) if one else None
         factor = float(rng.choice(factors))
         for key in keys:
@@ -125,12 +127,12 @@ def _scale(keys: tuple[str, ...], factors: tuple[float, ...], one: bool) -> Call
     return change
 
 
-def _swap(*keys: str) -> Callable[..., int | None]:
-    def change(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+def _swap(*keys: str) -> Change:
+    def change(log: dict[str, Floats], rng: np.random.Generator) -> Any:
         pair = rng.choice(log["q"].shape[1], size=2, replace=False)
         for key in keys:
             log[key][:, pair] = log[key][:, pair[::-1]]
-        return None
+        return sorted(pair.tolist())
 
     return change
 
@@ -138,7 +140,7 @@ def _swap(*keys: str) -> Callable[..., int | None]:
 def _add(choose: Callable[..., tuple[float, Floats]]) -> Change:
     """Torque on a joint, by `choose` from chance, position and torque: an amount, and the torque of one."""
 
-    def change(log: dict[str, Floats], rng: np.random.Generator) -> tuple[int, float]:
+    def change(log: dict[str, Floats], rng: np.random.Generator) -> Any:
         joint = int(rng.integers(log["q"].shape[1]))
         amount, shape = choose(rng, log["q"][:, joint], log["effort"][:, joint])
         log["effort"][:, joint] += amount * shape
@@ -273,9 +275,9 @@ FAULTS |= {"twice": ("", twice), "clean": ("", simulate)}
 def is_untestable(fault: str, case: Case) -> bool:
     """Whether the check says that it cannot tell what was planted: this suspect and joint, or this amount of it."""
     says, told = told_amounts(case)
-    if "unit" in fault:
-        return "unit of the torque" in says and str(case.joint) in says
-    joint, code, moved = str(case.joint), FAULTS[fault][0], case.moved
+    if "unit" in fault or fault == "joints swapped":
+        return case.joint in says and ("order of" if "swap" in fault else "unit of the torque") in says
+    joint, code, moved = case.joint, FAULTS[fault][0], case.moved
     own = [s for s in told if case.robot.joint_names[s.joint or 0] == joint and KINDS[s.kind].code == code]
     planted = [case.amount if s.direction is None or moved is None else moved @ s.direction for s in own]
     return bool(own) and all(abs(amount) <= told[s] for s, amount in zip(own, planted, strict=True))
@@ -284,7 +286,7 @@ def is_untestable(fault: str, case: Case) -> bool:
 def judge(fault: str, case: Case) -> tuple[str, list[dynid.Finding]]:
     """What became of a fault, and what was said."""
     code, found = case.code or FAULTS[fault][0], accusations(case)
-    if any(f.code == code and f.joint in (None, case.joint or f.joint) for f in found):
+    if any(f.code == code and (f.joint or "") in (case.joint or str(f.joint)) for f in found):
         return "named", found
     if any(f.code == code or (case.joint or "-") in f.message for f in found):
         return "rival", found
@@ -302,8 +304,8 @@ def run_faults(cases: int, first: int, faults: list[str]) -> None:
             word, found = judge(fault, FAULTS[fault][1](name, seed))
             words[word] += 1
             if word != "named":
-                print(f"    {fault} on {name}, seed {seed}: {word}: {[str(f)[:150] for f in found]}", flush=True)
-        print(f"{fault}: {dict(words)}", flush=True)
+                print(f"    {fault} on {name}, seed {seed}: {word}: {[str(f)[:150] for f in found]}")
+        print(f"{fault}: {dict(words)}")
 
 
 def late_loop(case: int, first: int) -> tuple[dynid.Robot, dynid.Recording, float]:

@@ -218,7 +218,7 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
             yield Finding(code="unit" if surely else "beyond-limits", severity="error" if surely else "warning",
                           where=where, joint=joint.name,
                           message=f"values of {largest:.4g} {units[where == 'q']} are {largest / limit:.3g} times the "
-                          "limit of the robot file" + (", as if in another unit" if surely else ""),
+                          "limit of the robot file" + (", as if in another unit or of another joint" if surely else ""),
                           evidence={"90th percentile": largest, "limit": limit},
                           remedy="Declare the unit (and the gear) in the channel map, or correct the limits in the "
                           "robot file.")  # fmt: skip
