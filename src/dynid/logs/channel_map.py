@@ -28,7 +28,7 @@ Example::
     columns = "q_wanted_{0..1}"              # for logs without torques
     unit = "deg"
 
-Beside [reference] a log of servos may have ``[reference_velocity]``, ``[enabled]`` (above zero: the drive is on),
+With [reference] a log of servos may also have ``[reference_velocity]``, ``[enabled]`` (above zero: the drive is on),
 ``[kp]`` and ``[kd]`` (gains in the drive's unit) and ``[supply]`` (a voltage); one column may stand for all joints.
 A drive keeps each commanded position until the next one; with ``held = false`` straight lines join them.
 
@@ -38,6 +38,9 @@ A log may hold temperatures of its joints: ``[temperature]`` with unit degC, K o
 Motor-side signals name their gear: positions and velocities of motors are ``gear @ joint``, joint torques are
 ``gear @ motor torque``. The two matrices are separate, for a coupled wrist has a different one each way. A signal is
 computed in this order: unit, sign, gear, offset.
+
+`read_channel_map` makes a `ChannelMap` of such a file and refuses wrong content; its fields are the sections, and those
+of `Clock` and `Signal` the keys of the sections. conversion.py applies the map to a log.
 """
 
 from __future__ import annotations
@@ -68,7 +71,9 @@ DRIVE_QUANTITIES = ("reference_velocity", "enabled", "kp", "kd", "supply")
 _NUMBER_TEXT = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?(?:/\d{1,40})?", re.ASCII)
 """A number or a fraction as text, bounded in length: the value of 1e99999999999 has a hundred billion digits."""
 Text = Annotated[str, Meta(max_length=1000, pattern=r"\A[^\0]*\Z")]
+"""A text of bounded length without zero bytes."""
 Texts = tuple[Text, ...]
+"""Several of these."""
 
 
 class Clock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
@@ -81,12 +86,13 @@ class Clock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=Fa
     unit: Text | None = None
     """Unit of `column` or `sample_time`; None where the format declares it."""
     fraction: Text | None = None
-    """Column with the part of time below the unit of `column`, as nanoseconds beside whole seconds."""
+    """Column with the part of time below the unit of `column`, such as nanoseconds where that has whole seconds."""
     fraction_unit: Text = "ns"
+    """Unit of `fraction`."""
     sample_time: Annotated[float, Meta(gt=0.0, le=LARGEST)] | None = None
     """Time between rows, in `unit`, for logs without a time column."""
     isolated: bool = False
-    """Whether rows are picked samples with gaps between them, so that nothing may be differentiated."""
+    """Whether rows are single samples with gaps between them, so that nothing may be differentiated."""
 
     def __post_init__(self) -> None:
         """Refuse two sources of time, and a fraction of nothing."""
@@ -97,9 +103,10 @@ class Clock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=Fa
 
 
 class _ValueOfKeyError(ValueError):
-    """A value that `Signal` refuses, with its key."""
+    """The error of a value that `Signal` refuses; `_as_map` names its key to the user."""
 
     def __init__(self, key: str, reason: str) -> None:
+        """Keep the key."""
         super().__init__(reason)
         self.key = key
 
@@ -113,20 +120,23 @@ _FACTOR_RULES: dict[str, tuple[str, Callable[[Floats], Any]]] = {
 
 
 class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
-    """The source of one quantity, and its conversion into SI units on the joint side."""
+    """The section of one quantity: its columns, and their conversion into SI units on the joint side.
+
+    k is the number of columns, n that of joints. Numbers of the file become arrays.
+    """
 
     columns: Text | Annotated[Texts, Meta(min_length=1)]
     """Names or patterns: ``{0..5}`` counts, ``{joint}`` runs over the joints, ``*`` stands for any text."""
     file: Text | None = None
-    """Key under ``[files]``."""
+    """Key under ``[files]`` of the file with the columns; None for any file that has them."""
     unit: Text | Texts = ()
     """One unit, or one per column; empty where the format declares it."""
     sign: Any = None
-    """(k,) or scalar array of +1 and -1; k is the number of columns, n that of joints."""
+    """() or (k,) array of +1 and -1."""
     gear: Any = None
-    """(n,) ratios or (n, n) matrix."""
+    """() or (n,) ratios, or (n, n) matrix, for signals of the motors."""
     offset: Any = None
-    """(n,) added on the joint side, in the unit of the signal."""
+    """() or (n,) numbers that are added on the joint side, in the unit of the signal."""
     time: Text | None = None
     """Column with the time of this quantity, if it is sampled at other times than the positions."""
     width: Annotated[int, Meta(ge=0, lt=1000)] | Literal["joints"] | None = None
@@ -134,23 +144,24 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=F
     transpose: bool = False
     """Whether samples run along the second axis."""
     rated: Any = None
-    """(k,) value of 100 % in SI units, for signals in per cent."""
+    """() or (k,) value of 100 % in SI units, for signals in per cent."""
     torque_constant: Any = None
-    """Current only: (n,) motor torque per current [N m/A]; the effort is computed from it."""
+    """Current only: () or (n,) motor torque per current [N m/A]; the effort (joint torque) is computed from it."""
     gain: Any = None
-    """`CurrentGains`. Current: joint torque per current [N m/A or N/A], from which the effort is computed. Effort: a
-    factor."""
+    """`CurrentGains`, with their standard deviations. Current: joint torque per current [N m/A or N/A], from which the
+    effort is computed. Effort: a factor of the logged one."""
     optional: bool = False
     """Whether the log may lack this quantity."""
     held: bool = True
     """Commanded positions only: whether a drive keeps each one until the next; otherwise straight lines join them."""
 
     def __post_init__(self) -> None:
-        """Turn texts and lists into tuples and arrays, and refuse factors that lose the signal, such as zero."""
+        """Turn texts and lists into tuples and arrays, and refuse factors by which the signal is lost, such as zero."""
         for key in ("columns", "unit"):
             value = getattr(self, key)
             structs.force_setattr(self, key, (value,) if isinstance(value, str) else value)
         constants = self.torque_constant
+        # a proposed map has "?" for each constant that the user has to fill in
         if isinstance(constants, str | list) and (unfilled := constants.count("?")):
             joints = "joint" if unfilled == 1 else f"{unfilled} joints"
             raise _ValueOfKeyError("torque_constant", f"fill in torque_constant (N m/A) of the {joints}")
@@ -224,12 +235,12 @@ class ChannelMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         return {} if self.reference is None else self._named(("reference", *DRIVE_QUANTITIES))
 
     def _named(self, quantities: Sequence[str]) -> dict[str, Signal]:
-        """Those of some quantities that the map has: quantity -> signal."""
+        """Pick from a list the quantities that the map has: quantity -> signal."""
         return {name: signal for name in quantities if (signal := getattr(self, name)) is not None}
 
     @property
     def commanded(self) -> ChannelMap | None:
-        """A map that reads the commanded positions as if they were measured; None if this map has no commands."""
+        """The map that reads the commanded positions as if they were measured; None if this map has no commands."""
         if self.reference is None:
             return None
         kept = {name: getattr(self, name) for name in ("name", "source", "joints", "files", "reader", "time")}
@@ -257,7 +268,7 @@ def read_channel_map(source: ChannelMapSource) -> ChannelMap:
 
 
 def built_in_maps() -> dict[str, Path]:
-    """Name -> file of the maps that come with dynid."""
+    """List the maps that come with dynid: name -> file."""
     here = Path(__file__)
     # an installed package has the folder beside this file, a checkout of the sources at its root
     folder = next((f for f in (here.parent, here.parents[3]) if (f / "channel_maps").is_dir()), here)
@@ -295,7 +306,9 @@ def _as_map(content: Mapping[str, Any], source: str | None = None) -> ChannelMap
             if str(profile) not in (known := built_in_maps()):
                 raise DataError(f"there is no profile '{profile}'", remedy=f"The profiles are: {', '.join(known)}.")
             base = read_toml(known[str(profile)])
-        found = as_record({**base, **{key: _override(base.get(key), own) for key, own in content.items()}}, ChannelMap)
+        # each section of the file replaces, or completes, that of the profile
+        merged = {**base, **{key: _override(base.get(key), own) for key, own in content.items()}}
+        found = as_record(merged, ChannelMap)
         for quantity, signal in {**found.signals, **found._named((*DRIVE_QUANTITIES, "reference"))}.items():
             _check_signal(quantity, signal)
         if found.reference is None and (drive := found._named(DRIVE_QUANTITIES)):
@@ -316,9 +329,14 @@ def _as_map(content: Mapping[str, Any], source: str | None = None) -> ChannelMap
 
 
 def _override(base: Any, own: Any) -> Any:
-    """A section of a map, completed by the profile's section where it names no columns of its own.
+    """Merge a section of a map with that of its profile.
 
-    The section is then required, even if it is optional in the profile.
+    If only the section of the profile names columns or a time, the keys of the map's section are added to it, and the
+    quantity is required even if it is optional in the profile. Otherwise the map's section replaces it.
+
+    Args:
+        base: The section of the profile; None without.
+        own: The section of the map.
     """
     sources = {"columns", "column", "sample_time"}
     if isinstance(base, Mapping) and isinstance(own, Mapping) and sources & base.keys() and not sources & own.keys():
@@ -327,14 +345,14 @@ def _override(base: Any, own: Any) -> Any:
 
 
 def _require(holds: bool, key: str, wanted: str, value: object) -> None:
-    """Refuse the value of a key unless a condition holds; ``wanted`` says what the value should be."""
+    """Refuse the value of a key unless a condition holds; ``wanted`` describes a right value."""
     if not holds:
         shown = value.tolist() if isinstance(value, np.ndarray) else value
         raise _ValueOfKeyError(key, f"it should be {wanted}, not {repr(shown)[:200]}")
 
 
 def _number(key: str, value: object) -> float:
-    """A number, or a fraction as text: gear ratios are often known as 1798/7."""
+    """Read a number, or a fraction as text: gear ratios are often known as 1798/7."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
     known = known or (isinstance(value, str) and _NUMBER_TEXT.fullmatch(value.strip()) is not None)
     _require(known, key, 'a number or a fraction such as "1798/7"', value)
@@ -347,7 +365,7 @@ def _number(key: str, value: object) -> float:
 
 
 def _numbers(key: str, value: object) -> Floats:
-    """A number, a list or a matrix of numbers."""
+    """Read a number, a list or a matrix of numbers: array of shape (), (k,) or (k, l)."""
     if not isinstance(value, Sequence) or isinstance(value, str):
         return np.array(_number(key, value))
     rows = [_numbers(key, item) for item in value]
@@ -357,12 +375,13 @@ def _numbers(key: str, value: object) -> Floats:
 
 
 def _gains(value: Any) -> CurrentGains:
-    """A gain or a list of gains, each a number or a text with its standard deviation: ``"13.3 +- 5 %"``."""
+    """Read a gain or a list of gains, each a number or a text with its standard deviation: ``"13.3 +- 5 %"``."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         _require(bool(value), "gain", "a gain or a list of gains", value)
         parts = [_gains(item) for item in value]
         return CurrentGains(np.concatenate([x.gain for x in parts]), np.concatenate([x.stderr for x in parts]))
-    first, *rest = re.split(r"\+-|\+/-|\u00b1", value) if isinstance(value, str) else [value]  # u00b1: plus-minus
+    # the gain, and what follows +-, +/- or the plus-minus sign (u00b1)
+    first, *rest = re.split(r"\+-|\+/-|\u00b1", value) if isinstance(value, str) else [value]
     _require(len(rest) < 2, "gain", 'a gain such as "13.3 +- 0.7"', value)
     gain = _number("gain", first)
     spread = rest[0].strip() if rest else "0"
@@ -376,7 +395,8 @@ def _check_signal(quantity: str, signal: Signal) -> None:
     dimensions = {parse_unit(unit, quantity).dimension for unit in signal.unit}
     gives_torque = quantity in ("current", "effort")
     has_constant = signal.torque_constant is not None
-    no_share = bool(signal.unit) and "share" not in dimensions
+    no_share = bool(signal.unit) and "share" not in dimensions  # a share: per cent of a rated value
+    # key, whether it has no effect, the reason
     useless = (
         ("held", not signal.held and quantity != "reference", "only commanded positions are held or joined"),
         ("gain", signal.gain is not None and not gives_torque, "only torques and currents have one"),
@@ -386,7 +406,6 @@ def _check_signal(quantity: str, signal: Signal) -> None:
         ("gear", quantity == "current" and signal.gear is not None and not has_constant,
          "a current passes no gear unless a torque_constant makes a torque of it"),
     )  # fmt: skip
-    # key, whether it has no effect, the reason
     for key, wrong, why in useless:
         if wrong:
             remedy = f"Take {key} out, or add what it needs."

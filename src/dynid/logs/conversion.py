@@ -1,7 +1,11 @@
-"""From tables to the fields of a `Recording`: the columns that a channel map names, in SI units and the robot's order.
+"""From the tables of a log to the fields of a `Recording`: SI units, on the joint side, in the robot's order of joints.
 
-`_Conversion.fields` has the five steps. `_through_gear` and `_values` hold the order of the factors that docs describe:
-unit, sign, gear, offset.
+Input are the `Table`s of one run, one per file (name of a column -> its numbers), and the `ChannelMap`, which says for
+every quantity, such as position or effort (torque), which columns hold it, in which unit and with which gear. `convert`
+is called by the functions that read logs; its result are the keyword arguments of `Recording`.
+
+`_Conversion.fields` has the five steps. Each value is computed as ``offset + gear^-1 (sign * unit * logged)`` (torques:
+``offset + gear (...)``), in `_to_joint_side` and `_through_gear`.
 """
 
 from __future__ import annotations
@@ -42,11 +46,12 @@ _PLAIN_NUMBERS = ("enabled", "kp", "kd")
 _TRANSPOSE_REMEDY = "Check transpose, which is true where samples run along the second axis"
 """Remedy for a log whose rows and columns seem exchanged."""
 _WRENCH_DIMENSIONS = ("force",) * 3 + ("torque",) * 3
+"""Physical dimensions of the six columns of a wrench."""
 _DIMENSIONS_OF_KIND = {
     "revolute": ("angle", "angular velocity", "torque"),
     "prismatic": ("length", "velocity", "force"),
 }
-"""Kind of a joint -> dimensions that quantities of joints of this kind have, and of the other kind do not."""
+"""Kind of a joint -> dimensions that quantities have for joints of this kind only."""
 
 
 def convert(
@@ -56,9 +61,12 @@ def convert(
 
     Args:
         channel_map: What the columns mean.
-        tables: The tables of one run, or of one piece of it, by the keys of its files.
-        robot: Joints are matched by its names and counted against it.
+        tables: Key of a file of the run -> its table, or one piece of it.
+        robot: The joints of the log are matched by its names and counted against it; None if it is not known.
         first_row: Number of rows of the run before these tables; above 0 for later pieces of a run read in pieces.
+
+    Returns:
+        Field of `Recording` -> its value.
 
     Raises:
         DataError: The map does not fit the tables, or leaves a unit undeclared.
@@ -67,21 +75,23 @@ def convert(
 
 
 class _Conversion:
-    """One map applied to the tables of one run; it gathers notes and findings on its way."""
+    """The conversion of one run; it gathers notes and findings on its way."""
 
     def __init__(
         self, channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None, first_row: int
     ) -> None:
+        """Take the arguments of `convert`."""
         self._map = channel_map
         self._tables = tables
         self._robot = robot
         self._first_row = first_row
+        # quantity -> its section of the map (columns, unit, gear, ...): measured signals, commands, temperature
         self._signals = {**channel_map.signals, **channel_map.commands}
         if channel_map.temperature is not None:
             self._signals["temperature"] = channel_map.temperature
         self.joints = channel_map.joints or (robot.joint_names if robot else ())
         self._times: dict[tuple[str, int], Floats] = {}  # (column, id of the table) -> time stamps [s]
-        # tables of messages count their times from their own first one: the earliest is zero for all
+        # tables of messages (those with clocks) count times from their own first message: the earliest is zero for all
         self._epoch_ns = min((table.epoch_ns for table in tables.values() if table.clocks), default=0)
         several = len(tables) > 1
         self._notes = [f"{key}: {note}" if several else note for key, table in tables.items() for note in table.notes]
@@ -90,22 +100,24 @@ class _Conversion:
         ]
 
     def fields(self) -> dict[str, Any]:
-        """The arguments of `Recording`."""
-        # 1. the columns of every quantity, side by side as the log has them
+        """Convert all quantities; return the arguments of `Recording`."""
+        # 1. the columns of every quantity, side by side as the log has them: names and arrays, then (N, k)
         picked = self._pick_all()
         raw = {name: self._side_by_side(name, self._signals[name], item) for name, item in picked.items()}
-        # 2. which column is which joint: as many as the robot has, in the robot's order or in another
+        # 2. which column is which joint: there are as many as the robot has, in its order or in another
         main = {name: item for name, item in picked.items() if name in _RECORDING_FIELDS}
         self._check_counts(main, raw)
         orders = self._orders(picked)
-        # 3. SI units on the joint side, still in the log's order, with a clock for each quantity
-        with np.errstate(all="ignore"):  # infinities and NaN of the log are kept, so that the quality gate finds them
-            values = {name: self._values(name, item, raw[name], orders.get(name)) for name, item in picked.items()}
+        # 3. SI units on the joint side, still in the log's order, with time stamps for each quantity
+        with np.errstate(all="ignore"):  # infinities and NaN of the log are kept; later checks find them
+            values = {
+                name: self._to_joint_side(name, item, raw[name], orders.get(name)) for name, item in picked.items()
+            }
             times = {name: self._time(name, item, len(values[name])) for name, item in picked.items()}
             for name in {*main} - {"wrench"}:
                 _for_each_joint(name, values[name], values["position"].shape[1])
             gains = self._torque_from_current(values, times)
-        # 4. the robot's order; torques from currents have that of the currents
+        # 4. the robot's order; torques computed from currents are in the order of the currents
         if "current" in orders:
             orders.setdefault("effort", orders["current"])
         for name in orders.keys() & values.keys():
@@ -136,7 +148,11 @@ class _Conversion:
     # --- columns ---------------------------------------------------------------------------------------------------
 
     def _pick_all(self) -> dict[str, Picked]:
-        """The columns of every quantity in the map; optional ones may be missing."""
+        """Find the columns of every quantity in the map; optional ones may be missing.
+
+        Returns:
+            Quantity -> its table, with the names and arrays of its columns.
+        """
         picked = {}
         for quantity, signal in self._signals.items():
             try:
@@ -147,7 +163,7 @@ class _Conversion:
                 self._notes.append(f"no {quantity}: {error.reason}")
         if "position" not in picked:
             raise DataError("the channel map has no [position]", remedy="Without positions nothing can be identified.")
-        if "reference" not in picked:
+        if "reference" not in picked:  # without commanded positions other commands are of no use
             picked = {name: item for name, item in picked.items() if name in (*_RECORDING_FIELDS, "temperature")}
         for quantity, item in picked.items():
             if len({item.table.clocks[name] for name in item.names if name in item.table.clocks}) > 1:
@@ -156,7 +172,12 @@ class _Conversion:
         return picked
 
     def _check_counts(self, picked: Mapping[str, Picked], raw: Mapping[str, Floats]) -> None:
-        """Refuse a log with other joints than the robot or the map has, before anything is said about units."""
+        """Refuse a log with another number of joints than the robot or the map, before units are looked at.
+
+        Args:
+            picked: Measured quantity -> its columns.
+            raw: Quantity -> (N, k) numbers as logged.
+        """
         joints = raw["position"].shape[1]
         for quantity, item in picked.items():
             width = raw[quantity].shape[1]
@@ -170,22 +191,22 @@ class _Conversion:
             raise DataError(reason, place="joints", remedy="Name every joint of the log once, in the robot's order.")
 
     def _naming_texts(self, item: Picked) -> tuple[str, ...]:
-        """The texts that say which column belongs to which joint.
+        """Choose the texts that say which column belongs to which joint.
 
         These are the names of joints in the log, else those in the map, else the names of the columns.
         """
         return item.joints or (self._map.joints if len(self._map.joints) == len(item.names) else item.names)
 
     def _orders(self, picked: Mapping[str, Picked]) -> dict[str, Ints]:
-        """The order of the columns of each quantity that has them in another order than the robot.
+        """Find the quantities whose columns are in another order than the robot's joints, by their names.
 
         Returns:
-            Quantity -> (n,) for each joint of the robot the place of its column.
+            Quantity -> (n,) for each joint of the robot the index of its column.
         """
         orders: dict[str, Ints] = {}
         for quantity, item in picked.items():
             gear = self._signals[quantity].gear
-            single = quantity not in _RECORDING_FIELDS and len(item.names) == 1
+            single = quantity not in _RECORDING_FIELDS and len(item.names) == 1  # one number for all joints
             if quantity in ("wrench", "supply") or single or (gear is not None and gear.ndim == 2):
                 continue  # columns of coupled motors have no joint of their own
             names = self._naming_texts(item)
@@ -207,15 +228,22 @@ class _Conversion:
 
     # --- values ----------------------------------------------------------------------------------------------------
 
-    def _values(self, quantity: str, picked: Picked, values: Floats, order: Ints | None) -> Floats:
-        """One quantity, (N, n), in SI units on the joint side, in the log's order."""
+    def _to_joint_side(self, quantity: str, picked: Picked, values: Floats, order: Ints | None) -> Floats:
+        """Convert one quantity to SI units on the joint side, (N, n), in the log's order of joints.
+
+        Args:
+            quantity: Name of the quantity.
+            picked: Its columns.
+            values: (N, k) numbers as logged.
+            order: For each joint of the robot the index of its column; None where the orders agree.
+        """
         signal = self._signals[quantity]
         width = values.shape[1]
         units = self._units(quantity, signal, picked, width)
-        if signal.gear is None:  # a motor turns even if its joint slides
+        if signal.gear is None:  # otherwise it is of the motor, which turns even if its joint slides
             self._check_dimensions(quantity, units, picked.names, order)
         scale = np.array([unit.factor for unit in units])
-        factors = scale  # with the rated value and the sign in what follows
+        factors = scale  # times the rated value and the sign, below
         if any(unit.dimension == "share" for unit in units):
             if signal.rated is None:
                 reason = f"{quantity} is given in per cent, of what is not declared"
@@ -224,7 +252,7 @@ class _Conversion:
         if signal.sign is not None:
             factors = factors * _per_joint(quantity, "sign", signal.sign, width)
         values = values if np.all(factors == 1.0) else values * factors  # large logs are mostly in SI units already
-        if any(unit.zero for unit in units):
+        if any(unit.zero for unit in units):  # scales of temperature
             values = values + np.array([unit.zero for unit in units])
         if signal.gear is not None and quantity != "current":  # a current stays the motor's; its torque passes the gear
             values = _through_gear(quantity, signal.gear, values)
@@ -233,7 +261,13 @@ class _Conversion:
         return self._without_absurd(quantity, picked.names, values)
 
     def _side_by_side(self, quantity: str, signal: Signal, picked: Picked) -> Floats:
-        """The picked columns side by side, (N, k)."""
+        """Put the columns of a quantity side by side, (N, k), as the log has them.
+
+        Args:
+            quantity: Name of the quantity, for errors.
+            signal: Its section of the map.
+            picked: Its columns, each (N,) or (N, k).
+        """
         blocks = [array[:, None] if array.ndim == 1 else array for array in picked.arrays]
         blocks = [block.T for block in blocks] if signal.transpose else blocks
         if len({len(block) for block in blocks}) > 1:
@@ -243,6 +277,7 @@ class _Conversion:
         raw = np.concatenate(blocks, axis=1) if len(blocks) > 1 else blocks[0]
         if signal.width is None:
             return raw
+        # one number per line, the numbers of a sample one below the other
         width = signal.width if signal.width != "joints" else self._robot.dof if self._robot else len(self.joints)
         if not width or raw.shape[1] != 1 or raw.size % width:
             reason = f"{raw.shape[0]} lines of {raw.shape[1]} numbers do not make rows of {width or '?'}"
@@ -251,10 +286,11 @@ class _Conversion:
         return raw.reshape(-1, width)
 
     def _units(self, quantity: str, signal: Signal, picked: Picked, width: int) -> list[Unit]:
-        """The unit of each column: the map's, else the one the format declares; never a guess."""
+        """Find the unit of each column: the map's, else the one that the log's format declares; never a guess."""
         declared = tuple(picked.table.units.get(name, "") for name in picked.names)
         names: tuple[str, ...] = signal.unit or (("number",) if quantity in _PLAIN_NUMBERS else declared)  # type: ignore[assignment]
         names = names * width if len(names) == 1 else names
+        # a note where the map and the log declare different units
         given = zip(names, declared * width) if signal.unit else ()
         other = [logged for own, logged in given if logged not in ("", "SI") and known_unit(logged) != known_unit(own)]
         if other:
@@ -274,7 +310,7 @@ class _Conversion:
             quantity: The quantity.
             units: Unit of each column.
             columns: Names of the columns.
-            order: For each joint of the robot the place of its column; None where the orders agree.
+            order: For each joint of the robot the index of its column; None where the orders agree.
         """
         if quantity == "wrench":
             if len(units) != 6 or any(
@@ -284,7 +320,7 @@ class _Conversion:
                 raise _refusal(quantity, "a wrench is three forces and three moments", remedy)
             return
         joints = list(self._robot.moving_joints) if self._robot else []
-        joints = joints if order is None else [joints[k] for k in np.argsort(order)]
+        joints = joints if order is None else [joints[k] for k in np.argsort(order)]  # in the log's order
         names = columns if len(columns) == len(units) else [f"{quantity} {k + 1}" for k in range(len(units))]
         for joint, unit, name in zip(joints, units, names):
             other_kind = "revolute" if joint.kind == "prismatic" else "prismatic"
@@ -323,12 +359,15 @@ class _Conversion:
     def _torque_from_current(self, values: dict[str, Floats], times: dict[str, Floats]) -> dict[str, Floats]:
         """Compute the effort from currents with the map's gains or torque constants, or scale an effort by its gain.
 
+        The map states either ``gain`` (joint torque per motor current), or ``torque_constant`` (motor torque per motor
+        current) with a gear.
+
         Args:
-            values: Quantity -> values; the effort is put in.
-            times: Quantity -> time stamps; those of the effort are put in.
+            values: Quantity -> (N, n) values; the effort is put in.
+            times: Quantity -> (N,) time stamps; those of the effort are put in.
 
         Returns:
-            `Recording.gain` and `Recording.gain_std`, as far as the map states them.
+            `Recording.gain` and `Recording.gain_std` (relative), as far as the map states them.
         """
         signals = {name: self._signals[name] for name in ("current", "effort") if name in values}
         stated = {name: x for name, x in signals.items() if x.gain is not None or x.torque_constant is not None}
@@ -352,7 +391,13 @@ class _Conversion:
         return {"gain": gain, "gain_std": std / np.abs(gain)}
 
     def _commands(self, values: Mapping[str, Floats], times: Mapping[str, Floats], width: int) -> Commands | None:
-        """The commands to the drives, on the clock of the commanded positions; None without commanded positions."""
+        """Make the commands to the drives, on the clock of the commanded positions; None without these.
+
+        Args:
+            values: Quantity -> (M, k) values in SI units, in the robot's order.
+            times: Quantity -> (M,) time stamps [s].
+            width: Number of joints n.
+        """
         if "reference" not in values:
             return None
         fields: dict[str, Any] = {}
@@ -363,7 +408,8 @@ class _Conversion:
                 array = _for_each_joint(quantity, array, width)
             elif array.shape[1] > 1:
                 raise _refusal(quantity, "it is one voltage for all drives", "Name one column.", "columns")
-            if not np.array_equal(times[quantity], times["reference"], equal_nan=True):  # each holds until the next
+            if not np.array_equal(times[quantity], times["reference"], equal_nan=True):
+                # another clock: each value holds until the next one
                 last = np.searchsorted(times[quantity], times["reference"], side="right") - 1
                 array = array[np.clip(last, 0, max(len(array) - 1, 0))]
             fields[_COMMANDS_FIELDS.get(quantity, quantity)] = array
@@ -372,14 +418,15 @@ class _Conversion:
     # --- time ------------------------------------------------------------------------------------------------------
 
     def _time(self, quantity: str, picked: Picked, rows: int) -> Floats:
-        """The time stamps of one quantity, (rows,) [s].
+        """Find the time stamps of one quantity, (rows,) [s].
 
         They come from the column that the map names for this quantity; else from the messages of the log; else from the
-        map's [time], which names a column or states the time between rows.
+        map's section [time], which names a column or states the time between rows.
         """
         clock = self._map.time
         own = self._signals[quantity].time
         table = picked.table
+        # columns with the times of messages; `_pick_all` has checked that there is one at most
         inherent = {table.clocks[name] for name in picked.names if name in table.clocks}
         if own or (not inherent and clock.column):
             place = (own or str(clock.column), id(table))
@@ -400,7 +447,7 @@ class _Conversion:
         return time
 
     def _declared_time(self, column: str, table: Table) -> Floats:
-        """The stamps in a time column (N,) [s], with those in the map's column of fractions added."""
+        """Read the stamps (N,) in a time column [s]; those in the map's column of fractions are added."""
         clock = self._map.time
         unit = clock.unit
         time: Floats | float = 0.0
@@ -420,18 +467,18 @@ class _Conversion:
 
 
 def _salvaged(loss: str) -> Finding:
-    """The finding for a part of a damaged file that was lost."""
+    """Make the finding for a part of a damaged file that was lost; ``loss`` describes it."""
     remedy = "The rest was read; copy or export the file again if more of it is needed."
     return Finding(code="salvaged", severity="warning", where="file", message=loss, remedy=remedy)
 
 
 def _refusal(quantity: str, reason: str, remedy: str, key: str = "") -> DataError:
-    """The error for a section of the map, or for one of its keys."""
+    """Make the error for a section of the map (one quantity), or for one of its keys."""
     return DataError(reason, place=f"[{quantity}] {key}".strip(), remedy=remedy)
 
 
 def _per_joint(quantity: str, key: str, value: Floats, width: int) -> Floats:
-    """A factor per column from a scalar or a list."""
+    """Expand a number or a list of the map to a factor for each of `width` columns; `key` is its key in the map."""
     if value.shape not in ((), (1,), (width,)):
         reason = f"{value.size} values for {width} joints"
         raise _refusal(quantity, reason, "Give one value, or one for every joint.", key)
@@ -441,8 +488,13 @@ def _per_joint(quantity: str, key: str, value: Floats, width: int) -> Floats:
 def _through_gear(quantity: str, gear: Floats, motor: Floats) -> Floats:
     """Convert motor-side values (N, n) to joint-side ones.
 
-    Positions and velocities of motors are ``gear @ joint``, so they pass the inverse; joint torques are ``gear @ motor
-    torque`` with a matrix of their own.
+    Positions and velocities of motors are ``gear @ joint``, so the inverse of the gear converts them; joint torques are
+    ``gear @ motor torque``, with the gear that the map states for torques.
+
+    Args:
+        quantity: The quantity that the values are of.
+        gear: Ratio, ratios (n,) or matrix (n, n).
+        motor: (N, n) values of the motors.
     """
     if quantity == "wrench":
         raise _refusal(quantity, "a wrench does not pass a gear", "Take gear out.", "gear")
@@ -455,8 +507,13 @@ def _through_gear(quantity: str, gear: Floats, motor: Floats) -> Floats:
 
 
 def _clocks(times: Mapping[str, Floats]) -> dict[str, Floats | None]:
-    """The fields of `Recording` for clocks: times of the positions, and those of effort and wrench if they differ."""
+    """Make the fields of `Recording` for clocks: times of the positions; those of effort and wrench if they differ.
+
+    Args:
+        times: Quantity -> (N,) time stamps [s].
+    """
     time = times["position"]
+    # quantities on another clock than the positions
     own = {name: clock for name, clock in times.items() if not np.array_equal(clock, time, equal_nan=True)}
     if "velocity" in own:
         raise DataError("velocities have other times than positions", remedy="Leave [velocity] out of the map.")
@@ -467,7 +524,10 @@ def _clocks(times: Mapping[str, Floats]) -> dict[str, Floats | None]:
 
 
 def _for_each_joint(quantity: str, values: Floats, width: int) -> Floats:
-    """Values (N, n) with one column per joint; one column of a gain, a switch or a temperature serves all joints."""
+    """Check that values have one column per joint, (N, n).
+
+    A single column of a gain, a switch or a temperature is repeated for all joints.
+    """
     per_joint = (*_RECORDING_FIELDS, "reference", "reference_velocity")
     if values.shape[1] != width and (values.shape[1] != 1 or quantity in per_joint):
         reason = f"{quantity} has {values.shape[1]} columns, position {width}"

@@ -1,4 +1,8 @@
-"""From motor currents to torques. `dynid.payload.drive_gains` calibrates the gains of `CurrentGains` by known loads."""
+"""From motor currents to torques: gains of a log's currents, and the law of a three-phase motor.
+
+Channel maps state `CurrentGains`, by which torques are computed when a log is read; `dynid.payload.drive_gains`
+calibrates them by known loads. Users call `ThreePhase.torque` for logs of phase currents.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,19 @@
 """Which columns of an unknown log hold which quantity, in which unit: guessed from their names and their values.
 
-`Survey.find` works in three steps:
+`dynid inspect` (inspect.py) uses it to propose a channel map, the file that states the meaning of a log's columns.
+Input are the `Table`s of one run, one per file: name of a column -> its numbers (N,), or (N, k) for an array.
+`Survey.find` gives for each quantity, such as position or effort (torque), a `Found`: its columns in the robot's order
+of joints, their units, and the reasons. It works in three steps:
 
-1. `read_name` (column_names.py) says what the name of each column tells: quantity, unit, joint.
+1. `read_name` (column_names.py) interprets the name of each column. Its `Reading` has the quantity, the unit, and the
+   joint (by name) or its number, as far as the name states them; `rest`, all words with # in the place of the joint;
+   `context`, the words left without joint, quantity and unit; `said`, whether a word states the quantity (not only a
+   unit); and `other`, whether a word marks a signal that belongs to no joint.
 2. `_candidates` forms sets of columns that may be one quantity of all joints. Three ways to form a set are tried: names
-   that differ in the joint alone (`_by_rest`), names that differ behind or before the word for the quantity, for joints
-   that the robot does not have (`_by_word`), and names that share the quantity alone, as torques of revolute and forces
-   of prismatic joints.
-3. `_score` ranks the candidates of a quantity; `_units` guesses the unit of the best one.
+   that differ in the joint alone (`_key_by_other_words`); names that differ only behind or before the word for the
+   quantity, for joints that the robot does not have (`_key_by_quantity_word`); and names that have only the quantity in
+   common, as torques of revolute and forces of prismatic joints (`_key_of_any_joint`).
+3. `_score` ranks the candidates of a quantity; `_units` guesses the units of the best one.
 """
 
 from __future__ import annotations
@@ -47,22 +53,23 @@ _VELOCITY_UNITS = {known_unit(unit): f"{unit}/s" for unit in ("rad", "deg", "m",
 _DRIVE_QUANTITIES = ("enabled", "kp", "kd", "supply")
 _NO_UNIT = "no unit in the names"
 _WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
-"""Last words of the columns of a wrench: forces, then moments."""
+"""Last words in the names of the columns of a wrench: forces, then moments."""
 _JOINT_WORDS = frozenset({"#", "joint", "joints", "axis", "j", "a", "actuator", "motor", "array"})
 """Words that say only that a column belongs to some joint; ``#`` stands for the joint's name or number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Found:
-    """The columns of one quantity, in the robot's order."""
+    """The columns of one quantity, in the robot's order of joints."""
 
     file: str
     """Key of the table."""
     columns: tuple[str, ...]
+    """Names of the columns; a single one may be an array with a column per joint."""
     why: str
     """Reason for the choice of these columns, for the user."""
     units: tuple[str, ...] = ()
-    """One unit for all columns, or one for each."""
+    """One unit for all columns, or one for each; empty for quantities without a unit."""
     reason: str = ""
     """Reason for the choice of the units, for the user."""
     certain: bool = False
@@ -74,7 +81,7 @@ class Found:
     reordered: bool = False
     """Whether the log has them in another order than the robot."""
     foreign: bool = False
-    """Whether the columns name joints that the robot does not have; they are then in the log's order."""
+    """Whether the columns name joints that the robot does not have; they are then in the log's order of joints."""
     fraction: str | None = None
     """Time only: name of a second column with the nanoseconds, where `columns` holds whole seconds."""
 
@@ -87,7 +94,7 @@ class _Candidate:
     """Key of the table."""
     quantity: str
     readings: tuple[Reading, ...]
-    """What the name of each column says, in the robot's order of the joints."""
+    """The interpreted name of each column, in the robot's order of joints."""
     by_name: bool
     """As in `Found`."""
     reordered: bool
@@ -95,21 +102,28 @@ class _Candidate:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return tuple(reading.column for reading in self.readings)
 
 
 class Survey:
-    """The tables of one run with what their names say; `find` chooses the columns of every quantity."""
+    """The tables of one run and their interpretation; `find` chooses the columns of every quantity."""
 
     def __init__(self, tables: Mapping[str, Table], robot: Robot | None) -> None:
+        """Find the time column, and give every table one row per sample.
+
+        Args:
+            tables: Name of a file of the run -> its table.
+            robot: Its joint names are looked for in the names of columns; None if it is not known.
+        """
         self.robot = robot
         self.joints = JointNames(robot.joint_names if robot else ())
         self.tables = dict(tables)
         self.time = self._find_time()
-        # only now, because `_folded` compares the lengths of columns with that of the time column
-        self.tables = {file: self._folded(file, table) for file, table in tables.items()}
+        # only now, because `_fold` compares the lengths of columns with that of the time column
+        self.tables = {file: self._fold(file, table) for file, table in tables.items()}
         self.folded = [file for file in tables if self.tables[file] is not tables[file]]
-        """Keys of tables that had one number per line, the joints of a sample one below the other."""
+        """Keys of tables that had one number per line, with the joints of a sample one below the other."""
 
     def find(self) -> dict[str, Found]:
         """Choose the columns of each quantity.
@@ -120,29 +134,32 @@ class Survey:
         """
         candidates = [one for file in self.tables for one in self._candidates(file)]
         measured = [one for one in candidates if not one.readings[0].commanded]
-        width = self.robot.dof if self.robot else None  # number of joints; without a robot that of the positions
+        # number of columns that a quantity must have: one per joint, without a robot as many as the positions
+        width = self.robot.dof if self.robot else None
         found: dict[str, Found] = {}
-        for name in QUANTITIES:
+        for name in QUANTITIES:  # positions come first
             if best := self._best(name, measured, width):
                 found[name] = best
                 width = self.values(best).shape[1] if name == "position" else width
         if "effort" in found and has_no_sign(self.values(found["effort"])):
-            del found["effort"]
+            del found["effort"]  # amounts of torques are of no use
         if "position" not in found:
             return found | self._wrench()
+        # velocities without a unit have that of the positions per second
         rates = [_VELOCITY_UNITS.get(known_unit(unit), "") for unit in found["position"].units]
         if "velocity" in found and not found["velocity"].stated and all(rates):
             reason = "the positions have these units"
             found["velocity"] = replace(found["velocity"], units=tuple(rates), reason=reason)
         found |= self._reference(candidates, found)
         width = self.values(found["position"]).shape[1]
+        # a temperature per joint, or the only one in the log
         if warm := self._best("temperature", measured, width) or self._best("temperature", measured, 1, alone=True):
             found["temperature"] = warm
         return found | (self._drives() if "reference" in found else {}) | self._wrench()
 
     def values(self, found: Found) -> Floats:
-        """(N, k) values of the chosen columns, side by side."""
-        return np.column_stack([_tall(self.tables[found.file].columns[name]) for name in found.columns])
+        """Put the values of the chosen columns side by side, (N, k)."""
+        return np.column_stack([_rows_of_samples(self.tables[found.file].columns[name]) for name in found.columns])
 
     def left_out(self, found: Mapping[str, Found]) -> dict[str, list[str]]:
         """Find the columns that look like a quantity of a joint and that were not chosen.
@@ -170,12 +187,12 @@ class Survey:
     # --- time ------------------------------------------------------------------------------------------------------
 
     def _find_time(self) -> Found | None:
-        """Find the column of time: rising numbers whose name says time.
+        """Find the column of time, whose name states time and whose numbers rise (in 99 % of the rows).
 
-        Of several the stamp in a message's header comes first, then a column named by a word for time, then one that
-        only has a unit of time.
+        If there are several, the stamp in a message's header is preferred, then a column named by a word for time, then
+        one that only has a unit of time.
         """
-        found: list[tuple[int, Found]] = []
+        found: list[tuple[int, Found]] = []  # rank of a column, smaller is better, and its facts
         for file, table in self.tables.items():
             readings = self._readings(table)
             # a file of one column says by its own name that it holds times
@@ -183,7 +200,7 @@ class Survey:
             for reading in readings:
                 if (reading.quantity != "time" and not is_time_file) or reading.other:
                     continue
-                nanos = _fraction_beside(reading, readings, table)
+                nanos = _find_nanoseconds(reading, readings, table)  # a second column, with nanoseconds
                 stamps = table.columns[reading.column] + (0.0 if nanos is None else 1e-9 * table.columns[nanos])
                 is_varied = stamps.ndim == 1 and stamps.size > 1 and np.isfinite(stamps).all() and np.ptp(stamps) > 0
                 if not is_varied or np.mean(np.diff(stamps) >= 0) <= 0.99:
@@ -195,15 +212,18 @@ class Survey:
         return min(found, key=lambda pair: pair[0])[1] if found else None
 
     def stamps(self, time: Found) -> Floats:
-        """(N,) time stamps in the unit of the time column, with the nanoseconds of a second column added."""
+        """Compute time stamps (N,) in the unit of the time column, with the nanoseconds of a second column added."""
         columns = self.tables[time.file].columns
         whole = columns[time.columns[0]]
         return whole if time.fraction is None else whole + 1e-9 * columns[time.fraction]
 
     # --- columns ---------------------------------------------------------------------------------------------------
 
-    def _folded(self, file: str, table: Table) -> Table:
-        """Give a table of one number per line a row per sample, if it has (time stamps) x (joints) numbers."""
+    def _fold(self, file: str, table: Table) -> Table:
+        """Give a table of one number per line a row per sample, if it has (time stamps) x (joints) numbers.
+
+        Any other table is returned as it is.
+        """
         if self.robot is None or self.robot.dof < 2 or self.time is None or len(table.columns) != 1:
             return table
         ((name, column),) = table.columns.items()
@@ -213,11 +233,15 @@ class Survey:
         return replace(table, columns={name: column.reshape(shape)})
 
     def _readings(self, table: Table) -> list[Reading]:
-        """What the name of each column of a table says."""
+        """Interpret the name of each column of a table."""
         return [read_name(name, self.joints, table.units.get(name)) for name in table.names]
 
     def _candidates(self, file: str) -> Iterator[_Candidate]:
-        """Form the sets of columns of one table that may be a quantity of all joints."""
+        """Form the sets of columns of one table that may be a quantity of all joints.
+
+        Args:
+            file: Key of the table; words in the name of the file count for its columns, too.
+        """
         table = self.tables[file]
         stem = words_of(PurePath(file).stem)
         several = len(self.tables) > 1
@@ -225,46 +249,50 @@ class Survey:
         readings = []
         for reading in self._readings(table):
             if reading.quantity is None and not reading.says_a_quantity:
-                reading = replace(reading, quantity=_unsaid(reading, by_file, several))
+                reading = replace(reading, quantity=_guess_unsaid(reading, by_file, several))
             if several and {*WORDS["commanded"], "control"} & set(stem):
                 reading = replace(reading, commanded=True)
             if reading.quantity in (*QUANTITIES, "force", "temperature") and not reading.other:
                 readings.append(reading)
         slides = self.robot is not None and all(joint.kind == "prismatic" for joint in self.robot.moving_joints)
-        # three ways to tell which columns belong together: each gives a key, or None for a column it does not judge
-        for way in (_by_rest, _by_word, lambda reading: None if reading.joint is None else "any words"):
+        # each of the three ways gives columns of one set the same key; None for a column that it leaves out
+        for way in (_key_by_other_words, _key_by_quantity_word, _key_of_any_joint):
             groups: dict[Any, list[Reading]] = {}
             for reading in readings:
                 kind = "effort" if reading.quantity == "force" else reading.quantity
-                is_wide = table.columns[reading.column].ndim > 1
-                if (key := way(reading)) is not None and not (way is _by_word and is_wide):
+                is_array = table.columns[reading.column].ndim > 1
+                key = way(reading)
+                if key is not None and not (way is _key_by_quantity_word and is_array):
                     groups.setdefault((kind, reading.commanded, reading.measured, key), []).append(reading)
             for (kind, *_), group in groups.items():
                 if not slides and all(reading.quantity == "force" for reading in group):
                     continue  # forces alone, and the robot has joints that turn
-                if len({len(_tall(table.columns[one.column])) for one in group}) > 1:
-                    continue
-                ordered = self._ordered(group, is_fine=way is _by_rest, by_place=way is _by_word)
-                if ordered is not None:
-                    yield _Candidate(file, kind, *ordered)
+                if len({len(_rows_of_samples(table.columns[one.column])) for one in group}) > 1:
+                    continue  # columns of different lengths
+                if way is _key_by_quantity_word:
+                    # the names are no joints of the robot: the columns stay in the log's order. Several groups of names
+                    # that differ in the number alone are sets of their own, as of two arms
+                    sets = sum(count > 1 for count in Counter(reading.rest for reading in group).values())
+                    if len(group) > 1 and sets < 2:
+                        yield _Candidate(file, kind, tuple(group), by_name=False, reordered=False)
+                else:
+                    ordered = self._order_by_joint(group, is_complete=way is _key_of_any_joint)
+                    if ordered is not None:
+                        yield _Candidate(file, kind, *ordered)
 
-    def _ordered(
-        self, group: list[Reading], *, is_fine: bool, by_place: bool
+    def _order_by_joint(
+        self, group: list[Reading], *, is_complete: bool
     ) -> tuple[tuple[Reading, ...], bool, bool] | None:
         """Sort the columns of a set into the robot's order of joints.
 
         Args:
             group: The columns.
-            is_fine: Whether their names differ in the joint alone; if not, there must be one column for every joint.
-            by_place: Whether to keep the log's order, because the names are no joints of the robot.
+            is_complete: Whether there must be one column for every joint.
 
         Returns:
             The columns; whether their names say which joint each belongs to; whether the log had another order. None
             if the columns are not one set: joints are named twice or missing.
         """
-        if by_place:  # two whole sets of columns, as of two arms, are not put together
-            sets = sum(count > 1 for count in Counter(reading.rest for reading in group).values())
-            return (tuple(group), False, False) if len(group) > 1 and sets < 2 else None
         by_joint = group[0].joint is not None
         keys = [reading.joint if by_joint else reading.number for reading in group]
         known = [key for key in keys if key is not None]
@@ -272,13 +300,13 @@ class Survey:
             return None
         # indices of joints count from 0; numbers in names from 0 or 1
         start = 0 if by_joint else min(*known, 1) if known else 0
-        if not is_fine and sorted(known) != list(range(start, start + (len(self.joints.names) or len(group)))):
+        if is_complete and sorted(known) != list(range(start, start + (len(self.joints.names) or len(group)))):
             return None
-        place = self.joints.numbers()
-        by_name = by_joint or (bool(place) and set(place) == set(known))
-        ordered = sorted(group, key=lambda one: one.joint or 0) if by_joint else sorted(
-            group, key=lambda one: (place if by_name else {}).get(one.number or 0, one.number or 0)
-        )  # fmt: skip
+        joint_of = self.joints.numbers()  # number in the name of each of the robot's joints -> index of the joint
+        by_name = by_joint or (bool(joint_of) and set(joint_of) == set(known))
+        if by_name and not by_joint:
+            known = [joint_of[number] for number in known]
+        ordered = [group[k] for k in np.argsort(known)] if known else group  # a single column may have no number
         return tuple(ordered), by_name, by_name and ordered != group
 
     def _best(
@@ -296,13 +324,13 @@ class Survey:
         if alone and len({name for one in of_quantity for name in one.columns}) > 1:
             return None
         fitting = [(score, one) for one in of_quantity if (score := self._score(one, width)) is not None]
-        return self._found(max(fitting, key=lambda pair: pair[0])[1]) if fitting else None
+        return self._make_found(max(fitting, key=lambda pair: pair[0])[1]) if fitting else None
 
     def _score(self, one: _Candidate, wanted: int | None) -> tuple[int, ...] | None:
-        """Score a candidate; scores are compared like tuples, so that the first entry that differs decides.
+        """Score a candidate; the larger score is better, and of two scores the first number that differs decides.
 
-        Better is: names of the robot's joints, a word for the quantity (not only a unit), several columns, a word for
-        measured, a unit in the name, no other words; then more columns, then fewer words.
+        What counts, in this order: names of the robot's joints, a word for the quantity (not only a unit), several
+        columns, a word for measured, a unit in the name, no other words; then more columns, then fewer words.
 
         Args:
             one: The candidate.
@@ -316,49 +344,52 @@ class Survey:
         if wanted is not None and width != wanted:
             return None
         first = one.readings[0]
-        # other words may mean that the number counts parts of one joint (wrist_1, wrist_2), not joints
+        # with other words the number may count parts of one joint (wrist_1, wrist_2), not joints
         bare = not any(reading.context for reading in one.readings)
         facts = (one.by_name, first.said, width > 1, first.measured, first.unit is not None, bare)
         return (*map(int, facts), width, -len(first.rest))
 
-    def _found(self, one: _Candidate) -> Found:
-        """Turn a candidate into the result, with its units and the reasons for the user."""
+    def _make_found(self, one: _Candidate) -> Found:
+        """Make the result of a candidate, with its units and the reasons for the user."""
         units, reason, certain = self._units(one)
         why = "the joints' names" if one.by_name else f"the name {one.columns[0]!r}"
         if one.reordered:
             why += "; the log has the joints in another order than the robot"
         stated = any(reading.unit for reading in one.readings)
+        # the words that differ are then names of joints, but not of the robot's
         foreign = self.robot is not None and len({reading.context for reading in one.readings}) > 1
-        return Found(file=one.file, columns=one.columns, why=why, units=_once(units), reason=reason, certain=certain,
+        units = units[:1] if len(set(units)) == 1 else units
+        return Found(file=one.file, columns=one.columns, why=why, units=tuple(units), reason=reason, certain=certain,
                      stated=stated, by_name=one.by_name, reordered=one.reordered,
                      foreign=foreign)  # fmt: skip
 
     # --- units and values ------------------------------------------------------------------------------------------
 
     def _units(self, one: _Candidate) -> tuple[list[str], str, bool]:
-        """Guess the unit of each column.
+        """Guess the unit of each column: as declared, else as its name ends, else the default or one by its values.
 
         Returns:
             The units, one per column of numbers; the reason; whether the log declares all of them.
         """
         table = self.tables[one.file]
         declared = [table.units.get(name, "") for name in one.columns]
+        # for each column the declared unit, or the one in its name; empty without
         said = [unit or reading.unit or "" for unit, reading in zip(declared, one.readings, strict=True)]
         if all(declared):
             return declared, "the log declares it", True
         if all(said):
             return said, "the names end in " + " and ".join(f"'{unit}'" for unit in dict.fromkeys(said)), False
-        values = np.column_stack([_tall(table.columns[name]) for name in one.columns])
+        values = np.column_stack([_rows_of_samples(table.columns[name]) for name in one.columns])
         slides = [False] * values.shape[1]
         if self.robot is not None and self.robot.dof == len(slides):
             slides = [joint.kind == "prismatic" for joint in self.robot.moving_joints]
-        # no or not every unit is known: the default ones, or others where the values are too large for these
+        # some or all units are not known: the default ones, or others where the values are too large for these
         units = [_DEFAULT_UNITS[one.quantity][1 if slide else 0] for slide in slides]
         for unit in set(units):
             largest, other = _LARGEST_IN_UNIT.get((one.quantity, unit), (np.inf, unit))
             if _largest(values[:, [column_unit == unit for column_unit in units]]) > largest:
                 units = [other if column_unit == unit else column_unit for column_unit in units]
-        if len(said) == len(units):
+        if len(said) == len(units):  # not a single array: what a name states has priority over the guess
             force = ["N" if reading.quantity == "force" else "" for reading in one.readings]
             choices = zip(said, force, units, strict=True)
             units = [stated or of_force or guessed for stated, of_force, guessed in choices]
@@ -370,7 +401,12 @@ class Survey:
     def _reference(self, candidates: Sequence[_Candidate], found: Mapping[str, Found]) -> dict[str, Found]:
         """Find the commanded positions: columns whose names say commanded and whose values follow the measured ones.
 
-        Weak servos stay far behind their commands: in a log without torques it suffices that the names are alike.
+        Weak servos stay far behind their commands. So in a log without torques, which must be one of servos, it
+        suffices that the names are alike.
+
+        Args:
+            candidates: Candidates of all quantities.
+            found: The measured quantities found so far.
 
         Returns:
             {"reference": the columns}, or nothing.
@@ -380,17 +416,18 @@ class Survey:
         for one in candidates:
             if one.quantity != "position" or not one.readings[0].commanded:
                 continue
-            signal = self._found(one)
+            signal = self._make_found(one)
             wanted = self.values(signal)
             if wanted.shape != actual.shape:
                 continue
             is_near = np.nanstd(wanted - actual) < LARGEST_TRACKING_RATIO * np.nanstd(actual)
-            if is_near or ("effort" not in found and _bare(signal.columns[0]) == _bare(measured.columns[0])):
+            are_alike = _words_of_source(signal.columns[0]) == _words_of_source(measured.columns[0])
+            if is_near or ("effort" not in found and are_alike):
                 return {"reference": signal}
         return {}
 
     def _drives(self) -> dict[str, Found]:
-        """Find the columns of the drives' quantities, or a constant of the file where there is no column."""
+        """Find the columns of the drives' quantities (enabled, gains, supply voltage), else constants of the file."""
         found: dict[str, Found] = {}
         for quantity in _DRIVE_QUANTITIES:
             for file, table in self.tables.items():
@@ -408,6 +445,7 @@ class Survey:
         units = ("N",) * 3 + ("N m",) * 3
         reason = f"{_NO_UNIT}; moments may be N mm"
         for file, table in self.tables.items():
+            # name of a column -> its last word that is no number; a unit in brackets is left out
             words = {name: filter(str.isalpha, reversed(words_of(declared_unit(name)[0]))) for name in table.names}
             last = {name: next(reversed_words, "") for name, reversed_words in words.items()}
             names = [name for axis in _WRENCH_AXES for name in table.names if last[name] == axis]
@@ -419,13 +457,16 @@ class Survey:
         return {}
 
 
-def _by_rest(reading: Reading) -> Any:
-    """Key of the set of a column: all words but the joint, and whether the joint is named or numbered."""
+def _key_by_other_words(reading: Reading) -> Any:
+    """Key of a column's set: all words but the joint, and whether the joint is named or numbered.
+
+    A column that names no joint is a set of its own, such as an array with a column for every joint.
+    """
     return ("name" if reading.joint is not None else "number", reading.rest) if reading.is_named else reading.column
 
 
-def _by_word(reading: Reading) -> Any:
-    """Key of the set of a column: the words up to the one for the quantity, or from it on; None without such a word.
+def _key_by_quantity_word(reading: Reading) -> Any:
+    """Key of a column's set: the words up to the one for the quantity, or from it on; None without such a word.
 
     ``pos_left_hip`` and ``pos_left_knee`` give (pos,); ``left_hip_pos`` and ``left_knee_pos`` give (*, pos).
     """
@@ -436,12 +477,17 @@ def _by_word(reading: Reading) -> Any:
     return reading.rest[: places[-1] + 1] if places[0] == 0 else ("*", *reading.rest[places[-1] :])
 
 
-def _unsaid(reading: Reading, by_file: str | None, several: bool) -> str | None:
-    """Guess the quantity of a column whose name says none: that of its file, or a position.
+def _key_of_any_joint(reading: Reading) -> Any:
+    """Key of a column's set: the same for all columns that name a joint of the robot; None for others."""
+    return None if reading.joint is None else "any words"
+
+
+def _guess_unsaid(reading: Reading, by_file: str | None, several: bool) -> str | None:
+    """Guess the quantity of a column whose name says none: that of its file, or a position; None if neither fits.
 
     Args:
-        reading: What the name of the column says.
-        by_file: The quantity in the name of its file.
+        reading: The interpreted name of the column.
+        by_file: The quantity in the name of its file; None without.
         several: Whether the run has several files.
     """
     words = set(reading.rest)
@@ -455,14 +501,14 @@ def _unsaid(reading: Reading, by_file: str | None, several: bool) -> str | None:
     return "position" if reading.is_named and not words - _JOINT_WORDS - WORDS["commanded"] else None
 
 
-def _bare(column: str) -> list[str]:
-    """The words of a name without those that say commanded, measured or a position."""
+def _words_of_source(column: str) -> list[str]:
+    """List the words of a name without those that say commanded, measured or a position; the rest names the source."""
     said = WORDS["commanded"] | WORDS["measured"] | WORDS["position"] | {"observation", "state"}
     return [word for word in words_of(column) if word not in said]
 
 
-def _fraction_beside(reading: Reading, readings: Sequence[Reading], table: Table) -> str | None:
-    """The name of the column of nanoseconds that belongs to a column of whole seconds; None if there is none.
+def _find_nanoseconds(reading: Reading, readings: Sequence[Reading], table: Table) -> str | None:
+    """Find the name of the column of nanoseconds that belongs to a column of whole seconds; None if there is none.
 
     Both names agree in all other words, as ``header.stamp.sec`` and ``header.stamp.nanosec``.
     """
@@ -478,7 +524,17 @@ def _fraction_beside(reading: Reading, readings: Sequence[Reading], table: Table
 
 
 def _time_unit(reading: Reading, stamps: Floats, table: Table, nanos: str | None) -> tuple[str, str, bool]:
-    """The unit of a time column, the reason for it, and whether the log declares it."""
+    """Find the unit of a time column.
+
+    Args:
+        reading: The interpreted name of the column.
+        stamps: (N,) its numbers.
+        table: The table with the column.
+        nanos: Name of the column of nanoseconds; None without.
+
+    Returns:
+        The unit, the reason for it, and whether the log declares it.
+    """
     if declared := table.units.get(reading.column):
         return declared, "the log declares it", True
     if nanos is not None:
@@ -490,23 +546,18 @@ def _time_unit(reading: Reading, stamps: Floats, table: Table, nanos: str | None
     return unit, f"rows are {step:.4g} apart, which fits {unit}", False
 
 
-def _once(units: Sequence[str]) -> tuple[str, ...]:
-    """One unit where all are the same."""
-    return tuple(units) if len(set(units)) > 1 else tuple(units[:1])
-
-
-def _tall(values: Floats) -> Floats:
-    """(N,) or (N, k) values with a row per sample: the samples run along the longer side of an array."""
+def _rows_of_samples(values: Floats) -> Floats:
+    """Turn an array so that it has a row per sample, (N,) or (N, k): samples run along its longer side."""
     return values.T if values.ndim == 2 and values.shape[0] < values.shape[1] else values
 
 
 def _largest(values: Floats) -> float:
-    """Largest absolute value among the finite ones; 0 without any."""
+    """Find the largest absolute value among the finite ones; 0 without any."""
     finite = values[np.isfinite(values)]
     return float(np.abs(finite).max()) if finite.size else 0.0
 
 
 def has_no_sign(torques: Floats) -> bool:
-    """Whether torques are amounts without a sign: never negative, and not one constant number."""
+    """Test whether torques are amounts without a sign: never negative, sometimes zero, and not one constant number."""
     known = torques[np.isfinite(torques)]
     return bool(known.size > 1 and known.min() >= 0.0 and known.max() > known.min() and (known == 0.0).any())

@@ -1,4 +1,8 @@
-"""The units that a log may declare, and the factor (for temperatures also the zero) that converts each to SI."""
+"""The units that a log may declare, and the factor (for temperatures also the zero) that converts each to SI.
+
+Channel maps and names of columns state units as texts. `parse_unit` gives the `Unit` of a text and refuses those that
+do not belong to the quantity; `declared_unit` finds a unit in brackets in the name of a column.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ class Unit:
     si: str
     """The SI unit that it is converted to; of temperatures the degree Celsius."""
     zero: float = 0.0
-    """What is zero in this unit, in the SI unit; other than 0 for scales of temperature only."""
+    """Value in the SI unit of zero in this unit; other than 0 for scales of temperature only."""
 
 
 # (dimension, SI unit) -> name of a unit, without blanks and dots -> its value in the SI unit
@@ -59,7 +63,7 @@ _TABLE: dict[tuple[str, str], dict[str, float]] = {
 }
 
 _ZEROS = {"K": -273.15, "degF": -32.0 * 5.0 / 9.0}
-"""Zeros of scales of temperature [degC]."""
+"""Zeros of the other scales of temperature [degC]."""
 UNITS: dict[str, Unit] = {
     name: Unit(dimension, factor, si, _ZEROS.get(name, 0.0))
     for (dimension, si), units in _TABLE.items()
@@ -82,31 +86,38 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "supply": ("voltage",),
     "temperature": ("temperature",),
 }
-"""Dimensions a quantity may have. A share (per cent) needs the rated value it is a share of; "SI" stands for rad or m,
-N m or N, whichever the joint has, as in messages of ROS. A "number" is one of the drive's own, such as a gain."""
+"""Quantity of a log -> dimensions that its unit may have. A share (per cent) needs a rated value; "SI" stands for rad
+or m, N m or N, whichever the joint has, as in messages of ROS. A "number" is in a unit of the drive, as a gain."""
 
 
 def declared_unit(name: str) -> tuple[str, str | None]:
-    """A column's name without the unit it carries in brackets, and that unit: ``q1 [deg]`` gives ``q1`` and ``deg``."""
+    """Split a column's name from the unit behind it in brackets: ``q1 [deg]`` gives ``q1`` and ``deg``.
+
+    Without a known unit in brackets the result is the whole name, and None.
+    """
     match = _BRACKETED.fullmatch(name)
     return (match[1], match[2].strip()) if match and _plain(match[2]) in UNITS else (name, None)
 
 
 def _plain(text: str) -> str:
-    """A unit's name without blanks, dots and multiplication signs; the degree sign is spelled out."""
+    """Write a unit's name without blanks, dots and multiplication signs, and "deg" for the degree sign."""
     return "".join(letter for letter in text.replace("°", "deg") if letter not in " .*·_⋅")
 
 
 def known_unit(text: str | None) -> Unit | None:
-    """The unit of that name, which is the same for ``Nm`` and ``N m``; None where it is unknown."""
+    """Find the unit of a name, which is the same for ``Nm`` and ``N m``; None if it is unknown."""
     return UNITS.get(_plain(text or ""))
 
 
 def parse_unit(text: str, quantity: str) -> Unit:
-    """The unit of that name, for that quantity; blanks, dots and multiplication signs do not matter ("N m", "N·m").
+    """Find the unit of a name; blanks, dots and multiplication signs do not matter ("N m", "N·m").
+
+    Args:
+        text: The name of the unit.
+        quantity: The quantity that it should belong to, a key of `ACCEPTED`.
 
     Raises:
-        DataError: If it is unknown, or not a unit of this quantity; the remedy lists those that are.
+        DataError: The unit is unknown, or not one of this quantity; the remedy lists those that are.
     """
     unit = known_unit(text)
     accepted = [name for name, candidate in UNITS.items() if candidate.dimension in ACCEPTED[quantity]]
