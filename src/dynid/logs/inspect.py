@@ -1,6 +1,9 @@
-"""A proposed channel map for an unknown log, with the reason for every proposal.
+"""A proposed channel map for an unknown log, with the reason for every proposal (`dynid inspect`).
 
-Nothing here is applied by itself. The proposal is text for a person to check, save and pass as `channel_map`.
+A channel map is a TOML file that says which column of a log holds which quantity, in which unit. `inspect_log` reads a
+log into tables (name of a column -> its numbers), and writes the map as text. For bags of ROS messages, which declare
+their contents, it only has to list the joints; for other files signal_guess.py guesses from names and values of the
+columns. Nothing is applied by itself: a person checks the text, saves it and passes it as `channel_map`.
 """
 
 from __future__ import annotations
@@ -26,16 +29,16 @@ from dynid.robot.model import Robot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """One line of the proposal."""
+    """One proposal and its reason."""
 
     section: str
-    """The quantity."""
+    """The section of the map, mostly a quantity such as position."""
     text: str
-    """What is proposed for it: columns, or a unit."""
+    """The proposal: columns, or a unit; or the columns that the map leaves out."""
     reason: str
     """Reason for the guess."""
     certain: bool
-    """Whether the log itself declares it; if not, a person has to check it."""
+    """Whether the log itself declares it, or names the joints; if not, a person has to check it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +46,7 @@ class Proposal:
     """A proposed channel map, for a person to check."""
 
     toml: str
-    """The proposed map; loadable once the lines marked "check" are confirmed."""
+    """The proposed map as text; it can be used once a person has confirmed the lines marked "check"."""
     guesses: tuple[Guess, ...]
     """Reason for each line of the map, and for columns that it leaves out."""
     columns: tuple[str, ...]
@@ -85,10 +88,11 @@ def inspect_log(
         columns = ["J1_angle_deg", "J2_angle_deg"]
     """
     given = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
-    files, others = _one_run(given)
+    files, others = _one_run(given)  # the files of the first run, and the number of further runs
     tables = read_tables({file.name: file for file in files}, progress)
     tables, repeated = _same_kind(tables)
     others += repeated
+    # in a LeRobot data set a column may hold all joints and a gripper, which is left out
     root = root_of(files[0])
     joints = {} if root is None else columns_of_joints(read_info(root)["features"])
     tables = {name: _split_features(table, joints) for name, table in tables.items()}
@@ -98,14 +102,14 @@ def inspect_log(
         notes.append("the log has one row: it shows no motion")
     if others:
         notes.append(f"one map for {others + 1} runs of one kind; {next(iter(tables))} was read for it")
-    is_bag = all(table.clocks for table in tables.values())
+    is_bag = all(table.clocks for table in tables.values())  # only bags of messages state the time of each column
     propose = _propose_for_messages if is_bag else _propose_by_names
     toml, guesses = propose(tables, robot)
     return Proposal(toml=toml, guesses=tuple(guesses), columns=columns, notes=tuple(notes))
 
 
 def _split_features(table: Table, joints: Mapping[str, Sequence[str]]) -> Table:
-    """Replace the features of a LeRobot data set that also hold a gripper by one column per joint.
+    """Replace each feature (column of vectors) of a LeRobot data set that also holds a gripper by a column per joint.
 
     Args:
         table: The table; without such features it is returned as it is.
@@ -123,7 +127,7 @@ def _split_features(table: Table, joints: Mapping[str, Sequence[str]]) -> Table:
 
 
 def _notes(tables: Mapping[str, Table]) -> list[str]:
-    """The remarks of the readers, each one once, preceded by the names of its files if the run has several."""
+    """Collect the remarks of the readers, each one once, preceded by the names of its files if the run has several."""
     files: dict[str, list[str]] = {}
     for name, table in tables.items():
         for note in (*table.salvaged, *table.notes):
@@ -132,7 +136,7 @@ def _notes(tables: Mapping[str, Table]) -> list[str]:
 
 
 def _one_run(given: list[Path]) -> tuple[list[Path], int]:
-    """The files of the first run among files and folders, and the number of further runs."""
+    """Find the files of the first run among files and folders; return them, and the number of further runs."""
     if len(given) > 1 and all(path.is_dir() for path in given):  # several folders: each is a run
         files, further = _one_run(given[:1])
         return files, further + len(given) - 1
@@ -168,7 +172,7 @@ def _same_kind(tables: dict[str, Table]) -> tuple[dict[str, Table], int]:
 
 
 def _describe(name: str, values: Floats) -> str:
-    """A line about a column: name, shape, range, number of missing values."""
+    """Write a line about a column (N,) or (N, k): name, shape, range, number of missing values."""
     finite = values[np.isfinite(values)]
     extent = f"{finite.min():.6g} to {finite.max():.6g}" if finite.size else "no numbers"
     missing = values.size - finite.size
@@ -177,10 +181,15 @@ def _describe(name: str, values: Floats) -> str:
 
 
 def _propose_for_messages(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
-    """Map and reasons for bags of ROS messages, which state quantities, units and times: only joints are missing."""
+    """Propose the map for bags of ROS messages, which state quantities, units and times: only joints are missing.
+
+    Returns:
+        The map as text, and the reasons.
+    """
     columns = [column for table in tables.values() for column in table.clocks if "/position/" in column]
     # columns are named TOPIC/position/JOINT
     joints = tuple(dict.fromkeys(column.rsplit("/", 1)[1] for column in columns))
+    # index of each of the robot's joints that the log names -> its name in the log
     name_of = dict(zip(named_joints(joints, robot), joints, strict=True)) if robot is not None else {}
     is_known = robot is not None and name_of.keys() >= set(range(robot.dof))
     ordered = tuple(name_of[j] for j in range(robot.dof)) if robot is not None and is_known else joints
@@ -194,9 +203,14 @@ def _propose_for_messages(tables: Mapping[str, Table], robot: Robot | None) -> t
 
 
 def _propose_by_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
-    """Map and reasons from the columns' names and values."""
+    """Propose the map by names and values of the columns.
+
+    Returns:
+        The map as text, and the reasons.
+    """
     survey = Survey(tables, robot)
-    found = survey.find()
+    found = survey.find()  # quantity -> its columns, units and reasons
+    # name of a file -> its key in the section [files]; none for a single file
     keys = {name: f"file{k + 1}" for k, name in enumerate(tables)} if len(tables) > 1 else {}
     sections = ["[files]\n" + "\n".join(f"{key} = {_quoted(name)}" for name, key in keys.items())] if keys else []
     taken = {name for one in found.values() for name in one.columns} | set(survey.time.columns if survey.time else ())
@@ -222,10 +236,15 @@ def _propose_by_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple
 
 
 def _time_section(time: Found, tables: Mapping[str, Table], keys: Mapping[str, str]) -> str:
-    """The section [time] of the map.
+    """Write the section [time] of the map.
 
-    It names no file if several files have a time column of this name: each is then read with its own. Names such as c1
-    are no names, but numbers of columns of files without a header.
+    It names no file if several files have a time column of this name: each is then read with its own. That does not
+    hold for c1, c2, ..., which number the columns of files without a header.
+
+    Args:
+        time: The time column.
+        tables: Name of a file -> its table.
+        keys: Name of a file -> its key in the section [files]; empty for a single file.
     """
     column = time.columns[0]
     shared = sum(column in table.columns for table in tables.values()) > 1 and not re.fullmatch(r"c\d+", column)
@@ -237,7 +256,14 @@ def _time_section(time: Found, tables: Mapping[str, Table], keys: Mapping[str, s
 
 
 def _section(quantity: str, found: Mapping[str, Found], survey: Survey, keys: Mapping[str, str]) -> str:
-    """The section of one quantity, with remarks on what a person has to check."""
+    """Write the section of one quantity, with remarks on what a person has to check.
+
+    Args:
+        quantity: The quantity.
+        found: All quantities that were found -> their columns.
+        survey: The tables of the run.
+        keys: Name of a file -> its key in the section [files]; empty for a single file.
+    """
     one = found[quantity]
     order = ""
     if one.foreign:
@@ -253,9 +279,8 @@ def _section(quantity: str, found: Mapping[str, Found], survey: Survey, keys: Ma
     if one.file in survey.folded:
         lines.append('width = "joints"')
     # an array with more columns than rows has its samples along the second axis
-    if any(
-        x.ndim == 2 and len(x) < x.shape[1] for x in map(survey.tables[one.file].column, one.columns) if x is not None
-    ):
+    arrays = [x for x in map(survey.tables[one.file].column, one.columns) if x is not None]
+    if any(x.ndim == 2 and len(x) < x.shape[1] for x in arrays):
         lines.append("transpose = true")
     if quantity == "current" and "effort" not in found:  # no log states torque constants
         places = ", ".join(['"?"'] * survey.values(one).shape[1])
@@ -265,19 +290,19 @@ def _section(quantity: str, found: Mapping[str, Found], survey: Survey, keys: Ma
 
 
 def _check(one: Found) -> str:
-    """The remark behind a unit that has to be checked."""
+    """Write the remark behind a unit that has to be checked; empty for one that the log declares."""
     return "" if one.certain else f"  # check: {one.reason}"
 
 
 def _guesses(quantity: str, one: Found) -> list[Guess]:
-    """The reasons for the columns of a quantity and for their unit."""
+    """Make the reasons for the columns of a quantity and for their unit."""
     columns = Guess(section=quantity, text=", ".join(one.columns), reason=one.why, certain=one.by_name)
     unit = Guess(section=quantity, text=f"unit {', '.join(one.units)}", reason=one.reason, certain=one.certain)
     return [columns, unit] if one.units else [columns]
 
 
 def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
-    """For each quantity the columns that look like it and that the map does not name, with the reason."""
+    """List for each quantity the columns that look like it and that the map does not name, with the reason."""
     robot = survey.robot
     guesses = []
     for kind, names in survey.left_out(found).items():
@@ -301,7 +326,7 @@ def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
 
 
 def _single(table: Table) -> list[str]:
-    """The name in a map of every column of numbers: that of the column, or ``name[k]`` within an array."""
+    """List every column of numbers as a map names it: by the name of the column, or ``name[k]`` within an array."""
     return [
         single
         for name, values in table.columns.items()
@@ -310,15 +335,15 @@ def _single(table: Table) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """A text as TOML writes it."""
+    """Write a text as TOML does."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _listed(texts: Sequence[str]) -> str:
-    """One text, or a list of texts, as TOML writes it."""
+    """Write one text, or a list of texts, as TOML does."""
     return _quoted(texts[0]) if len(texts) == 1 else _array(texts)
 
 
 def _array(texts: Sequence[str]) -> str:
-    """A list of texts as TOML writes it."""
+    """Write a list of texts as TOML does."""
     return f"[{', '.join(map(_quoted, texts))}]"

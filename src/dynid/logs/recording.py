@@ -1,6 +1,8 @@
 """`Recording`: a raw log in SI units, with the names of its joints and the digest of its file.
 
-`process` makes an Experiment of it. A log of servos may have no torques but `Commands`: what the drives were commanded.
+The functions that read logs make it, by a channel map that names columns and units. `dynid.process` filters and
+differentiates it to an `Experiment`, from which parameters are identified. A log of servos may have `Commands`, the
+positions that were commanded, instead of torques. Arrays are read-only, so that records can share them.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ from dynid.findings import Finding
 
 STRETCH = 16
 """Number of consecutive samples that must agree to the last digit to be a copy (convention: so many that coarse
-quantisation does not repeat them by chance, so few that short parts hold them)."""
+quantisation does not repeat them by chance, so few that short parts of a log have them)."""
 KEPT_STRETCHES = 200
-"""Number of stretches of a log that a result remembers, to recognise the log (convention: a part of 2 % holds four)."""
+"""Number of stretches of a log that a result remembers, to recognise copies of it (convention: a part of 2 % of the log
+has four of them)."""
 
 
 def freeze(values: ArrayLike, kind: type = float) -> NDArray[Any]:
-    """A read-only array of the values; a copy, unless the array and all arrays it is a view of are read-only."""
+    """Make a read-only array of the values; a copy, unless the array and all arrays it is a view of are read-only."""
     array = np.asarray(values)
     owner: object = array
     while isinstance(owner, np.ndarray) and not owner.flags.writeable:
@@ -45,14 +48,17 @@ def seal(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def all_finite(x: Floats) -> bool:
-    """Whether all numbers are finite; tests their sum of squares first, which takes one pass."""
+    """Test whether all numbers are finite; their sum of squares first, which is fast and finite for usual numbers."""
     flat = x.ravel(order="K")
     with np.errstate(all="ignore"):
         return bool(np.isfinite(flat @ flat)) or bool(np.isfinite(flat).all())
 
 
 def as_signal(name: str, values: ArrayLike | None, rows: int, width: int | None) -> Floats | None:
-    """Copy a channel as a read-only (rows, width) array, or refuse it by name."""
+    """Make a channel a read-only (rows, width) array, or refuse its shape by its name; None stays None.
+
+    A channel (rows,) becomes (rows, 1). For a width of None any number of columns is accepted.
+    """
     if values is None:
         return None
     array = freeze(values)
@@ -67,7 +73,7 @@ def as_signal(name: str, values: ArrayLike | None, rows: int, width: int | None)
 
 
 def taken(record: object, names: Iterable[str], index: Any) -> dict[str, Any]:
-    """Name -> indexed array, for those of the named arrays that a record has."""
+    """Index those of the named arrays that a record has (others are None): name -> part of the array."""
     return {name: array[index] for name in names if (array := getattr(record, name)) is not None}
 
 
@@ -105,7 +111,7 @@ class Commands:
             object.__setattr__(self, name, value)
 
     def columns(self, order: NDArray[np.int64]) -> Commands:
-        """The same commands with their joints in another order."""
+        """Put the joints into another order, given by the old index of each (n,)."""
         return replace(self, **taken(self, ("position", "velocity", "enabled", "kp", "kd"), (..., order)))
 
 
@@ -116,7 +122,7 @@ class Temperatures:
     time: Floats
     """(M,) on the clock of the recording [s]."""
     values: Floats
-    """(M, n) [degC]"""
+    """(M, n) temperature of each joint [degC]."""
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
@@ -124,7 +130,10 @@ class Temperatures:
         object.__setattr__(self, "values", as_signal("temperature.values", self.values, self.time.size, None))
 
     def mean(self, start_s: float, end_s: float) -> Floats | None:
-        """(n,) mean over a stretch of time [degC], or the last value before it; None where nothing is known."""
+        """Average the temperatures (n,) from one time to another [degC]; None if none is known.
+
+        Without a sample between them the last one before is taken, or else the first of all.
+        """
         inside = np.flatnonzero((self.time >= start_s) & (self.time <= end_s))
         if not inside.size:
             before = np.flatnonzero(self.time <= start_s)
@@ -137,11 +146,11 @@ class Temperatures:
         return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
 
     def columns(self, order: NDArray[np.int64]) -> Temperatures:
-        """The same temperatures with their joints in another order."""
+        """Put the joints into another order, given by the old index of each (n,)."""
         return replace(self, values=self.values[:, order])
 
     def followed_by(self, later: Temperatures | None, start_s: float) -> Temperatures:
-        """These temperatures from a time on [s], and later ones."""
+        """Join these temperatures, from a time on [s], and later ones."""
         kept = self.time >= start_s
         parts = [(self.time[kept], self.values[kept]), *([] if later is None else [(later.time, later.values)])]
         times, values = zip(*parts, strict=True)
@@ -150,7 +159,10 @@ class Temperatures:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recording:
-    """A raw log in SI units, on the joint side. NaN marks a missing sample. Channels may have clocks of their own."""
+    """A raw log of N samples of n joints, in SI units, on the joint side of the gears.
+
+    NaN marks a missing sample. Torques, currents and wrenches may have a clock of their own.
+    """
 
     time: Floats
     """(N,) time of the position samples [s]."""
@@ -159,15 +171,15 @@ class Recording:
     dq: Floats | None = None
     """(N, n) measured joint velocities [rad/s or m/s]."""
     effort: Floats | None = None
-    """(N, n) or (len(effort_time), n) joint torques [N m or N]."""
+    """(N, n), or (M, n) on the clock `effort_time`: joint torques [N m or N]."""
     current: Floats | None = None
     """Motor currents [A], shaped as `effort`."""
     wrench: Floats | None = None
-    """(N, 6) or (len(wrench_time), 6) force [N] and moment [N m] of a sensor, in the sensor's frame."""
+    """(N, 6), or (M, 6) on the clock `wrench_time`: force [N] and moment [N m] of a sensor, in the sensor's frame."""
     effort_time: Floats | None = None
-    """Clock of effort and current [s], where it differs from `time`."""
+    """(M,) times of effort and current [s]; None if they are those of `time`."""
     wrench_time: Floats | None = None
-    """Clock of the wrench [s], where it differs from `time`."""
+    """(M,) times of the wrench [s]; None if they are those of `time`."""
     commands: Commands | None = None
     """Commands to the drives, where the log has them; a log without torques has these and the positions only."""
     temperature: Temperatures | None = None
@@ -181,7 +193,7 @@ class Recording:
     notes: tuple[str, ...] = ()
     """Remarks of the reader: converted units, ignored channels."""
     findings: tuple[Finding, ...] = ()
-    """What the reader found to be wrong, such as lost parts of a damaged file."""
+    """Faults that the reader found, such as lost parts of a damaged file."""
     gain: Floats | None = None
     """(n,) gains that the torques were computed with, from currents or from the torques of the log; None where no gain
     is stated."""
@@ -202,6 +214,7 @@ class Recording:
             for name in ("effort_time", "wrench_time", "gain", "gain_std")
             for value in [getattr(self, name)]
         }
+        # the clocks of effort and current, and of the wrench
         drive, sensor = (time if clock is None else clock for clock in (flat["effort_time"], flat["wrench_time"]))
         checked = {
             **flat,
@@ -248,21 +261,22 @@ class Recording:
         return f"Recording('{self.source}', {self.time.size} samples of {joints} in {self.duration:.4g} s: {channels})"
 
     def stretch_keys(self) -> tuple[Floats, NDArray[np.int64]]:
-        """Keys of all stretches of `STRETCH` samples in which the joints move, and the row where each begins.
+        """Compute a key of every stretch of `STRETCH` samples in which the joints move, to find copies of logs.
 
-        Two stretches have the same key only if their positions and torques agree to the last digit. Rows that occurred
-        shortly before are left out: at rest, quantised signals repeat by chance.
+        A key is a weighted sum of all positions and torques of a stretch. Two stretches have the same key, for all
+        practical purposes, only if these agree to the last digit. Rows equal to one shortly before are left out: at
+        rest, quantised signals repeat by chance.
 
         Returns:
-            (M,) keys, NaN where a value is missing or absurd; (M,) numbers of rows, those of the torques where they
-            have a clock of their own.
+            (M,) keys, NaN where a value is missing or absurd; (M,) index of the row where each stretch begins, among
+            the rows of the torques where they have a clock of their own.
         """
         if self.effort is None or self.effort_time is not None:
             signals = self.q if self.effort is None else self.effort
         else:
             signals = np.hstack([self.q, self.effort])
-        weights = np.random.default_rng(0).uniform(1.0, 2.0, max(signals.shape[1], STRETCH))
-        # sums in a fixed order, element by element: equal rows have equal keys wherever they stand
+        weights = np.random.default_rng(0).uniform(1.0, 2.0, max(signals.shape[1], STRETCH))  # the same in every run
+        # (N,) weighted sum of each row, in a fixed order: equal rows have equal sums wherever they stand
         with np.errstate(over="ignore", invalid="ignore"):  # of absurd values, which other checks name
             row = sum((w * column for w, column in zip(weights, signals.T, strict=False)), np.zeros(len(signals)))
         is_new = np.ones(row.size, dtype=bool)
@@ -271,24 +285,25 @@ class Recording:
         places = np.flatnonzero(is_new)
         row = row[places]
         count = max(places.size - STRETCH + 1, 0)
+        # (count,) weighted sum of the sums of 16 consecutive rows
         with np.errstate(over="ignore", invalid="ignore"):
             keys = sum((w * row[k : k + count] for k, w in enumerate(weights[:STRETCH])), np.zeros(count))
         return np.where(np.isfinite(keys), keys, np.nan), places[:count]
 
     def kept_stretch_keys(self) -> Floats:
-        """Keys (k,) of at most `KEPT_STRETCHES` stretches, spread over the log, so that a part of it has some."""
+        """Take the keys (k,) of at most `KEPT_STRETCHES` stretches, spread over the log so that its parts have some."""
         keys = self.stretch_keys()[0]
         known = keys[np.isfinite(keys)]
         places = np.linspace(0, max(known.size - 1, 0), min(KEPT_STRETCHES, known.size)).astype(int)
         return np.asarray(known[places])
 
     def rows(self, rows: slice) -> Recording:
-        """A recording of some rows, where channels share one clock; commands and temperatures stay complete."""
+        """Take some rows of a recording with one clock for all channels; commands and temperatures stay complete."""
         return replace(self, **taken(self, ("time", "q", "dq", "effort", "current", "wrench"), rows))
 
 
 def torque_remedy(recording: Recording) -> str:
-    """Remedy for a recording without torques, where torques are needed."""
+    """Write the remedy of an error about a recording without torques."""
     mapped = "Name their columns under [effort] in the channel map, or those of currents under [current]."
     if recording.commands is None:
         return mapped
