@@ -70,20 +70,27 @@ def parameter_table(
         columns = _parameter_columns(NAMES, source.vector, UNITS, source.stderr, status)
         return _frame(columns, {"frame": source.frame, "method": source.method})
     fit = source.identification() if isinstance(source, SavedResult) else source
-    if kind == "standard":
-        layout = fit.base.layout
-        hidden = fit.base.unidentifiable
-        from_prior = fit.prior_dominated
-        status = ["unidentifiable" if n in hidden else "prior" if n in from_prior else "data" for n in layout.names]
-        stderr = fit.standard_stderr
-        # these parameters are those of the plain model, with Coulomb and viscous friction alone; the estimate is of the
-        # rich model, whose parameters FC and FV mean another friction: take the deviations of the total friction
-        friction = {joint.name: {"FC": joint.dry.stderr, "FV": joint.viscous.stderr} for joint in joint_friction(fit)}
-        for k, parameter in enumerate(layout):
-            stderr[k] = friction.get(parameter.owner, {}).get(parameter.symbol, stderr[k])
-        columns = _parameter_columns(layout.names, fit.standard, layout.units, stderr, status)
-        columns |= {"prior": fit.robot.parameter_vector.copy(), "owner": [parameter.owner for parameter in layout]}
-        return _frame(columns, _facts(fit))
+    return _standard_table(fit) if kind == "standard" else _base_table(fit)
+
+
+def _standard_table(fit: Identification) -> pd.DataFrame:
+    """Make the table of the parameters of every link and joint."""
+    layout = fit.base.layout
+    status = dict.fromkeys(layout.names, "data")
+    status |= dict.fromkeys(fit.prior_dominated, "prior") | dict.fromkeys(fit.base.unidentifiable, "unidentifiable")
+    stderr = fit.standard_stderr
+    # these parameters are those of the plain model, with Coulomb and viscous friction alone; the estimate is of the
+    # rich model, whose parameters FC and FV mean another friction: take the deviations of the total friction
+    friction = {joint.name: {"FC": joint.dry.stderr, "FV": joint.viscous.stderr} for joint in joint_friction(fit)}
+    for k, parameter in enumerate(layout):
+        stderr[k] = friction.get(parameter.owner, {}).get(parameter.symbol, stderr[k])
+    columns = _parameter_columns(layout.names, fit.standard, layout.units, stderr, list(status.values()))
+    columns |= {"prior": fit.robot.parameter_vector.copy(), "owner": [parameter.owner for parameter in layout]}
+    return _frame(columns, _facts(fit))
+
+
+def _base_table(fit: Identification) -> pd.DataFrame:
+    """Make the table of the estimated base parameters and friction terms."""
     estimate = fit.estimate
     shared = shared_friction(fit.equations)  # names of parameters that are one of several of a friction
     words = {"data": "data", "prior": "prior", "open": "unidentifiable"}

@@ -177,9 +177,7 @@ def write_robot_files(
     for name, file_format in FORMATS.items():
         path = Path(folder) / f"{safe_name(robot.name)}_identified{file_format.suffix}"
         lost = [placed for placed in robot.terms if placed.term.value and not file_format.holds(robot, placed)]
-        lost_at = [(placed.owner, placed.term) for placed in lost]  # name of the joint, term
-        joints = (j.with_terms(tuple(t for t in j.terms if (j.name, t) not in lost_at)) for j in robot.joints)
-        file_format.write(replace(robot, joints=tuple(joints)), path, force=force)
+        file_format.write(_without_terms(robot, lost), path, force=force)
         # a sentence, empty for the usual gravity
         gravity = "" if file_format.holds_gravity else describe_lost_gravity(robot.gravity)
         error = None
@@ -196,6 +194,13 @@ def write_robot_files(
         lacks = tuple(dict.fromkeys(filter(None, [*kinds, gravity])))  # each once
         files.append(RobotFile(format=name, path=path, error=error, judged=judged, lacks=lacks, by_kind=by_kind))
     return tuple(files)
+
+
+def _without_terms(robot: Robot, lost: Sequence[PlacedTerm]) -> Robot:
+    """Make a copy of the robot whose joints lack these terms."""
+    lost_at = [(placed.owner, placed.term) for placed in lost]  # name of the joint, term
+    joints = (j.with_terms(tuple(t for t in j.terms if (j.name, t) not in lost_at)) for j in robot.joints)
+    return replace(robot, joints=tuple(joints))
 
 
 def describe_files(files: Sequence[RobotFile], folder: object) -> str:

@@ -218,26 +218,26 @@ def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -
         least: (n,) smallest constant part of the variance.
     """
     n = stretches[0].raw.shape[1]
-    speed, torque, jerk = (
-        np.maximum(np.quantile(np.abs(np.concatenate(parts)), HIGH_QUANTILE, axis=0), 1e-9)
-        for parts in zip(*((s.dq, s.torque, _second_difference(s.dq)) for s in stretches), strict=True)
-    )
+    speed = _high_values([s.dq for s in stretches])
+    torque = _high_values([s.torque for s in stretches])
+    jerk = _high_values([_second_difference(s.dq) for s in stretches])
     # rows of each stretch without samples that the log repeats or interpolates
     fresh = [~s.stale if not s.stale.all() else s.stale for s in stretches]  # all count where all were lost
-    # over all stretches: features (N, n, features), squared residuals and spread (N, n)
-    features, square, spread = (
-        np.concatenate([part[rows] for part, rows in zip(parts, fresh, strict=True)])
-        for parts in (
-            [np.moveaxis(_features(s, speed, torque, jerk), 0, 2) for s in stretches],
-            [np.square(s.raw) for s in stretches],
-            [s.spread for s in stretches],
-        )
-    )
+    pairs = list(zip(stretches, fresh, strict=True))
+    # over all stretches: (N, n, features), then (N, n)
+    features = np.concatenate([np.moveaxis(_features(s, speed, torque, jerk), 0, 2)[rows] for s, rows in pairs])
+    square = np.concatenate([np.square(s.raw)[rows] for s, rows in pairs])
+    spread = np.concatenate([s.spread[rows] for s, rows in pairs])
     columns = []
     for j in range(n):
         floor = max(LEAST_CONSTANT_SHARE * float(square[:, j].mean()), 0.0 if least is None else float(least[j]))
         columns.append(_fit_variances(features[:, j], square[:, j], spread[:, j], floor))
     return Band(np.column_stack(columns), speed, torque, jerk, _dry_friction(stretches, speed))
+
+
+def _high_values(parts: Sequence[Floats]) -> Floats:
+    """Find the `HIGH_QUANTILE` (n,) of the sizes of a signal, given as parts (N, n); at least a tiny number."""
+    return np.asarray(np.maximum(np.quantile(np.abs(np.concatenate(parts)), HIGH_QUANTILE, axis=0), 1e-9))
 
 
 def fit_offsets(stretches: Sequence[WatchedStretch], band: Band, *, of_fit: bool) -> tuple[RunOffsets, Floats]:

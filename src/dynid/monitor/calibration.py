@@ -444,22 +444,23 @@ def _left_out_stretches(
     links = slice(10 * fit.robot.dof)
     estimator = None if np.array_equal(fit.plain.theta[links], fit.rich.theta[links]) else WLS()
     runs = [run for run in data if run.samples]
-    shown = runs if seen is None else [one for one, run in zip(seen, data, strict=True) if run.samples]
+    seen_runs = runs if seen is None else [other for other, run in zip(seen, data, strict=True) if run.samples]
     fitted = runs if corrected_joints is None else _subtract_run_offsets(fit, runs, corrected_joints)
     for fold in range(FOLDS):
         masks = [np.arange(run.samples) * FOLDS // run.samples == fold for run in runs]  # (N,) the left-out part
         # samples of the part are not valid, and do not count in the fit
         rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(fitted, masks, strict=True)]
         refit = identify_equations(_equations_like(fit, rest), estimator)
-        for number, (run, mask, one) in enumerate(zip(runs, masks, shown, strict=True)):
+        for number, (run, mask, seen_run) in enumerate(zip(runs, masks, seen_runs, strict=True)):
             if not mask.any():
                 continue  # fewer samples than folds
             first, last = run.time[mask][[0, -1]]
-            part = one.rows(np.flatnonzero(mask if one is run else (one.time >= first) & (one.time <= last)))
+            rows = mask if seen_run is run else (seen_run.time >= first) & (seen_run.time <= last)
+            part = seen_run.rows(np.flatnonzero(rows))
             if not np.isfinite(part.effort).any(axis=0).all():
                 continue  # its torques are held out
             # a watch computes the spread of the model from all data: the band must hold with this one
-            yield from watched_stretches(refit, part, common_rate(shown), number, spread_of=fit)
+            yield from watched_stretches(refit, part, common_rate(seen_runs), number, spread_of=fit)
 
 
 def _subtract_run_offsets(

@@ -205,11 +205,8 @@ def generate_c(
     if "forward_dynamics" in functions:
         _check_motion(robot, doubt)
     model = build_model(robot, parameters=parameters, base=base, load=load)
-    setters: tuple[str, ...] = ()
-    if model.runtime.columns:
-        setters = (
-            ("default_values", "set_parameters", "set_load") if model.load else ("default_values", "set_parameters")
-        )
+    setters = ["default_values", "set_parameters"] if model.runtime.columns else []
+    setters += ["set_load"] if setters and model.load else []
     with_tasks = not doubt if two_rate is None else two_rate
     warnings = tuple(_list_warnings(given, doubt, is_two_rate_omitted=two_rate is None))
     text = CodeText(
