@@ -148,7 +148,7 @@ empty where the inertia can be left out of the command; note for the user."""
 def _principal(load: Load) -> tuple[Floats, Floats]:
     """Find the principal moments (3,) [kg m^2] and axes (3, 3), in its columns, of a load.
 
-    A point mass, with zeros and the identity, stands for a load whose inertia is not determined.
+    For a load whose inertia is not determined, zeros and the identity: a point mass.
     """
     if not load.inertia_is_certain:
         return np.zeros(3), np.eye(3)

@@ -54,9 +54,9 @@ def parameter_table(
 
     Args:
         source: The identification, a result from `read_result`, or a load with its ten parameters.
-        kind: Of an identification, ``base`` for the estimated base parameters (combinations of inertial parameters) and
-            friction terms, ``standard`` for the parameters of every link and joint, with the values before the
-            identification (``prior``) and the ``owner``.
+        kind: For identifications: ``base`` for the estimated base parameters (combinations of inertial parameters) and
+            friction terms, or ``standard`` for the parameters of every link and joint. The latter table also has the
+            values before the identification (``prior``) and the ``owner``.
 
     Example:
         >>> table = dynid.export.parameter_table(fit)

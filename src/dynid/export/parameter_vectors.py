@@ -1,7 +1,10 @@
 """The inertial parameters of a robot in the order of other libraries.
 
-dynid's ten numbers of a body are XX XY XZ YY YZ ZZ [kg m^2] (tensor about the origin of the body's frame), MX MY MZ
-[kg m] (mass times centre of mass) and M [kg], in the frame that moves with the joint.
+dynid's ten numbers of a body are, in the frame that moves with its joint:
+
+- XX XY XZ YY YZ ZZ: tensor about the origin of the frame [kg m^2]
+- MX MY MZ: mass times centre of mass [kg m]
+- M: mass [kg]
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ def with_body_parameters(robot: Robot, rows: ArrayLike, library: Library) -> Rob
 
     Args:
         robot: The robot; its terms stay.
-        rows: (n, 10), or (10 n,) as they stand in Pinocchio's regressor.
+        rows: (n, 10), or (10 n,) in the order of the columns of Pinocchio's regressor.
         library: ``pinocchio`` or ``drake``.
 
     Raises:

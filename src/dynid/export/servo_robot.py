@@ -5,8 +5,8 @@ law with gains (``found.model.law``) and a table of identified parameters, kind 
 ...) -> values (n,) in the order of the joints. Not every estimated value can be trusted, and not every kind has a place
 in a format.
 
-The first part writes the files, the second one finds the values in them (friction terms, gains, limits), the third one
-lists for people what a file does not hold, and which of its values are no estimates.
+The first part of the module writes the files. The second one finds the values in them: friction terms, gains, limits.
+The third one lists for people what a file does not hold, and which of its values are no estimates.
 """
 
 from __future__ import annotations

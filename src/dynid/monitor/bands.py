@@ -3,10 +3,13 @@
 The torque from outside (external torque) is what the momentum observer sees. While nothing pushes, it is an error of
 the model, a residual. `dynid.monitor.calibration` fits a `Band` to residuals of clean logs by `fit_band`. The standard
 deviation is ``sqrt(Y S Y^T + noise)``, where the covariance S of the identified parameters gives the first part. The
-variance of the noise is a sum of features with factors fitted to residuals: a constant, a part for a joint that moves
-at all, parts that grow with the speed, with the torque and with the jerk of the arm, two near rest and shortly after,
-and the squared second difference of the expected torque. Friction that changes its sign makes such a break, of the
-joint itself or of a drive that moves several joints; the true friction changes a little earlier, later or more slowly.
+variance of the noise is a sum of features, with factors that are fitted to residuals:
+
+- a constant, and a part for a joint that moves at all
+- parts that grow with the speed, with the torque, and with the jerk of the arm
+- two parts near rest and shortly after
+- the squared second difference of the expected torque. Friction of the joint, or of a drive that moves several joints,
+  makes such a break when its sign changes; the true friction changes a little earlier, later or more slowly.
 
 Where the offsets of runs differ, that of a new run is unknown when its watch begins. It is a constant of the run, and
 `RunOffsets` learns it while the joint moves, so that the band shrinks to its width within a run.
@@ -192,12 +195,11 @@ def _features(stretch: WatchedStretch, high_speed: Floats, high_torque: Floats, 
     # a break is seen in second differences over three samples, and the raw torque is a mean over two
     breaks = maximum_filter1d(np.square(_second_difference(stretch.expected)), 3, axis=0, origin=1, mode="nearest")
     jerk = np.square(_second_difference(dq) / high_jerk).mean(axis=1, keepdims=True)  # of all joints
-    # constant; moves at all; speed; torque; near rest (two widths); break of the expected torque; jerk of the arm
-    return np.stack([
-        np.ones_like(dq), 1.0 - np.exp(-np.square(speed / REST_SPEED_SHARES[0])), np.square(speed),
-        np.square(stretch.torque / high_torque), *(np.exp(-np.square(slowest / width)) for width in REST_SPEED_SHARES),
-        breaks, np.broadcast_to(jerk, dq.shape),
-    ])  # fmt: skip
+    moves = 1.0 - np.exp(-np.square(speed / REST_SPEED_SHARES[0]))  # about one except near rest
+    load = np.square(stretch.torque / high_torque)
+    near_rest = (np.exp(-np.square(slowest / width)) for width in REST_SPEED_SHARES)
+    constant, jerk_of_arm = np.ones_like(dq), np.broadcast_to(jerk, dq.shape)
+    return np.stack([constant, moves, np.square(speed), load, *near_rest, breaks, jerk_of_arm])
 
 
 def _second_difference(x: Floats) -> Floats:

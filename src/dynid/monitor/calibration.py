@@ -195,8 +195,8 @@ class Calibration:
     level_scale: Floats
     """(n,) mean peak of the level statistic of each joint, by which it is divided [-]."""
     typical_step: Floats
-    """(2, n) step of torque on a moving joint at which the jump statistic is one, and step that is one standard
-    deviation of noise, each in the median of the instants [N m or N]."""
+    """(2, n) steps of torque on a moving joint, in the median of the instants [N m or N]: that at which the jump
+    statistic is one, and that of one standard deviation of noise."""
     is_smooth: bool = False
     """Whether it was learnt from filtered motion, and not from samples as the robot recorded them."""
     reach: Floats | None = None

@@ -28,8 +28,8 @@ REPORTED_EXCESS, REFUSED_EXCESS = 1e-6, 0.01
 """Relative amounts by which a number may miss what is physically possible without a finding, and without being refused
 by commands (convention: files are rounded to six digits, or to two for flat parts)."""
 FARTHEST_IN_SIZES, SMALLEST_GYRATION_IN_SIZES = 3.0, 0.005
-"""Distance of the centre of mass and radius of gyration at most, and radius of gyration at least, as multiples of the
-link's size, beyond which a unit or a frame is probably wrong (convention)."""
+"""Limits in multiples of the link's size (convention): largest distance of the centre of mass and largest radius of
+gyration, and smallest radius of gyration. Beyond them a unit or a frame is probably wrong."""
 
 RuleFindings = Iterator[tuple[str, Severity, str, str, str]]
 """What a rule yields for each fault: code, severity, place, message and remedy, the fields of a `Finding`."""

@@ -5,9 +5,12 @@ and terms that depend on other joints or on the links' torques, need a state of 
 `dynid.identification.rich.models.Model` records the torque with them on two tapes, which are straight-line programs:
 ``start`` computes the first memory, ``step`` the torque and the next memory.
 
-`dynid.export.c.c_package.generate_c` calls `model_code`. Placeholders in the texts, as `str.format` has them, are those
-that `StateCode` lists (``{package}`` prefix of names, ``{n}`` joints, ...), ``{size}`` of the memory, ``{count}`` of
-terms beyond the plain model, ``{remembered}`` of them with memory, and ``{terms}``, a line for each.
+`dynid.export.c.c_package.generate_c` calls `model_code`. The texts are templates of `str.format`, with the
+placeholders of `StateCode` (``{package}`` prefix of names, ``{n}`` joints, ``{type}`` of numbers, ...) and these:
+
+- ``{size}``: length of the memory
+- ``{count}``: number of terms beyond the plain model; ``{remembered}`` of them have memory
+- ``{terms}``: a line for each of these terms
 """
 
 from __future__ import annotations

@@ -5,10 +5,14 @@ torques. Y is straight-line code from a tape, the recorded operations of the reg
 as loops, rotate the rows ``[Y torque]`` into an upper triangle ([GautierKhalil1992] section 2): the R of the QR
 decomposition of all samples so far. Back substitution in it gives the estimate.
 
-`dynid.export.c.c_package.generate_c` calls `recursive_code`. Placeholders in the texts, as `str.format` has them, are
-those that `StateCode` lists (``{package}`` prefix of names, ``{n}`` joints, ...) and ``{k}`` base parameters,
-``{size}`` = k + 1 columns of the triangle (the last one holds the torques), ``{cells}`` = n k entries of the regressor
-of one sample, and ``{names}`` of the parameters.
+`dynid.export.c.c_package.generate_c` calls `recursive_code`.
+
+The texts are templates of `str.format`, with the placeholders of `StateCode` (``{package}`` prefix of names, ``{n}``
+joints, ``{type}`` of numbers, ``{f}`` suffix of literals, ...) and these:
+
+- ``{k}``: number of base parameters; ``{names}`` their names
+- ``{size}``: k + 1 columns of the triangle, of which the last one holds the torques
+- ``{cells}``: n k entries of the regressor of one sample
 """
 
 from __future__ import annotations

@@ -64,10 +64,16 @@ _PUBLIC = re.compile(r"^((?:/\*(?:[^*]|\*(?!/))*\*/\n)?(?:int|void) [^{;]*\))\n\
 class StateCode:
     """One part of a package that keeps a state, as texts with placeholders.
 
-    Every text may hold ``{name}`` (prefix of the package), ``{package}`` (prefix of this part, and its struct),
-    ``{upper}`` (name in capitals), ``{type}`` (double or float), ``{f}`` (suffix of literals), ``{n}`` joints,
-    ``{largest}`` (largest signal), ``{most}`` (its square), ``{is_usable}`` (a function that checks signals),
-    ``{cost_of_PART_TAPE}`` (operations of a tape), and the names in `words`. Braces of C are doubled.
+    The texts are templates of `str.format`, so that braces of C are doubled. Their placeholders:
+
+    - ``{name}``: prefix of the package; ``{upper}``: the same in capitals
+    - ``{package}``: prefix of this part, and name of its struct
+    - ``{type}``: double or float; ``{f}``: suffix of literals
+    - ``{n}``: number of joints
+    - ``{largest}``: largest signal that is accepted; ``{most}``: its square
+    - ``{is_usable}``: a function that checks signals
+    - ``{cost_of_PART_TAPE}``: operations of a tape
+    - the names in `words`
     """
 
     part: str

@@ -9,11 +9,14 @@ The update is that of `dynid.monitor.load_tracker`, written as loops: a straight
 rows of the load and the torques of the model are straight-line code from tapes, the recorded operations of these
 functions. `dynid.export.c.c_package.generate_c` calls `tracker_code`.
 
-Placeholders in the texts, as `str.format` has them, are those that `StateCode` lists (``{package}`` prefix of names,
-``{n}`` joints, ...) and ``{load}`` = 10 parameters of a load, ``{k}`` =
-10 + 2 n tracked parameters, ``{size}`` = k + 1 columns of the triangle (the last one holds the torques), ``{cells}`` =
-10 n entries of the regressor of the load, ``{span}`` [s], ``{window}`` [samples] and ``{jump}`` the constants
-`WINDOW_S`, `MOST_WINDOW` and `JUMP` of the tracker, ``{prior}`` its prior standard deviations.
+The texts are templates of `str.format`, with the placeholders of `StateCode` (``{package}`` prefix of names, ``{n}``
+joints, ``{type}`` of numbers, ``{f}`` suffix of literals, ...) and these:
+
+- ``{load}``: 10 parameters of a load; ``{k}``: 10 + 2 n tracked parameters
+- ``{size}``: k + 1 columns of the triangle, of which the last one holds the torques
+- ``{cells}``: 10 n entries of the regressor of the load
+- ``{span}`` [s], ``{window}`` [samples], ``{jump}``: the constants `WINDOW_S`, `MOST_WINDOW` and `JUMP` of the tracker
+- ``{prior}``: its prior standard deviations
 """
 
 from __future__ import annotations

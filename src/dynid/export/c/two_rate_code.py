@@ -4,10 +4,12 @@ The torque is ``M(q) ddq + g(q) + h(q, dq)``. Background tasks compute what chan
 gravity g and velocity torques h. The synchronous task multiplies by the accelerations at the rate of the controller.
 The tasks exchange data by Simpson's four slots (1990): two pairs of buffers, so that writer and reader never wait.
 
-`dynid.export.c.c_package.generate_c` calls `two_rate_files`. Placeholders in the texts, as `str.format` has them:
-``{n}`` joints, ``{packed}`` entries of the upper triangle of the inertia matrix, ``{first}`` = ``{packed}`` + ``{n}``
-numbers that the first background task publishes (inertias and gravity), ``{type}`` of numbers, ``{upper}`` the name in
-capitals; ``{declarations}`` and ``{definitions}`` of the tasks come from their tapes, the recorded operations.
+`dynid.export.c.c_package.generate_c` calls `two_rate_files`. The texts are templates of `str.format`:
+
+- ``{n}``: joints; ``{packed}``: entries of the upper triangle of the inertia matrix
+- ``{first}``: packed + n numbers that the first background task publishes, inertias and gravity
+- ``{type}`` of numbers, ``{name}`` prefix of the package, ``{upper}`` the same in capitals
+- ``{declarations}`` and ``{definitions}`` of the tasks: written from their tapes, the recorded operations
 """
 
 from __future__ import annotations

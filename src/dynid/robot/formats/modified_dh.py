@@ -2,10 +2,10 @@
 
 `modified_dh` converts; `dh_rows` only reads the table off a robot whose frames already are of this kind.
 
-Frame j follows from the joint axes at q = 0: z_j lies on joint axis j and points along it (so that q is unchanged), x_j
+Frame j follows from the joint axes at q = 0. z_j lies on joint axis j and points along it, so that q is unchanged. x_j
 points along the common perpendicular of axes j and j + 1, and the origin is where these two meet. Where the axes leave
-a choice, table entries are made zero: frame 0 is frame 1 at q = 0, the last frame has theta = r = 0, parallel axes have
-r = 0, and a prismatic axis, of which only the direction matters, is moved sideways to meet its neighbours.
+a choice, table entries are made zero: frame 0 is frame 1 at q = 0, the last frame has theta = r = 0, and parallel axes
+have r = 0. Of a prismatic axis only the direction matters: it is moved sideways to meet its neighbours.
 """
 
 from __future__ import annotations

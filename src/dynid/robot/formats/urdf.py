@@ -98,7 +98,7 @@ def snapped_joints(robot: Robot) -> tuple[str, ...]:
     for name, element in _joints_of_source(robot).items():
         exact, written = (read_origin(element, snap=snap)[:3, :3] for snap in (True, False))
         if name in joints and not np.array_equal(exact, written):
-            # which of the two the robot has; the placement of a held joint tells nothing, as it includes its position
+            # which of the two the robot has; the placement of a held joint includes its position, and does not show it
             from_exact, from_written = (np.abs(joints[name].T_parent_joint[:3, :3] - R).max() for R in (exact, written))
             if from_exact < from_written or not joints[name].moves:
                 found.append(name)

@@ -3,9 +3,9 @@
 The readers and writers of URDF and MJCF use them: `read_document` parses a file to a tree of `Element`; `TextEdits`
 changes the text of such a document; `element_lines` writes new elements.
 
-Only the file itself is opened: no mesh, include, entity or other path named in it is followed. Size, depth and
-number of elements are limited, document types are refused before parsing, and every element knows the place of its
-text, so that a writer can replace a few characters and leave the rest of the file byte for byte as it was.
+Only the file itself is opened: no mesh, include, entity or other path named in it is followed. Size, depth and number
+of elements are limited, and document types are refused before parsing. Every element knows the place of its text, so
+that a writer can replace a few characters and leave the rest of the file byte for byte as it was.
 """
 
 from __future__ import annotations
