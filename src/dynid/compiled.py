@@ -302,9 +302,9 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
         True
     """
     # shortcut for control loops: a function that was compiled before, and arrays that need no check
-    known: Callable[..., Floats] | None = getattr(robot, "compiled", {}).get("forward_dynamics")
-    if known and form == "standard" and type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape:
-        return known(q, dq, tau)
+    ready: Callable[..., Floats] | None = getattr(robot, "compiled", {}).get("forward_dynamics")
+    if ready and form == "standard" and type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape:
+        return ready(q, dq, tau)
     q, dq, tau = (
         real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))
     )

@@ -42,7 +42,7 @@ from dynid.spatial import EXACT, Array, cross, inverse_transform, rotation_about
 _UPPER = np.triu_indices(3, 1)
 """Row and column indices of the products of inertia in a tensor (3, 3)."""
 CANCELLED = 4.0 * float(np.finfo(float).eps)
-"""A member that is smaller than this part of the sum of the absolute values it is summed from counts as zero, which
+"""A member smaller than this part of ``sum |row| |theta|``, where ``row theta`` is the member, counts as zero, which
 shortens the recorded program (rounding)."""
 
 
@@ -218,7 +218,7 @@ def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
 
 
 def _split_tensor(H: Array, is_constant: bool) -> tuple[Array, Any]:
-    """D of a revolute joint, and the moment about all directions across its axis that is passed on to the link before.
+    """D (3, 3) of a revolute joint, and the moment of inertia x across its axis that is passed on to the link before.
 
     A part ``x diag(1, 1, 0)`` of the tensor looks the same at every angle of the joint, so it may stay with the joint
     or be passed on. [Lin1995] eq. (42) passes U'22 on. Where D is constant and known, x is chosen so that D is that of

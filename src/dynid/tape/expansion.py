@@ -1,7 +1,7 @@
 """Multiply out a tape (a recorded program): every output as a polynomial in atoms.
 
-An atom is an element of an input, or a function such as the sine of a polynomial in earlier atoms. `dynid.export`
-writes a robot's equations as formulas from this form, and base parameters are derived from it.
+An atom is an element of an input, or a function, such as the sine, of a polynomial in earlier atoms. `dynid.export`
+writes a robot's equations as formulas from this form. `expand_tape` makes an `Expansion`.
 
 Polynomials are kept in a normal form in which ``sin^2`` is replaced by ``1 - cos^2``, so that equal expressions look
 the same. A monomial is one integer that holds the powers of all atoms, eight bits each, the first atom in the lowest

@@ -1,7 +1,8 @@
 """From the steps of a tape (a recorded program) to instructions as processors have them: *lowering*.
 
-The printers of LLVM code (`dynid.tape.llvm`) and of C call `stages` and `lower`. Numbers: a tape's values count from 0,
-its constant k is ``~k``, and an *operand* is either of them; results of instructions count on behind the tape's values.
+The printers of LLVM code (`dynid.tape.llvm`) call `stages` and `lower`. A tape's values are numbered from 0: the input
+elements, then the results of its steps; its constant k is ``~k = -1 - k``. An *operand* is the number of either.
+Results of instructions get the numbers behind the tape's values.
 
 A sum that only one other sum reads is merged into that, so that ``a*b + c*d - (e*f + g)`` is one signed sum of four
 terms and costs one instruction per term. A product that only sums read is not computed by itself: each of these sums

@@ -1,4 +1,4 @@
-"""Base classes of all terms: contributions to the joint torques beside those of the links, each with one parameter.
+"""Base classes of all terms: contributions to the joint torques that the links do not make, each with one parameter.
 
 The torques of a robot are those of its links plus ``value * column(q, dq, ddq)`` for every term: friction, rotor
 inertia, spring, offset and so on. So a term's column is one column of the regressor, and its value one entry of the

@@ -4,9 +4,9 @@
 `pass_call` prints a call of one. `print_function` prints a whole tape (a recorded program) for a single sample, with
 such calls.
 
-Sine and cosine are our own, because the C library computes one number at a time. With k the integer nearest to ``2 x /
-pi``, the remainder ``r = x - k pi/2`` is in [-pi/4, pi/4]; pi/2 is subtracted in two parts with fused multiply-adds
-(Cody and Waite). Sine and cosine of r are the polynomials of Sun's fdlibm, and k modulo 4, the quadrant, says which of
+Sine and cosine are our own, because the C library computes one number at a time. With k the integer nearest to 2x/pi,
+the remainder ``r = x - k pi/2`` is in [-pi/4, pi/4]; pi/2 is subtracted in two parts with fused multiply-adds (Cody and
+Waite). Sine and cosine of r are the polynomials of Sun's fdlibm, and k modulo 4, the quadrant, says which of
 the two, and with which sign, are those of x. The error stays below 1.5 units in the last place, 1.7e-16, for arguments
 up to :data:`LIMIT` (the last bit would cost a quarter of the time); larger ones, infinities and NaN are computed one by
 one with the C library afterwards. The hyperbolic tangent is ``e / (e + 2)`` with ``e = exp(2 |x|) - 1``; its error
@@ -403,9 +403,12 @@ def print_function(name: str, tape: Tape, fused: bool) -> str:
         for column, results in zip(columns[1:], call.results, strict=True):
             locations.update({value: ("%work", 8 * (column + k)) for value, k in results.items()})
         base = columns[-1] + size
-    # of every output element: name of its array, and (position in it, operand)
-    targets = [(f"%out{k}", e) for k, output in enumerate(tape.outputs) for e in enumerate(output.elements.flat)]
-    piece([int(e) for _, (_, e) in targets], [(to, 8 * position) for to, (position, _) in targets])
+    targets: list[int] = []  # operand of every output element
+    destinations: list[tuple[str, int]] = []  # name of its array, and place in it [bytes]
+    for k, output in enumerate(tape.outputs):
+        targets += output.elements.ravel().tolist()
+        destinations += [(f"%out{k}", 8 * position) for position in range(output.size)]
+    piece(targets, destinations)
     arguments = [f"%in{k}" for k in range(len(tape.inputs))] + [f"%out{k}" for k in range(len(tape.outputs))]
     table = constant_table(tape.constants.tolist(), 1).replace("@constants", f"@constants_{name}")
     cleared = f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * base}, i1 false)" if base else ""

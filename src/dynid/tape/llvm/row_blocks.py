@@ -99,7 +99,7 @@ def _load_rows(w: Writer, rows: Sequence[str], used: Mapping[int, int], size: in
     """
     lanes = len(rows)
     square = size - size % lanes if lanes > 1 else 0  # elements that are moved in squares
-    for start in range(0, square, lanes):
+    for start in range(0, square, lanes):  # element start + lane of the rows becomes register number ``lane``
         if any(position in used for position in range(start, start + lanes)):
             registers = _transpose(w, [w.load(row, 8 * start) for row in rows])
             for lane, register in enumerate(registers):
@@ -279,10 +279,10 @@ def _store_row(w: Writer, row: str, lane: int, elements: Sequence[Element], sour
     whole = len(elements) - len(elements) % w.lanes if w.lanes == MOST_STREAMED_LANES else 0
     for start in range(0, whole, w.lanes):
         group = elements[start : start + w.lanes]
-        if any(constant is None for _, constant in group):
+        if any(constant is None for _, constant in group):  # load both columns, and take this row's lane of each
             pair = [w.load(source, stride * at) if value is None else w.constant(value) for at, value in group]
             register = _shuffle(w, (pair[0], pair[1]), (lane, w.lanes + lane))
-        else:
+        else:  # both elements are constants
             register = f"<{', '.join(f'double {number(value)}' for _, value in group if value is not None)}>"
         w.store(register, row, 8 * start)
     for position in range(whole, len(elements)):
@@ -369,7 +369,7 @@ def _transpose(w: Writer, registers: list[str]) -> list[str]:
     while distance:
         result = list(registers)
         for i in range(lanes):
-            if not i & distance:
+            if not i & distance:  # registers i and i + distance exchange half of their numbers
                 pair = (registers[i], registers[i + distance])
                 low = [j if not j & distance else lanes + j - distance for j in range(lanes)]
                 high = [j + distance if not j & distance else lanes + j for j in range(lanes)]

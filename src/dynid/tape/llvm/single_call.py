@@ -212,7 +212,11 @@ class _Printer:
         return "\n".join([declarations(1), PASSES, _PYTHON, table, compute, w.text()])
 
     def _check_argument(self, place: int) -> None:
-        """Go on to ``right<place>`` if an argument is an array that can be used as it is, else to ``otherwise``."""
+        """Go on to ``right<place>`` if an argument is an array that can be used as it is, else to ``otherwise``.
+
+        Labels on the way: ``array<place>`` where it is an array, ``kind<place>`` where it is of doubles, contiguous and
+        of the right number of axes. The argument behind the inputs is the result's array, which must be writeable.
+        """
         w = self._writer
         argument = f"%argument{place}"
         shape = self._shapes[place]
