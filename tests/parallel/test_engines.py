@@ -96,7 +96,7 @@ def test_a_task_that_always_kills_its_worker_fails_alone() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["spark", "processes:0", "proceses:4", "local:2", "nonsense", "tcp://10.0.0.5", "", "dask:tcp://10.0.0.5:1"],
+    ["spark", "processes:0", "dask:", "proceses:4", "local:2", "", "tcp://10.0.0.5", "dask:tcp://10.0.0.5:1"],
 )
 def test_settings_that_cannot_be_meant(text: str) -> None:
     with pytest.raises(ArgumentError, match=f"there is no engine '{re.escape(text)}'"):

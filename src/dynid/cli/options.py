@@ -180,7 +180,7 @@ class RecipeCommand(click.Command):
     """A command whose parameters may be settings of a recipe; for an unknown option it proposes a setting."""
 
     task = ""
-    """Full name of the `dynid.workflows` task that the command runs; empty for a command without a task."""
+    """Full name of the `dynid.workflows` task that the command runs, set by `run_command`; empty if it has none."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments."""
@@ -201,7 +201,9 @@ class RecipeCommand(click.Command):
         return tuple(field.default_factory.__dataclass_fields__) if field else ()
 
     def given(self, args: Sequence[str]) -> dict[str, Any]:
-        """Parse words; returns each given parameter with its text or texts. Nothing is converted, no file is opened.
+        """Parse the words of a recorded run, to judge them first; returns each given parameter with its texts.
+
+        Nothing is converted, no file is opened.
 
         Raises:
             click.UsageError: The words name an option that the command does not have.

@@ -227,8 +227,8 @@ class Criterion:
             parts.append((weight, value, G if name == _EQUILIBRIUM else W @ (2.0 * G)))  # chain rule of A = W^T W
         return self._combine(parts)
 
-    def flatten(self, value: float, gradient: Floats, size: int) -> Valued:
-        """Turn value and gradient into those of the objective of a search over b = ``size`` parameters.
+    def objective(self, value: float, gradient: Floats, size: int) -> Valued:
+        """Turn value and gradient into those that a search minimises, over b = ``size`` parameters.
 
         That is the logarithm where values are positive, which is flatter where they are large. Other criteria are
         divided by b; infinity becomes a plateau.

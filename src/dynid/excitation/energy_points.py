@@ -287,12 +287,16 @@ def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: i
     lowest = criterion.value(model.matrix(*model.states(x)))
     for stage in criterion.stages():
 
-        def objective(flat: Floats, stage: Criterion = stage) -> tuple[float, Floats]:
+        def search_function(flat: Floats, stage: Criterion = stage) -> tuple[float, Floats]:
             value, gradient = model.value_and_gradient(flat.reshape(-1, 2, model.dof), stage)
-            return stage.flatten(value, gradient.ravel(), len(model.columns))
+            return stage.objective(value, gradient.ravel(), len(model.columns))
 
         result = minimize(
-            objective, x.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations, "maxcor": LBFGS_MEMORY}
+            search_function,
+            x.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": iterations, "maxcor": LBFGS_MEMORY},
         )
         x = result.x.reshape(x.shape)
         value = criterion.value(model.matrix(*model.states(x)))

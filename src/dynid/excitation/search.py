@@ -130,7 +130,7 @@ class DesignProblem:
     def objective(self, x: Floats, criterion: Criterion) -> tuple[float, Floats]:
         """Evaluate the criterion (its logarithm, if it is a positive one) and its gradient by the variables."""
         A = self.information(x)
-        value, G = criterion.flatten(*criterion.of_information(A), len(A))
+        value, G = criterion.objective(*criterion.of_information(A), len(A))
         gradient = np.vstack(self.observation.pullback(G * self._repetitions, *self._states(x)))
         return value, self._chain(self._recorded_basis, gradient)
 

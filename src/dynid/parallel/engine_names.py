@@ -20,9 +20,9 @@ def make_engine(engine: str = "local") -> Engine:
     """Make an engine from one command-line word.
 
     Args:
-        engine: ``local`` (this process), ``processes`` (a pool of processes) or ``dask`` (a Dask cluster on this
-            machine), the latter with a number of workers if wanted (``processes:4``; as many as there are processors by
-            default), or the address of a running Dask cluster (``tcp://10.0.0.5:8786``).
+        engine: ``local`` (this process), ``processes`` (a pool of processes), ``dask`` (a Dask cluster on this
+            machine), the last two with a number of workers if wanted (``processes:4``; as many as there are processors
+            by default), or the address of a running Dask cluster (``tcp://10.0.0.5:8786``).
 
     Raises:
         ArgumentError: It is none of these, or Dask is not installed.
@@ -60,13 +60,13 @@ def read_engine(text: str) -> EngineChoice:
     Raises:
         ArgumentError: There is no such engine, or Dask is not installed.
     """
-    name, _, workers = text.partition(":")
+    name, colon, workers = text.partition(":")
     if name not in ENGINES and ADDRESS.fullmatch(text):
         choice = EngineChoice("dask", None, text)
     else:
         choice = EngineChoice(name, int(workers) if workers.isdecimal() else None, None)
         # refused: an unknown name, a colon without a number from 1 up behind it, and workers for `local`
-        if name not in ENGINES or (workers and (name == "local" or not choice.workers)):
+        if name not in ENGINES or (colon and (name == "local" or not choice.workers)):
             remedy = (
                 "Choose local, processes, processes:4, dask, dask:4 or the address of a scheduler, tcp://10.0.0.5:8786."
             )

@@ -65,7 +65,8 @@ class OnlineLoad:
         self._rows[:, -1] = wrench
         if self._forgetting < 1.0:
             self._blocks.scale(self._forgetting**0.5)  # equations have the roots of the weights
-        self._blocks.append([self._rows / self._std[:, None]], np.ones((6, 1), dtype=bool))
+        rows_used = np.ones((6, 1), dtype=bool)  # all six, of the one group of equations
+        self._blocks.append([self._rows / self._std[:, None]], rows_used)
         self.samples += 1
         self._weight = self._forgetting * self._weight + 1.0
 

@@ -168,7 +168,7 @@ def subtract_start(x: ArrayLike, label: str) -> tuple[Floats, str]:
     if not finite.size or abs(float(finite[0])) <= FAR_START_LENGTHS * float(np.ptp(finite)):
         return numbers, label
     start = float(finite[0])
-    return numbers - start, f"{label} after {start:.15g}" if finite.size > 1 else label
+    return numbers - start, f"{label} after {start:.15g}"
 
 
 # --- HTML -------------------------------------------------------------------------------------------------------------

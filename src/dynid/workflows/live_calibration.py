@@ -1,7 +1,8 @@
-"""Calibrate a watch: from logs as the robot recorded them, or from the stream itself.
+"""Calibrate a watch: from logs as the robot recorded them, or from the stream itself; `calibrate_live` does it.
 
-A live watch reads the velocities and torques that the robot sends. Those of a processed experiment are low-pass
-filtered forwards and backwards and have less noise: levels of alarms that hold for them do not hold live.
+A live watch, and one of finished logs that have velocities, reads the velocities and torques that the robot sends.
+Those of a processed experiment are low-pass filtered forwards and backwards and have less noise: levels of alarms that
+hold for them do not hold live.
 """
 
 from __future__ import annotations

@@ -79,8 +79,10 @@ def find_load(before: Identification, after: Identification) -> MovedLoad | None
     uncertainties. Of several links that explain the change, the one with the smallest residual counts.
 
     Returns:
-        The load; None where the links did not change significantly, or no load explains it.
+        The load; None where the links did not change significantly, no load explains it, or the two identifications
+        have different base parameters.
     """
+    # values of base parameters, each the combination that stands at one independent column
     before = before.in_columns
     after = after.in_columns
     base = before.base

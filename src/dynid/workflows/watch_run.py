@@ -94,14 +94,17 @@ class WatchLogs(Task[WatchRun]):
         fit = saved.identification()
         reader = open_reader(folder, fit, self.channel_map, progress=context.progress, notice=context.notify,
                              seen=self._tell_fitted(fit, context.notify))  # fmt: skip
-        runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved))
-        reader.recordings(self.clean)  # read for the warnings about those that were fitted
+        # The logs in two forms: low-pass filtered, and with the noisier velocities and torques that the robot sent.
+        # Levels of alarms hold only for the form they were calibrated with. Logs without velocities have the filtered
+        # form alone (recorded is None); clean logs without velocities calibrate with that form (known.is_smooth).
+        filtered = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved))
         recorded = recorded_runs(reader, self.logs)
+        reader.recordings(self.clean)  # warns of clean logs that the result was fitted to
         known = calibrate_live(folder, fit, self.clean, self.channel_map, context.notify, smooth=recorded is None)
         sight = known.sight(self.per_hour)
-        for finding in (*sight.findings, *(doubt for log in runs for doubt in check_log(fit, log))):
+        for finding in (*sight.findings, *(doubt for log in filtered for doubt in check_log(fit, log))):
             context.notify(finding)
-        watched = runs if recorded is None or known.is_smooth else recorded  # as the calibration saw its logs
+        watched = filtered if recorded is None or known.is_smooth else recorded
         return WatchRun(
             watches=tuple(watch_experiment(fit, log, known, per_hour=self.per_hour) for log in watched),
             sight=sight,

@@ -40,9 +40,9 @@ def report(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
 
     file = Path(folder) / "report.json"
     target = out or Path(folder)
-    read_run(Path(folder))
+    read_run(Path(folder))  # refuses a folder that no run of dynid wrote
     try:
-        check_listed(file)
+        check_listed(file)  # one of the run's own files
         page = Page.read(file)
     except errors.DataError as error:
         remedy = f"Make it again: dynid rerun {folder}"
@@ -180,6 +180,7 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     if verb not in REPEATABLE_VERBS or not isinstance(known, RecipeCommand):
         raise refusal(f"a run of '{verb}' is not repeated", "verb")
     try:
+        # words such as --verbose may stand anywhere and belong to no command
         given = known.given([word for word in words if word not in ANYWHERE])
         settings = [split_word(word)[0] for word in given.get("settings") or ()]
     except (click.UsageError, errors.ArgumentError) as error:

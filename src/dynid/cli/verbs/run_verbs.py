@@ -177,18 +177,20 @@ def load(run: LoadRun) -> Screen:
     The data come from a wrist sensor or from joint torques. The command prints the values to enter in the robot
     controller's payload dialog. The exit code is 1 if the result is doubtful.
     """
+    from dynid.estimators.estimate import TWO_SIDED_95
+
     study = run.study
     (out,) = _given("out")
     good = study.verdict != "doubtful"
     mass = study.load.mass
     # NaN, a mass that is not known, is not equal to itself
-    size = f": {mass:.4g} ± {1.96 * study.load.mass_stderr:.2g} kg (95 %)" if mass == mass else ""
+    size = f": {mass:.4g} ± {TWO_SIDED_95 * study.load.mass_stderr:.2g} kg (95 %)" if mass == mass else ""
     return Screen(
         verdict=f"{study.verdict_in_words}{size}",
         good=good,
         tables=[study.load.table()],
         findings=[*study.problems, *study.advice, *study.notes],
-        files=[text.splitlines()[0] for text in run.dialogs[:2]],
+        files=[text.splitlines()[0] for text in run.dialogs[:2]],  # what to enter in the payload dialogs
         commands=[f"dynid export {out} --to urscript --out payload"] if out and good else [],
         details=run.text,
     )
@@ -324,6 +326,7 @@ def fleet(fleet: Fleet) -> Screen:
         verdict=f"{fleet.title}: {fleet.verdict}{alone if len(fleet.arms) == 1 else ''}",
         good=fleet.exit_code == 0,
         tables=[Table.of(("arm", "logs", "what differs"), rows)] if rows else [],
+        # the table has these two already
         findings=[finding for finding in fleet.findings if finding.code not in ("arm-differs", "arm-changed")],
         files=fleet.remarks,
         commands=[f"dynid identify {robot} LOGS_OF_{arm.name}{chart} --hold-out 30% --out {arm.name}"

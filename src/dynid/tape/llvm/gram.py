@@ -14,7 +14,8 @@ The machine code that multiplies columns does not depend on the tape. Its entry 
 
     void reduce(run, table, start, stop, work, block, panels, widths, offsets, solvers, scratch, straight, sums)
 
-For each block of samples it calls ``run`` (see :mod:`~dynid.tape.llvm.blocks`); then, for each panel, whose columns lie
+For each block of samples it calls ``run`` (see :mod:`~dynid.tape.llvm.blocks`), which leaves zeros behind the last
+sample, so that products may always cover whole blocks; then, for each panel, whose columns lie
 at the byte ``offsets`` in the block, it adds the products of its columns to the ``sums``, one sum per lane, tile by
 tile in registers. Where ``solvers`` is not null, the columns are first turned into those of ``Z = W @ inv(R0)`` (R0 is
 an upper triangular preconditioner). They are written to ``scratch``, at the consecutive offsets ``straight``.
