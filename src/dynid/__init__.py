@@ -114,15 +114,12 @@ def _new_place(name: str) -> str:
     renamed = dict(pair.split(":") for pair in _RENAMED.split())
     if name in renamed:
         return f"; it is dynid.{renamed[name]} now"
-    from difflib import get_close_matches
+    from dynid.errors import did_you_mean
 
     for package in PACKAGES:
         if name in import_module(f"dynid.{package}").__all__:
             return f"; it is dynid.{package}.{name}"
-    near = get_close_matches(name, __dir__(), n=1)
-    if near:
-        return f"; did you mean dynid.{near[0]}?"
-    return "; CHANGELOG.md lists the names that moved or went"
+    return f". {did_you_mean(name, __dir__()) or 'CHANGELOG.md lists the names that moved or went'}"
 
 
 def __dir__() -> list[str]:

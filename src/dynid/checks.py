@@ -6,7 +6,7 @@ Public functions and settings call them on what a user gives. Functions ``check_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from math import hypot
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.array_types import Floats
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, did_you_mean
 
 LARGEST = 1e30
 """Largest number that a setting may have, and the inverse of the smallest positive one (convention: the squares and
@@ -52,6 +52,13 @@ def check_number(
     least = 0.0 if zero else 1.0 / LARGEST
     if not least <= number <= most:
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give {wanted}.")
+
+
+def check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse names that are not known; ``key`` is the setting that holds them."""
+    for name in set(names) - set(known):
+        near = did_you_mean(name, known)
+        raise ArgumentError(f"{key}: there is no '{name}'", remedy=f"{near} Known names: {', '.join(known)}.".lstrip())
 
 
 def check_kind(name: str, value: object, kind: type) -> None:

@@ -25,6 +25,9 @@ Typical use::
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 from dynid.safe_text import visible_text
 
 __all__ = [
@@ -102,3 +105,8 @@ class EngineError(DynidError):
 
 class ExportError(DynidError):
     """A result cannot be written, or generated code disagrees with the model it was generated from."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Write the question for the known name that is most similar to a wrong one; empty text where none is similar."""
+    return "".join(f"Did you mean {near}?" for near in get_close_matches(name, list(known), n=1))

@@ -121,14 +121,11 @@ def _array(value: Mapping[str, Any], types: Mapping[str, type[Any]], place: str)
     return numbers.astype(_ARRAY_TYPES[value["kind"]]).reshape(value["shape"])
 
 
-def _mapping(value: Mapping[str, Any], types: Mapping[str, type[Any]], place: str) -> dict[Any, Any]:
-    """Build a dict from its list of pairs (key, value)."""
-    return {key: _restore(item, types, f"{place}.{key}") for key, item in value["items"]}
-
-
 _FORMS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, type[Any]], str], Any]] = {
     "array": _array,
-    "mapping": _mapping,
+    "mapping": lambda value, types, place: {
+        key: _restore(item, types, f"{place}.{key}") for key, item in value["items"]
+    },
     "float": lambda value, types, place: float(value["value"]),
 }
 """Value of ``type`` in a file, for values that are no dataclasses -> function that builds the value."""

@@ -14,7 +14,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
@@ -23,7 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from dynid.checks import LARGEST
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, did_you_mean
 from dynid.safe_files import write_atomically
 from dynid.safe_files.records import SHOWN, split_failure
 from dynid.safe_files.small_files import read_toml
@@ -167,8 +166,7 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 def _check_keys(values: Iterable[str], known: Iterable[str]) -> None:
     """Refuse a key that is not known; the error suggests a similar one."""
     for key in set(values) - set(known):
-        near = get_close_matches(key, known, n=1)
-        remedy = f"Did you mean {near[0]}?" if near else f"The keys are: {', '.join(known)}."
+        remedy = did_you_mean(key, known) or f"The keys are: {', '.join(known)}."
         raise ArgumentError("there is no such setting", place=key, remedy=remedy)
 
 

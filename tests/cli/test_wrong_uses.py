@@ -84,6 +84,7 @@ def here(desk: Desk) -> Path:
         "short": lines[:21],
         "nan": [head, *(f"{0.01 * k}" + ",nan" * 6 for k in range(500))],
         "rest": [head, *(f"{0.01 * k},0.1,0.2,0.3,1,2,3" for k in range(800))],
+        "commas": [row.replace(".", ",") for row in lines],
         "backwards": [head, *lines[:0:-1]],
         "ragged": [head, *(row + ",1" * (k % 7 == 6) for k, row in enumerate([first, *others]))],
         "words": [head, *(f"{0.01 * k},a,b,c,d,e,f" for k in range(50))],
@@ -109,6 +110,7 @@ def here(desk: Desk) -> Path:
     theta[19] = -1.0
     write_urdf(cylindrical().with_parameters(theta), folder / "negative.urdf", allow_unphysical=True)
     (folder / "folder").mkdir()
+    desk.run(*identify("degrees.csv", out=str(folder / "refused")))
     return folder
 
 
@@ -125,6 +127,8 @@ WRONG = r"""
 base missing.urdf -> 3: missing.urdf
 base folder -> 2: Built-in robots
 base pand -> 2: Did you mean panda?
+base arm.urf -> 2: Is it arm.urdf?
+base am.urdf -> 3: Is it arm.urdf?
 base broken.urdf -> 3: line 1
 base arm.urdf.xacro -> 3: xacro arm.urdf.xacro > arm.urdf
 base xacro.urdf -> 3: xacro in.xacro > out.urdf
@@ -180,7 +184,7 @@ identify arm.urdf run1.csv --map odd_joints.toml --out new -> 3: list the log's 
 identify arm.urdf run1.csv --map x --out new -> 3: libfranka
 identify -> 2: Missing argument
 identify arm.urdf run1.csv --map map.toml --out new --estimater wls -> 2: --estimator
-identify arm.urdf run1.csv --map map.toml --out new --estimator lsq -> 2: Known names: feasible
+identify arm.urdf run1.csv --map map.toml --out new --estimator fesible -> 2: Did you mean feasible? Known names: f
 identify arm.urdf run1.csv --map map.toml --out new --set limit_percent=much -> 2: much
 identify arm.urdf run1.csv --map map.toml --out new --set cutoff_hz=-1 -> 2: cutoff_hz
 identify arm.urdf run1.csv --map map.toml --out new --set cutoff_hz=1e-310 -> 2: cutoff_hz: '1e-310' does not fit
@@ -233,6 +237,12 @@ identify arm.urdf words.csv --map map.toml --out new -> 3: no line of numbers
 identify arm.urdf log.xlsx --map map.toml --out new -> 3: it is a spreadsheet, which dynid does not read
 identify arm.urdf log.pkl --map map.toml --out new -> 3: save plain arrays
 identify arm.urdf run1.csv --map percent.toml --out new -> 3: Add rated = [...]
+identify arm.urdf commas.csv --map map.toml --out new -> 3: line 2: commas separate the fields and the decimals
+validate refused run2.csv --map map.toml -> 3: Its report.html says why
+codegen refused --out new -> 3: the run was refused
+export refused --to csv --out new -> 3: the run was refused
+compare-runs res refused -> 3: the run was refused
+rerun refused -> 3: interrupted or refused
 validate ras run2.csv -> 3: there is no such file
 validate res run2.csv run2.csv --map map.toml -> 2: run2.csv is given twice
 validate newer.json run2.csv --map map.toml -> 3: newer dynid
@@ -327,7 +337,7 @@ export res run2.csv --to csv --out new -> 3: Run `dynid inspect run2.csv`
 export res --to csv --out res -> 2: --out, such as res_files
 export res --to csv --out arm.urdf -> 5: Choose another folder (--out)
 codegen arm.urdf --out '' -> 2: folder is empty
-codegen arm.urdf --functions fly --out new -> 2: inverse_dynamics
+codegen arm.urdf --functions gravty --out new -> 2: Did you mean gravity? Known names: inverse_dynamics
 codegen run1.csv --out new -> 2: no description of a robot that dynid reads
 codegen arm.urdf --out res --force -> 2: --out, such as res_code
 codegen arm.urdf --prune --out new -> 2: needs the data of a run
@@ -341,7 +351,7 @@ fleet arm.urdf 'run{arm}.csv' --map map.toml --out new --window 0 -> 2: not in t
 fleet arm.urdf 'run{arm}.csv' --map map.toml --out new --engine spark -> 2: there is no engine 'spark'
 fleet arm.urdf 'run{arm}.csv' --map map.toml --out new --store arm.urdf -> 2: Directory 'arm.urdf' is a file
 fleet arm.urdf '{arm}n1.csv' --map map.toml --out alone -> 0: Does {arm} stand for the right part
-identfy -> 2: Did you mean 'identify'?
+identfy -> 2: Did you mean identify?
 rerun folder -> 3: no run is here
 report folder -> 3: no run is here
 report run1.csv -> 3: this is a file, not the folder of a run

@@ -147,8 +147,6 @@ def test_header_says_what_the_model_is():
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"functions": ["magic"]}, "no function 'magic'"),
-        ({"functions": []}, "no function is requested"),
         ({"precision": "half"}, "precision is 'half'"),
         ({"load": True}, "load is True. Choose 'struct' or None"),
     ],

@@ -10,6 +10,7 @@ import pytest
 
 from dynid.findings import Finding
 from dynid.robot.check import check_robot, impossible_inertias
+from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
@@ -61,6 +62,7 @@ def test_a_sound_robot_has_nothing_to_report() -> None:
 
 
 MASSLESS = replace(arm(body()), links=(*arm(body()).links[:3], Link(name="link3")))
+FAR = from_dh([DH(d=60, sigma=1)], limits=[JointLimits(lower=-30, upper=40)])
 MISTAKES = """
 arm(body(mass=-1.0)) | impossible-inertia | error | link 'link2' | negative
 arm(Inertia(mass=0.0, first_moment=np.zeros(3), about_origin=np.eye(3))) | unusual-inertia | warning | link2 | no mass
@@ -79,6 +81,7 @@ arm(body(), limits=JointLimits(velocity=1)) | joint-limits | note | joint2 | no 
 arm(body(), limits=JointLimits(lower=1, upper=1)) | joint-limits | warning | joint2 | no motion
 arm(body(), terms=(Viscous(-0.1),)) | negative-friction | error | joint 'joint2' | negative
 arm(body(), gravity=(0, 0, 0)) | unusual-geometry | note | robot | gravity
+FAR | unusual-geometry | warning | robot | 130 m
 MASSLESS | unusual-inertia | warning | joint 'joint3' | without mass
 """
 """Robot | code, severity, place and words of its finding."""

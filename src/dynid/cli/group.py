@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 import click
 
 from dynid import errors
-from dynid.cli.options import nearest
 from dynid.cli.screen import echo, write_no_more
 from dynid.safe_text import visible_text
 
@@ -76,8 +75,7 @@ class ErrorGroup(click.Group):
         if name and self.get_command(ctx, name) is None and not name.startswith("-"):
             if name == "help":
                 ctx.fail("No such command 'help'. dynid --help lists the commands, dynid COMMAND --help explains one.")
-            near = nearest(name, self.list_commands(ctx))
-            ctx.fail(f"No such command '{name}'." + (f" Did you mean '{near}'?" if near else ""))
+            ctx.fail(f"No such command '{name}'. {errors.did_you_mean(name, self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

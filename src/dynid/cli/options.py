@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -34,10 +34,7 @@ class ExistingPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(value)
         if not path.exists():
-            folder = path.parent if path.parent.is_dir() else Path()
-            near = nearest(path.name, [entry.name for entry in folder.iterdir()])
-            remedy = f"Is it {folder / near}?" if near else self.remedy()
-            raise errors.LogReadError("there is no such file", path=path, remedy=remedy)
+            raise errors.LogReadError("there is no such file", path=path, remedy=_near_file(path) or self.remedy())
         return super().convert(value, param, ctx)
 
     def remedy(self) -> str:
@@ -105,9 +102,11 @@ class FiniteRange(click.FloatRange):
         return number if math.isfinite(number) else self.fail(f"{value} is not a finite number.", param, ctx)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Find the known name that is most similar to a given one, if any is similar."""
-    return next(iter(get_close_matches(name, list(known), n=1)), None)
+def _near_file(path: Path) -> str:
+    """Write the question for the file of the most similar name; empty text where none is similar."""
+    folder = path.parent if path.parent.is_dir() else Path()
+    others = {entry.name for entry in folder.iterdir()} - {path.name}
+    return "".join(f"Is it {folder / near}?" for near in get_close_matches(path.name, others, n=1))
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -273,6 +272,7 @@ def read_robot(
     elif file_format is None and not is_robot_file(name):
         raise _no_robot(name)
     else:
+        EXISTING.convert(name, None, None)
         if any(character in key for key in held for character in "*?["):
             held = _matching_joints(joints_in_file(name), held)
         if file_format is not None and file_format.name == "URDF":
@@ -330,11 +330,12 @@ def _no_robot(name: str) -> errors.ArgumentError:
     from dynid.robot.formats import FORMATS
 
     endings = ", ".join(ending for row in FORMATS for ending in row.endings)
-    near = nearest(name, zoo.names())
     if Path(name).is_file():
         remedy = f"Give a robot file ({endings}); it comes first, then the logs: dynid identify arm.urdf run1.csv."
         return errors.ArgumentError(f"'{name}' is no description of a robot that dynid reads", remedy=remedy)
     return errors.ArgumentError(
         f"'{name}' is neither a robot file ({endings}) nor a built-in robot",
-        remedy=f"{f'Did you mean {near}? ' if near else ''}Built-in robots: {', '.join(zoo.names())}.",
+        remedy=errors.did_you_mean(name, zoo.names())
+        or _near_file(Path(name))
+        or f"Built-in robots: {', '.join(zoo.names())}.",
     )

@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynid.array_types import Bools, Floats
+from dynid.checks import check_names
 from dynid.data_reduction.displacements import displace
 from dynid.diagnosis.evidence import gather
 from dynid.diagnosis.suspects import KINDS, Model, Suspect, placement_columns, placements
 from dynid.diagnosis.verdicts import Fit, test_columns
-from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -82,13 +82,6 @@ class RefinedGeometry:
         return all(np.isfinite(q.half_width) for q in self.quantities) and any(q.is_sure for q in self.quantities)
 
 
-def check_freedoms(names: Iterable[str]) -> None:
-    """Refuse names that are not in `FREEDOMS`."""
-    for name in names:
-        if name not in FREEDOMS:
-            raise ArgumentError(f"free: there is no '{name}'", remedy=f"Known names: {', '.join(FREEDOMS)}.")
-
-
 def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[str]) -> RefinedGeometry:
     """Estimate quantities of a robot's geometry from experiments.
 
@@ -104,7 +97,7 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
         >>> dynid.diagnosis.refine_geometry(robot, [run], ["zeros"]).robot.dof
         3
     """
-    check_freedoms(names)
+    check_names("free", names, FREEDOMS)
     kinds = [kind for name in names for kind in FREEDOMS[name]]
     # of the robot's possible displacements those that are free; the tilt of the base once, at the first joint on it
     ground = next(j for j, body in enumerate(robot.bodies) if body.parent < 0)

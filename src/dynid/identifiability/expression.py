@@ -57,7 +57,8 @@ class Polynomial:
         kept = {monomial: value for monomial, value in terms.items() if abs(value) > ROUNDING}
         if len(kept) < 2:
             return cls(tuple(kept.items()))
-        return cls(tuple(sorted(kept.items(), key=lambda item: (-_degree(item[0]), item[0]))))
+        # monomials of the highest degree, the sum of the powers, come first
+        return cls(tuple(sorted(kept.items(), key=lambda item: (-sum(power for _, power in item[0]), item[0]))))
 
     def __bool__(self) -> bool:
         return bool(self.terms)
@@ -133,11 +134,6 @@ ONE = Polynomial.constant(1.0)
 
 def _as_polynomial(value: Polynomial | float) -> Polynomial:
     return value if isinstance(value, Polynomial) else Polynomial.constant(value)
-
-
-def _degree(monomial: Monomial) -> int:
-    """Sum of the powers."""
-    return sum(power for _, power in monomial)
 
 
 def _product(a: Monomial, b: Monomial) -> Monomial:

@@ -6,11 +6,11 @@ with the fields of `Recipe` as keys; ``dynid identify`` writes one into its run 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from dynid.diagnosis.refinement import check_freedoms
+from dynid.checks import check_names
+from dynid.diagnosis.refinement import FREEDOMS
 from dynid.errors import ArgumentError
 from dynid.estimators.registry import ESTIMATORS
 from dynid.identification.log_part import HoldOut, read_hold_out
@@ -74,11 +74,11 @@ class Recipe(TomlSettings):
     def __post_init__(self) -> None:
         """Check every setting: its type and range, then names and rules."""
         self.settle_kinds()  # types and ranges, from the annotations
-        _check_names("terms", self.terms, known_terms())
-        _check_names("estimator", (self.estimator,), ESTIMATORS)
+        check_names("terms", self.terms, known_terms())
+        check_names("estimator", (self.estimator,), ESTIMATORS)
         check_delay("delay_s", self.delay_s)
-        _check_names("per_run", self.per_run, DIFFERENCES)
-        check_freedoms(self.free)
+        check_names("per_run", self.per_run, DIFFERENCES)
+        check_names("free", self.free, FREEDOMS)
         if self.hold_out is not None:
             read_hold_out(self.hold_out)
 
@@ -111,10 +111,3 @@ class Recipe(TomlSettings):
                 raise ArgumentError(f"springs: there is no moving joint '{name}'", remedy=f"The joints are: {known}.")
         joints = [robot.joint_names.index(name) for name in dict.fromkeys(self.springs)]
         return tuple(AngleHarmonic(joint=joint, sine=sine) for joint in joints for sine in (False, True))
-
-
-def _check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse names of a setting that are not known."""
-    for name in names:
-        if name not in tuple(known):
-            raise ArgumentError(f"{key}: there is no '{name}'", remedy=f"Known names: {', '.join(known)}.")

@@ -21,9 +21,9 @@ from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import SMALLEST_LINK_M, Joint, Link
 from dynid.spatial import EXACT
 
-LIGHTEST_KG, HEAVIEST_KG, IMPOSSIBLE_KG = 1e-6, 1e3, 1e6
+LIGHTEST_KG, HEAVIEST_KG, IMPOSSIBLE_KG, LONGEST_M = 1e-6, 1e3, 1e6, 100.0
 """Masses of links below the first and above the second are probably in another unit; above the third they are
-impossible (convention)."""
+impossible; a robot that reaches farther than the fourth is probably stated in millimetres (convention)."""
 REPORTED_EXCESS, REFUSED_EXCESS = 1e-6, 0.01
 """Relative amounts by which a number may miss what is physically possible without a finding, and without being refused
 by commands (convention: files are rounded to six digits, or to two for flat parts)."""
@@ -254,6 +254,16 @@ def angle_findings(robot: Robot) -> list[Finding]:
     return _apply(robot, [_check_written_angles])
 
 
+def _check_reach(robot: Robot) -> RuleFindings:
+    """Find lengths and limits in millimetres: stretched out, the robot would be longer than any."""
+    ranges = [joint.limits.upper - joint.limits.lower for joint in robot.joints if joint.kind == "prismatic"]
+    reach = sum(float(np.linalg.norm(joint.T_parent_joint[:3, 3])) for joint in robot.joints)
+    reach += sum(filter(np.isfinite, ranges))
+    if reach > LONGEST_M:
+        text = f"lengths and limits of its joints add up to {reach:.4g} m"
+        yield "unusual-geometry", "warning", "robot", text, "Write them in metres, not in millimetres."
+
+
 def _check_gravity(robot: Robot) -> RuleFindings:
     """Find a gravity that is not the Earth's."""
     strength = float(np.linalg.norm(robot.gravity))
@@ -269,6 +279,7 @@ _RULES: tuple[Callable[[Robot], RuleFindings], ...] = (
     _check_limits,
     _check_terms,
     _check_written_angles,
+    _check_reach,
     _check_gravity,
 )
 """The rules of `check_robot`, in the order of its report."""

@@ -225,11 +225,16 @@ def check_listed(file: Path) -> None:
     """
     recover(file.parent)
     manifest = file.parent / MANIFEST
-    if not os.path.lexists(manifest) or not os.path.lexists(file):
+    if not os.path.lexists(manifest):
         return
     remedy = f"Move {file.name} to a folder of its own, or run the command again."
     content = read_json(manifest, odd_names=True, remedy=remedy)
     facts = as_record(content, Manifest, path=manifest, remedy=remedy)
+    if facts.refused and file.name not in facts.outputs:
+        remedy = "Its report.html says why; mend that, and give its command again."
+        raise DataError("the run was refused and has no result", path=file.parent, remedy=remedy)
+    if not os.path.lexists(file):
+        return
     if not (facts.finished or facts.refused):
         raise DataError("the run is not finished", path=manifest, place="finished", remedy=remedy)
     if file.name not in facts.outputs:

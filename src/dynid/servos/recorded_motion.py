@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.array_types import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.joint_order import column_order, count_mismatch
-from dynid.logs.recording import Commands, Recording
+from dynid.logs.recording import Recording
 from dynid.robot.model import Robot
 from dynid.servos.motion import CommandedMotion, longest_hole
 
@@ -68,7 +67,8 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
     sent = commands.columns(order)
     q = recording.q[:, order]
     dq = recording.dq
-    last = _last_sent(sent, recording.time)
+    # (N,) index of the last command that was sent before each reading, or with it
+    last = np.clip(np.searchsorted(sent.time, recording.time, side="right") - 1, 0, None)
     has_command = np.isfinite(sent.position[last])  # (N, n)
     # (N,) rows from the first command of every joint on, where time rises
     usable = np.isfinite(recording.time) & (np.cumsum(has_command, axis=0) > 0).all(axis=1)
@@ -94,11 +94,6 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
         held=sent.held,
         name=recording.source if name is None else name,
     )
-
-
-def _last_sent(sent: Commands, time: Floats) -> NDArray[np.int64]:
-    """Find the index (N,) of the last command that was sent before each time (N,) [s], or at it."""
-    return np.clip(np.searchsorted(sent.time, time, side="right") - 1, 0, None)
 
 
 def _column_at(sent_time: Floats, column: Floats, time: Floats, held: bool) -> Floats:

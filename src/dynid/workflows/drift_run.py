@@ -245,7 +245,7 @@ def _common_recipe(first: SavedRun, second: SavedRun) -> Recipe:
 
 def _is_result(path: Path) -> bool:
     """Whether a path is a saved result or a folder with one, and no log."""
-    return (path / "result.json").exists() or path.suffix.lower() == ".json"
+    return (path / "run.json").exists() or path.suffix.lower() == ".json"
 
 
 def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: float | None) -> Occasion:

@@ -104,7 +104,7 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     facts = read_run(run_folder)
     if not facts["finished"]:
         remedy = f"Give its command again: {facts['command']}"
-        raise errors.DataError("the run was interrupted and has no result to compare with", path=folder, remedy=remedy)
+        raise errors.DataError("the run was interrupted or refused, and has no result", path=folder, remedy=remedy)
     if facts["arguments"] is None:
         reason = "the run was started from Python, not by a command"
         raise errors.DataError(reason, path=folder, remedy="Repeat it in Python.")

@@ -262,7 +262,7 @@ def codegen(
     from dynid.export.result_file import read_result
 
     path = Path(model)
-    is_result = path.suffix.lower() == ".json" or (path / "result.json").exists()
+    is_result = path.suffix.lower() == ".json" or (path / "run.json").exists()
     if is_result:
         _exclude("a result", True, {"--hold": hold})
     elif given["prune"]:

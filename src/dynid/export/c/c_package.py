@@ -24,7 +24,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynid.checks import as_whole
+from dynid.checks import as_whole, check_names
 from dynid.compiled import inertia_matrix
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DescriptionError, ExportError
@@ -290,11 +290,9 @@ def _indefinite_samples(source: Source) -> str:
 
 def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:
     """Refuse unknown functions and values of options, and functions that need double precision in float code."""
-    unknown = [function for function in functions if function not in (*FUNCTIONS, *STATEFUL_FUNCTIONS)]
-    if unknown or not set(functions) - set(STATEFUL_FUNCTIONS):
-        what = f"there is no function '{unknown[0]}'" if unknown else "no function is requested"
-        remedy = f"Choose from {', '.join(FUNCTIONS)}; and in addition {', '.join(STATEFUL_FUNCTIONS)}."
-        raise ArgumentError(what, remedy=remedy)
+    check_names("functions", functions, (*FUNCTIONS, *STATEFUL_FUNCTIONS))
+    if not set(functions) - set(STATEFUL_FUNCTIONS):
+        raise ArgumentError("no function is requested", remedy=f"Choose from {', '.join(FUNCTIONS)}.")
     for name, value, choices in (
         ("precision", precision, ("double", "float")),
         ("parameters", parameters, ("folded", "struct")),

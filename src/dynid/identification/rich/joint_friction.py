@@ -191,7 +191,9 @@ def _of_surface(
     # Coulomb and viscous friction get the standard deviations of the straight line that fits the curve best
     line = pinv(np.column_stack([np.sign(speed), speed])) @ columns
     dry, viscous = spread(line)
-    plain = {(type(term), term.surface(fit.robot.joint_names)): value for term, value in _plain_terms(fit)}
+    # the robot's own terms with their parameters in the plain model
+    own = zip(own_terms(fit.robot), fit.plain.theta[10 * fit.robot.dof :].tolist(), strict=True)
+    plain = {(type(term), term.surface(fit.robot.joint_names)): value for term, value in own}
     return JointFriction(
         name="+".join(fit.robot.joint_names[j] for j, _ in surface),
         unit="N" if body.is_prismatic else "N m",
@@ -203,11 +205,6 @@ def _of_surface(
         load=load,
         terms=tuple(fit.base.layout.names[p] if p < size else fit.rich.terms[p - size].name for p in places),
     )
-
-
-def _plain_terms(fit: Identification) -> list[tuple[Term, float]]:
-    """List the robot's own terms with their parameters in the plain model."""
-    return list(zip(own_terms(fit.robot), fit.plain.theta[10 * fit.robot.dof :].tolist(), strict=True))
 
 
 def _parameters(fit: Identification, places: Sequence[int]) -> tuple[Floats, Floats, Bools]:

@@ -274,6 +274,8 @@ def sniff(lines: list[str], options: Options) -> Dialect:
     Raises:
         LogReadError: If no reading makes a table of numbers, or if two different ones do.
     """
+    if options.delimiter is None:
+        _refuse_commas_of_two_kinds(lines[:SAMPLE_LINES])
     found = [
         dialect
         for delimiter in ",;\t|" + BLANK
@@ -299,6 +301,14 @@ def sniff(lines: list[str], options: Options) -> Dialect:
         place=f"line {best[0].first_line + 1}",
         remedy="Declare delimiter and decimal under [reader] in the channel map.",
     )
+
+
+def _refuse_commas_of_two_kinds(lines: list[str]) -> None:
+    """Refuse rows in which commas separate fields and decimals, too: each has more fields than names, and no point."""
+    head, *rows = [list(filter(None, _fields(line, ","))) for line in lines if line.strip()] or [[]]
+    if rows and 1 < len(head) < min(map(len, rows)) and not any(set(line) & set(".;\t|") for line in lines[1:]):
+        raise LogReadError("commas separate the fields and the decimals", place="line 2",
+                           remedy="Write it again with semicolons between the fields, or with points.")  # fmt: skip
 
 
 def _no_table(lines: list[str]) -> LogReadError:

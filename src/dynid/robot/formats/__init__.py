@@ -47,8 +47,7 @@ def format_of(path: str | os.PathLike[str]) -> RobotFormat | None:
 
 def is_robot_file(path: str | os.PathLike[str]) -> bool:
     """Whether the ending of a file says that it describes a robot, even if it cannot be read as it is (xacro)."""
-    row = format_of(path)
-    return Path(path).suffix.lower() == ".xacro" or row is not None
+    return Path(path).suffix.lower() == ".xacro" or format_of(path) is not None
 
 
 def read_robot(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:

@@ -186,18 +186,14 @@ def _check_angles(rows: Sequence[DH] | Sequence[StandardDH], degrees: bool) -> N
         for name, angle in (("alpha", row.alpha), ("theta", row.theta)):
             quarters = round(angle / (np.pi / 2))
             if not degrees and abs(angle) > 2.0 * np.pi + EXACT:
-                raise DescriptionError(
-                    f"{name} is {angle:g} rad, which is more than a whole turn",
-                    place=f"row {number}",
-                    remedy="Give radians, or say that all angles are degrees: from_dh(rows, degrees=True).",
-                )
+                reason = f"{name} is {angle:g} rad, which is more than a whole turn"
+                remedy = "Give radians, or degrees=True; in a file angles = 'degrees'."
+                raise DescriptionError(reason, place=f"row {number}", remedy=remedy)
             is_right = quarters != 0 and abs(angle - quarters * np.pi / 2) <= ROUNDED_RAD
             if degrees and is_right and abs(angle) < 2.0 * np.pi + 1.0:
-                raise DescriptionError(
-                    f"{name} is {angle:g} degrees, which is a right angle in radians",
-                    place=f"row {number}",
-                    remedy="Leave degrees=True out if the angles are radians.",
-                )
+                reason = f"{name} is {angle:g} degrees, which is a right angle in radians"
+                remedy = "Are they radians? Leave degrees=True out; in a file angles = 'radians'."
+                raise DescriptionError(reason, place=f"row {number}", remedy=remedy)
 
 
 def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T]) -> Sequence[_T]:

@@ -167,6 +167,8 @@ def read_dh(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = 
 
 def _build(table: DHTable, name: str) -> Robot:
     """Build the robot of a table; a letter that the convention does not have is refused."""
+    degrees = table.angles == "degrees"
+    limits = list[JointLimits]()
     foreign_letter = {"khalil": "a", "modified": "r", "standard": "r"}[table.convention]
     for number, row in enumerate(table.joint, start=1):
         if getattr(row, foreign_letter):
@@ -175,7 +177,10 @@ def _build(table: DHTable, name: str) -> Robot:
                 place=f"joint {number}",
                 remedy='Write a, alpha, d, theta; Khalil\'s alpha, d, theta, r need convention = "khalil".',
             )
-    degrees = table.angles == "degrees"
+        try:
+            limits.append(row.limits(np.pi / 180.0 if degrees else 1.0))
+        except DescriptionError as error:
+            raise DescriptionError(error.reason, place=f"joint {number}", remedy=error.remedy) from None
     return from_dh(
         [row.geometry(table.convention) for row in table.joint],  # type: ignore[arg-type]
         degrees=degrees,
@@ -183,6 +188,6 @@ def _build(table: DHTable, name: str) -> Robot:
         name=name,
         names=[row.name or f"joint{number}" for number, row in enumerate(table.joint, start=1)],
         inertias=[row.link() for row in table.joint],
-        limits=[row.limits(np.pi / 180.0 if degrees else 1.0) for row in table.joint],
+        limits=limits,
         terms=[row.terms() for row in table.joint],
     )
