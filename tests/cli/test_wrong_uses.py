@@ -140,6 +140,7 @@ base panda --hold joint1 -> 2: robot files only
 base arm.urdf --hold 'nose*' -> 2: The joints are: joint1
 base arm.urdf --hold joint1=nan -> 2: --hold JOINT=0.02
 base arm.urdf --counts --json -> 2: --counts excludes --json
+check '' -> 3: there is no such file
 check run1.csv --robot run1.csv -> 2: no description of a robot that dynid reads
 check massless.urdf -> 0: Give the body its mass
 check degrees.csv --map map.toml --robot arm.urdf -> 1: degrees
@@ -195,7 +196,7 @@ identify arm.urdf run1.csv --map map.toml --out new --set delay_s=some -> 2: a f
 identify arm.urdf run1.csv --map map.toml --out new --set delay_s=10 -> 2: write 0.01 for 10 ms
 identify arm.urdf run1.csv --map map.toml --out new --rows 100000: -> 3: nothing is left: the log has
 identify arm.urdf run1.csv --map map.toml --out new --time late -> 2: is no range of time
-identify arm.urdf run1.csv --map map.toml --out new --gravity 0,9.81 -> 2: Give x,y,z
+identify arm.urdf run1.csv --map map.toml --out new --gravity 0,9.81 -> 2: gravity is '0,9.81'. Give x,y,z
 identify arm.urdf run1.csv --map map.toml --out new --set band_hz -> 2: cutoff_hz=10
 identify arm.urdf run1.csv --map map.toml --out new --set bandhz=3 -> 2: Did you mean band_hz?
 identify arm.urdf run1.csv --map map.toml --out new --recipe none.toml -> 3: there is no such file
@@ -352,6 +353,7 @@ fleet arm.urdf 'run{arm}.csv' --map map.toml --out new --engine spark -> 2: ther
 fleet arm.urdf 'run{arm}.csv' --map map.toml --out new --store arm.urdf -> 2: Directory 'arm.urdf' is a file
 fleet arm.urdf '{arm}n1.csv' --map map.toml --out alone -> 0: Does {arm} stand for the right part
 identfy -> 2: Did you mean identify?
+demo --out res -> 2: the demo would mix
 rerun folder -> 3: no run is here
 report folder -> 3: no run is here
 report run1.csv -> 3: this is a file, not the folder of a run

@@ -225,7 +225,7 @@ def read_gravity(text: str) -> tuple[float, ...]:
         gravity = ()  # refused below
     if len(gravity) != 3 or not np.all(np.abs(gravity) < LARGEST_SIGNAL):
         remedy = "Give x,y,z in the frame of the root link, such as 0,0,-9.81."
-        raise ArgumentError(f"gravity is {list(gravity)}", remedy=remedy)
+        raise ArgumentError(f"gravity is '{text}'", remedy=remedy)
     return gravity
 
 

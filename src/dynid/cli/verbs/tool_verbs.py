@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from click import option
 
-from dynid.cli.options import FORCE, JSON, command
+from dynid.cli.options import FORCE, JSON, command, refuse_run
 from dynid.cli.screen import echo, print_json
 
 
@@ -27,6 +27,7 @@ def demo(out: Path, force: bool, as_json: bool) -> None:
     """
     from dynid.cli.demo import run_demo
 
+    refuse_run(out, "the demo")
     run, text = run_demo(out, lambda line: echo(f"- {line}", err=as_json), force=force)
     if as_json:
         print_json(run.to_json())

@@ -308,7 +308,7 @@ def _refuse_commas_of_two_kinds(lines: list[str]) -> None:
     head, *rows = [list(filter(None, _fields(line, ","))) for line in lines if line.strip()] or [[]]
     if rows and 1 < len(head) < min(map(len, rows)) and not any(set(line) & set(".;\t|") for line in lines[1:]):
         raise LogReadError("commas separate the fields and the decimals", place="line 2",
-                           remedy="Write it again with semicolons between the fields, or with points.")  # fmt: skip
+                           remedy="Write it with semicolons between the fields, or with decimal points.")  # fmt: skip
 
 
 def _no_table(lines: list[str]) -> LogReadError:
