@@ -58,6 +58,7 @@ effort = clipped(9.7) -> saturated warning, at 9.7
 effort = clipped(9.0) -> saturated error, at 9
 effort = spiked(10) -> spikes warning, count 10, share 0.01, largest 9
 effort = spiked(60) -> spikes error, count 60, share 0.06, largest 9
+effort = np.round(6.0 * np.sin(TIME) + 800.0 * NOISE) / 2.0 ->
 effort = np.abs(np.sin(3.0 * TIME)) -> unsigned-effort error
 effort = np.abs(np.sin(3.0 * TIME)); q = TIME + NOISE ->
 effort = None -> missing error
@@ -113,19 +114,25 @@ def test_the_step_of_an_encoder() -> None:
     assert quantisation_step(WAVE + NOISE) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("kind", "limits", "most", "far"),
-    [("revolute", {"lower": -1.0, "upper": 0.7}, 1.5, 5.0), ("revolute", {"lower": -0.1, "upper": 0.1}, 0.75, 2.5),
-     ("continuous", {"lower": -1.0, "upper": 1.0}, 3.0 * np.pi, 31.4),
-     ("continuous", {"lower": -9.0, "upper": 9.0}, 13.5, 45.0), ("prismatic", {"lower": -0.1, "upper": 0.1}, 0.15, 0.5),
-     ("effort", {"effort": 10.0}, None, 50.0)],
-)  # fmt: skip
-def test_values_beyond_the_limits(kind: str, limits: dict[str, float], most: float | None, far: float) -> None:
-    joint = dynid.Joint(name="j", kind="revolute" if kind == "effort" else kind, parent="a", child="b",
-                        limits=JointLimits(**limits))  # fmt: skip
+LIMITS = """
+q revolute lower=-1, upper=0.7 -> 1.5 5
+q revolute lower=-0.1, upper=0.1 -> 0.75 2.5
+q continuous lower=-1, upper=1 -> 9.4248 31.4159
+q continuous lower=-9, upper=9 -> 13.5 45
+q prismatic lower=-0.1, upper=0.1 -> 0.15 0.5
+effort revolute effort=10 -> 50 50
+"""
+"""Limits of a joint -> positions or torques from which on they are beyond it, and in another unit."""
+
+
+@pytest.mark.parametrize("case", LIMITS.strip().splitlines())
+def test_values_beyond_the_limits(case: str) -> None:
+    given, _, wanted = case.partition(" -> ")
+    where, kind, limits = given.split(" ", 2)
+    most, far = map(float, wanted.split())
+    joint = dynid.Joint(name="j", kind=kind, parent="a", child="b", limits=eval(f"JointLimits({limits})"))  # type: ignore[arg-type]
     robot = dynid.Robot(name="r", links=[dynid.Link(name="a"), dynid.Link(name="b")], joints=[joint])
-    where = "effort" if kind == "effort" else "q"
-    for value, codes in ((0.99 * (most or far), []), (0.99 * far, ["beyond-limits"] * (most is not None)),
+    for value, codes in ((0.99 * most, []), (0.99 * far, ["beyond-limits"] * (most < far)),
                          (1.01 * far, ["unit"])):  # fmt: skip
         values = np.where(np.arange(1000) % 8 == 0, 0.0, -value)  # seven of eight samples are so far
         found = list(check_limits(robot, recorded(**{where: values})))

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,11 +15,10 @@ import pytest
 
 import dynid
 from dynid.export.mjcf_actuators import put_actuators, servo_attributes
+from dynid.export.servo_config import _torque_speed_line
 from dynid.export.servo_robot import (
-    ServoFile,
     drive_gains,
     limits_of,
-    notes_text,
     write_servo_mjcf,
     write_servo_urdf,
 )
@@ -139,13 +139,27 @@ def test_a_motor_is_a_position_servo_with_a_back_emf() -> None:
     """Torque kt (V g kp e - kt dq) / R, at most what the full voltage or the largest current gives."""
     law = MotorLaw(kp=5.0, voltage=12.0)
     table = {"kt": np.array([0.5, 0.2]), "resistance": np.array([4.0, 8.0]), "gain_scale": np.array([1.1, 1.0])}
-    found = SimpleNamespace(table=table, model=SimpleNamespace(law=law, dof=2))
-    kp, kd = drive_gains(found)  # type: ignore[arg-type]
+    found: Any = SimpleNamespace(table=table, model=SimpleNamespace(law=law, dof=2))
+    kp, kd = drive_gains(found)
     unsaturated = law.torque({k: v[0] for k, v in table.items()}, Seen(0.01, 0.0, 0.2, 0.0, 5.0, 0.0, 0.0, 12.0))[0]
     assert kp[0] * 0.01 - kd[0] * 0.2 == pytest.approx(unsaturated)
-    np.testing.assert_allclose(limits_of(found), [1.5, 0.3])  # type: ignore[arg-type]
+    np.testing.assert_allclose(limits_of(found), [1.5, 0.3])
+    np.testing.assert_allclose([*_torque_speed_line(found).values()], [[1.5, 0.3], [24.0, 60.0], [3.0, 0.6]])
     table["current_limit"] = np.array([2.0, 2.0])
-    np.testing.assert_allclose(limits_of(found), [1.0, 0.3])  # type: ignore[arg-type]
+    np.testing.assert_allclose(limits_of(found), [1.0, 0.3])
+    np.testing.assert_allclose(_torque_speed_line(found)["effort_limit"], [1.0, 0.4])
+
+
+def test_a_position_servo_has_scaled_gains_and_a_line_of_torque_and_speed() -> None:
+    law = PositionLaw(kp=20.0, kd=2.0)
+    table = {kind: np.array([value]) for kind, value in (
+        ("gain_scale", 3.0), ("kp_scale", 1.5), ("kd_scale", 0.25), ("stall_torque", 4.0), ("no_load_speed", 9.0))
+    }  # fmt: skip
+    found: Any = SimpleNamespace(table=table, model=SimpleNamespace(law=law, dof=1))
+    assert np.ravel(drive_gains(found)).tolist() == [90.0, 1.5]
+    assert np.ravel([*_torque_speed_line(found).values()]).tolist() == [4.0, 9.0, 8.0]
+    table["effort_limit"] = np.array([3.0])
+    assert (_torque_speed_line(found)["effort_limit"], limits_of(found)) == (3.0, 3.0)
 
 
 @pytest.mark.parametrize("source", ["none", "degrees"])
@@ -173,16 +187,10 @@ def test_limits_hold_the_motion_where_zeros_move_it_beyond_them(source: str, tmp
     simulated = found.simulate(motion) + shift
     assert np.abs(simulated - _in_mujoco(written.path, shifted)).max() < 3e-3
     urdf = dynid.read_urdf(write_servo_urdf(found, tmp_path / "servos.urdf").path)
-    assert urdf.moving_joints[0].limits.upper > highest
-
-
-def test_the_text_says_what_is_missing() -> None:
-    files = (ServoFile(Path("servos.xml"), ("delay: send commands later by this time",)),
-             ServoFile(Path("servos.urdf"), refused="why"))  # fmt: skip
-    text = notes_text(files, ["DO NOT USE"])
-    assert text.startswith("DO NOT USE\n")
-    assert "servos.urdf (URDF: damping and friction of joints)\n  is not written: why" in text
-    assert "  - delay: send commands later" in text
+    (low, high), limits = found.reach[0], urdf.moving_joints[0].limits
+    assert high == pytest.approx(highest)
+    assert limits.upper == pytest.approx(high + 0.1 * (high - low))
+    assert limits.lower == pytest.approx(-0.9 if low > -0.9 else low - 0.1 * (high - low), rel=1e-5)
 
 
 def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:

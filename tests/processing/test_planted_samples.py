@@ -7,12 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dynid.array_types import Floats
 from dynid.logs.recording import Recording
-from dynid.processing.cutoff import _spectrum, choose_common_cutoff
-from dynid.processing.filters import Butterworth, CentralDifferences
+from dynid.processing.cutoff import _spectrum, choose_common_cutoff, noise_through
+from dynid.processing.experiment import Experiment
+from dynid.processing.filters import Butterworth, CentralDifferences, MeasuredVelocity
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.process import Processing, process
 from dynid.processing.streaming import process_stream
+from support.exact_runs import exact_run
 
 RNG = np.random.default_rng(0)
 TIME = np.arange(4000) / 200.0
@@ -22,10 +25,10 @@ def test_spikes_are_marked_where_they_were_planted() -> None:
     clean = np.sin(2.0 * TIME) + 1e-3 * RNG.normal(size=TIME.size)
     assert not absurd_samples(clean[:, None]).any()
     spiked, planted = clean.copy(), np.zeros(TIME.size, dtype=bool)
-    for start, width, height in ((500, 1, 0.2), (900, 2, -0.3), (1500, 3, 0.5), (2000, 40, 1e3)):
+    for start, width, height in ((500, 1, 0.2), (900, 2, -0.3), (1500, 3, 0.5), (2000, 40, 60.0)):
         spiked[start : start + width] += height
         planted[start : start + width] = True
-    spiked[3000:3004] += 0.5  # longer than a spike, and possible
+    spiked[3000:3004] += 40.0  # longer than a spike, and less than 20 ranges away
     spiked[3500:] += 0.5  # a jump that stays
     spiked[3200] += 0.02  # below 5 % of the range
     np.testing.assert_array_equal(absurd_samples(spiked[:, None])[:, 0], planted)
@@ -121,8 +124,56 @@ def test_pieces_of_which_one_lacks_a_channel_are_joined_without_it() -> None:
         np.testing.assert_array_equal(joined.effort, whole.effort)
 
 
-def test_late_torques_are_moved_back() -> None:
-    q = np.sin(2.0 * TIME)[:, None]
-    log = Recording(time=TIME, q=q, effort=np.cos(3.0 * (TIME - 0.0123))[:, None])
-    found = process(log, cutoff_hz=20.0, effort_delay_s=0.0123, rest=None)
-    np.testing.assert_allclose(found.effort[found.valid], np.cos(3.0 * found.time[found.valid[:, 0]]), atol=1e-6)
+def test_an_observer_is_told_which_pieces_are_too_short_or_spiked() -> None:
+    told: list[bool] = []
+
+    class Observer:
+        def observe_raw(self, chunk: Recording, period_s: float, *, suspect: bool) -> None:
+            assert period_s == pytest.approx(1.0 / 200.0)
+            told.append(suspect)
+
+        def observe_processed(self, part: Experiment, cutoff_hz: float | None) -> None:
+            assert cutoff_hz == 10.0
+
+    q = np.sin(TIME)[:, None].copy()
+    q[1900] += 3.0
+    log = Recording(time=TIME, q=q, effort=q)
+    pieces = [log.rows(slice(*rows)) for rows in ((0, 100), (100, 800), (800, 1600), (1600, 2400), (3200, 4000))]
+    list(process_stream(pieces, Processing(cutoff_hz=10.0, rest=None), overlap_s=0.3, check=Observer()))
+    assert told == [True, False, False, True, False]
+
+
+def test_noise_behind_a_filter_has_the_power_that_the_filter_passes() -> None:
+    """White noise of standard deviation s behind a gain G(f) keeps s^2 times the mean of G^2 up to rate / 2."""
+    noise = np.random.default_rng(5).normal(size=(TIME.size, 2)) * [0.1, 0.02]
+    effort = 5.0 * np.sin(4.0 * np.pi * TIME)[:, None] + noise
+    effort[2900, 0] = np.nan  # noise is that of the longest stretch
+    effort[2901:] *= 100.0
+    run = exact_run(TIME, (noise, noise, noise), effort=effort)
+
+    def gain(frequency_hz: Floats) -> Floats:
+        return np.sqrt(np.clip(1.0 - frequency_hz / 20.0, 0.0, None))  # the mean of its square is 10 / 100
+
+    for cutoff_hz in (5.0, 20.0, None):
+        np.testing.assert_allclose(noise_through(run, cutoff_hz, gain), np.sqrt(0.1) * np.array([0.1, 0.02]), rtol=0.2)
+    assert not noise_through(run.rows(slice(0, 63)), 5.0, gain).any()
+    assert noise_through(run.rows(slice(0, 64)), 5.0, gain).all()
+
+
+def test_parts_of_an_experiment_are_spread_over_it() -> None:
+    run = replace(exact_run(TIME, (TIME[:, None],) * 3), segment=np.arange(TIME.size) // 2100)
+    parts = run.parts(600, 3)
+    assert np.split(np.round(200.0 * parts.time), 3)[1].tolist() == list(range(1900, 2100))
+    assert parts.time[[0, -1]].tolist() == TIME[[0, -1]].tolist()
+    assert np.bincount(parts.segment).tolist() == [200, 200, 200]
+    assert np.bincount(run.parts(900, 3).segment).tolist() == [300, 250, 50, 300]
+    assert run.parts(4000, 3) is run
+
+
+@pytest.mark.parametrize("differentiation", [CentralDifferences(), MeasuredVelocity()], ids=str)
+def test_late_torques_are_moved_back_to_the_motion(differentiation: CentralDifferences) -> None:
+    wave, slope = np.sin(2.0 * TIME), 2.0 * np.cos(2.0 * TIME)
+    log = Recording(time=TIME, q=wave[:, None], dq=slope[:, None], effort=np.cos(3.0 * (TIME - 0.0123))[:, None])
+    found = process(log, cutoff_hz=20.0, effort_delay_s=0.0123, rest=None, differentiation=differentiation)
+    for name, truth in (("dq", slope), ("ddq", -4.0 * wave), ("effort", np.cos(3.0 * TIME))):
+        np.testing.assert_allclose(getattr(found, name)[:, 0], np.interp(found.time, TIME, truth), atol=4e-3)

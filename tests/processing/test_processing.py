@@ -26,12 +26,14 @@ def make(rate_hz: float = 200.0, duration_s: float = 12.0, noise: float = 1e-5, 
 
 
 def test_an_experiment_tells_every_step():
-    run = process(make(), effort_delay_s=0.003, dead_band=0.05, rate_hz=100.0, cutoff_hz=8.0)
+    log = make()
+    log = replace(log, time=log.time + 5e-5 * (-1.0) ** np.arange(log.time.size))  # steps scatter by 2 % of 5 ms
+    run = process(log, effort_delay_s=0.003, dead_band=0.05, rate_hz=100.0, cutoff_hz=8.0)
     steps = " | ".join(run.processing_steps)
-    for word in ("clock: 200 Hz", "cutoff 8 Hz", "Butterworth", "CentralDifferences", "moved back by 3 ms", "trimmed"):
+    for word in (" Hz, step scatter 2 % of a period, 1 gap-free stretch |", "cutoff 8 Hz", "CentralDifferences",
+                 "(Butterworth, order 4) on positions, torques and wrenches", "moved back by 3 ms", "0.24 s trimmed",
+                 "every 2th sample kept", "rest longer than 0.5 s", "rows slower than 0.05"):  # fmt: skip
         assert word in steps
-    assert "rows slower than 0.05" in steps
-    assert "every 2th sample kept" in steps
     whole = process(make(), cutoff_hz=8.0)
     assert whole.dropped["filter transient"] == 2 * (make().time.size - whole.samples) > 0
 
@@ -60,7 +62,6 @@ def test_noise_is_no_motion(std, cutoff):
     experiment = process(replace(moving, q=q), cutoff_hz=cutoff)
     assert experiment.valid[:, 0].mean() > 0.95
     assert not experiment.valid[:, 1].any()
-    assert process(replace(moving, q=q), cutoff_hz=cutoff, rest=None).valid.all()
 
 
 def test_a_stream_waits_for_the_first_motion():
@@ -114,23 +115,11 @@ def test_spikes_and_clipped_torques_are_dropped_and_counted():
     np.testing.assert_allclose(experiment.effort[close, 0], clean.effort[close, 0], atol=0.05)
 
 
-def test_without_torques_every_row_is_invalid_but_motion_is_there():
-    experiment = process(replace(make(), effort=None), cutoff_hz=8.0)
-    assert not experiment.valid.any()
-    assert np.isnan(experiment.effort).all()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"q": np.full((2400, 2), np.nan)}, "not finite"),
-        ({"effort": np.full((2400, 2), np.inf)}, "not finite"),
-        ({"time": np.zeros(2400)}, "never increase"),
-    ],
-)
-def test_useless_logs_are_refused(change, message):
+@pytest.mark.parametrize("case", ["q: np.nan: not finite", "effort: np.inf: not finite", "time: 0.0: never increase"])
+def test_useless_logs_are_refused(case):
+    log, (name, value, message) = make(), case.split(": ")
     with pytest.raises(DataError, match=message):
-        process(replace(make(), **change))
+        process(replace(log, **{name: np.full_like(getattr(log, name), eval(value))}))
 
 
 def test_impossible_rates_and_cutoffs_are_refused():
@@ -187,8 +176,8 @@ def test_a_plateau_is_clipping_only_where_a_signal_does_not_rest_elsewhere():
     top = clipped == 0.7
     assert np.array_equal(saturated_samples(clipped[:, None])[:, 0], top)
     longest = int(run_lengths(top).max())
-    for length, is_clipped in ((longest // 2 - 2, True), (longest, False)):
+    for length, count, is_clipped in ((longest // 2 - 2, 6, True), (longest, 2, True), (longest, 4, False)):
         resting = clipped.copy()
-        for start in (60, 105, 185, 230, 310, 355):  # stands still elsewhere, too
+        for start in (60, 185, 310, 230, 105, 355)[:count]:  # stands still elsewhere, too; there are three plateaus
             resting[start : start + length] = resting[start]
         assert saturated_samples(resting[:, None])[resting == 0.7].all() == is_clipped

@@ -25,19 +25,29 @@ def test_without_noise_the_log_is_the_truth():
     assert log.joint_names == ROBOT.joint_names
 
 
-def test_seeds_repeat_and_differ():
-    options = {"rate_hz": 50.0, "duration_s": 2.0, "noise": Noise(position=1e-3, effort=1.0)}
-    first, again = (simulate_experiment(ROBOT, PATH, seed=5, **options) for _ in range(2))
-    np.testing.assert_array_equal(first.effort, again.effort)
-    assert not np.array_equal(first.effort, simulate_experiment(ROBOT, PATH, seed=6, **options).effort)
+def test_a_sum_of_sines_has_the_size_of_one_sine_and_its_derivatives():
+    time, step, sizes = np.linspace(0.0, 4.0, 200, endpoint=False), 1e-4, np.tile([0.3, 0.9], 400)
+    path = sum_of_sines(800, period_s=4.0, harmonics=3, amplitude=sizes, seed=1)
+    before, (q, dq, ddq), after = (path(time + shift) for shift in (-step, 0.0, step))
+    np.testing.assert_allclose((after[0] - before[0]) / (2.0 * step), dq, atol=1e-5)
+    np.testing.assert_allclose((after[1] - before[1]) / (2.0 * step), ddq, atol=1e-4)
+    np.testing.assert_allclose(path(time + 4.0)[0], q, atol=1e-9)
+    assert np.sqrt(np.mean((q / sizes) ** 2)) == pytest.approx(np.sqrt(0.5), rel=0.05)
 
 
-def test_quantisation_and_delay():
+def test_quantisation_delay_and_noise():
     log = simulate_experiment(ROBOT, PATH, rate_hz=200.0, duration_s=5.0, quantisation=1e-3, seed=1)
     np.testing.assert_allclose(log.q / 1e-3, np.round(log.q / 1e-3), atol=1e-6)
     late = simulate_experiment(ROBOT, PATH, rate_hz=200.0, duration_s=5.0, delay_s=0.01)
     prompt = simulate_experiment(ROBOT, PATH, rate_hz=200.0, duration_s=5.0)
     np.testing.assert_allclose(late.effort[2:], prompt.effort[:-2], atol=1e-9)
+    spread = {"position": 1e-3, "velocity": 0.1, "effort": np.arange(1.0, 7.0)}
+    noisy, again = (
+        simulate_experiment(ROBOT, PATH, rate_hz=200.0, duration_s=5.0, noise=Noise(**spread)) for _ in "12"
+    )
+    for name, std in zip(("q", "dq", "effort"), spread.values(), strict=True):
+        np.testing.assert_array_equal(getattr(noisy, name), getattr(again, name))
+        np.testing.assert_allclose((getattr(noisy, name) - getattr(prompt, name)).std(axis=0), std, rtol=0.1)
 
 
 def test_trajectories_are_taken_too():

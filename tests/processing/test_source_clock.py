@@ -1,10 +1,12 @@
 """Logs that a relay passed on: the robot's clock comes back from the motion, and only where there was a relay."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dynid
-from dynid.processing.timing import source_clock
+from dynid.processing.timing import on_source_clock, source_clock
 from dynid.processing.uniform import Cleaning
 
 
@@ -91,9 +93,14 @@ def test_accelerations_come_back() -> None:
 
 def test_repeated_rows_are_reported() -> None:
     stamps, q, _ = relayed(29.4, 30.0)
-    run = dynid.process(dynid.Recording(time=stamps, q=q, effort=np.zeros_like(q)), cutoff_hz=8.0)
-    assert run.dropped["repeated row"] == 3 * (stamps.size - np.unique(q[:, 0]).size)
-    assert any("rows repeat the one before" in line for line in run.processing_steps)
+    log = dynid.Recording(time=stamps, q=q, effort=np.zeros_like(q))
+    run = dynid.process(log, cutoff_hz=8.0)
+    repeated = stamps.size - np.unique(q[:, 0]).size
+    assert run.dropped["repeated row"] == 3 * repeated
+    assert f"{repeated} of 600 rows repeat the one before: a relay's stamps, " in run.processing_steps[0]
+    assert float(run.processing_steps[0].split()[-2]) == pytest.approx(29.4, rel=1e-3)
+    for own in ({"effort_time": stamps}, {"wrench": np.ones((600, 6)), "wrench_time": stamps}, {"isolated": True}):
+        assert on_source_clock(replace(log, **own))[1] == ""
 
 
 @pytest.mark.parametrize("jitter", [0.0, 1e-4, 2e-3])
@@ -103,8 +110,4 @@ def test_honest_clocks_are_left_alone(jitter: float) -> None:
     assert source_clock(stamps, motion(stamps)) is None
     coarse = np.round(motion(stamps), 3)  # coarse encoders repeat values too, but not in step with a clock
     assert source_clock(stamps, coarse) is None
-
-
-def test_robot_at_rest_is_left_alone() -> None:
-    stamps = np.arange(0.0, 2.0, 0.01)
     assert source_clock(stamps, np.zeros((stamps.size, 3))) is None

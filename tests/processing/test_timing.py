@@ -15,13 +15,6 @@ from dynid.processing.process import process
 from dynid.processing.timing import read_clock, resample, uniform_grid
 
 
-def test_a_regular_clock_is_one_stretch():
-    clock = read_clock(np.arange(500) / 250.0)
-    assert clock.stretches == (slice(0, 500),)
-    assert clock.rate_hz == pytest.approx(250.0)
-    assert clock.faults == {}
-
-
 def test_gaps_repetitions_and_jumps_are_counted_and_cut():
     time = np.arange(1000) / 100.0
     time[300] = time[299]
