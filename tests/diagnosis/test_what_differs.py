@@ -78,7 +78,9 @@ def test_what_a_model_leaves_is_explained_by_what_was_planted(case: str) -> None
     (found,) = explain_residuals(robot, [changed], [clean], every)
     assert found.code == code
     assert found.joint == (None if kind == "load" else robot.joint_names[JOINT])
-    assert found.evidence["explained share"] > 0.9
+    share = found.evidence["explained share"]
+    assert share > 0.9
+    assert f"{100 * share:.0f} % of the held-out residuals" in found.message
     assert not explain_residuals(robot, [run], [clean], every)
     assert kind == "load" or not explain_residuals(robot, [changed], [clean], np.arange(robot.dof) != JOINT)
 
@@ -92,8 +94,10 @@ def test_an_excerpt_leaves_out_missing_torques_and_moves_the_others_back() -> No
     excerpt = take_excerpt(robot, run, 0.03)
     there, angle = excerpt.run.valid, 2.0 * excerpt.run.time[:, None] + np.arange(6.0)
     np.testing.assert_allclose(excerpt.run.effort[there], np.sin(angle)[there], atol=3e-3)
+    speed = 2.0 * np.cos(angle)
     inside = there & (excerpt.run.time < 19.9)[:, None]  # a rate needs samples on both sides
-    np.testing.assert_allclose(excerpt.slope[inside], 2.0 * np.cos(angle)[inside], atol=0.05)
+    np.testing.assert_allclose(excerpt.slope[inside], speed[inside], atol=0.05)
+    np.testing.assert_allclose(excerpt.harmless[-1], speed * np.abs(speed), atol=1e-9)
     gap = np.abs(excerpt.run.time - 5.02) < 0.05
     assert not there[gap, 2].any()
     assert there[gap, 0].any()

@@ -57,11 +57,6 @@ def test_comments_cannot_be_left(text):
     assert not set(comment) & set('*/\\\n\r"?#')
 
 
-@pytest.mark.parametrize("name", ["int", "con", "namespace", "stdint", "test", "edit_cache"])
-def test_reserved_words_are_avoided(name):
-    assert c_identifier(name) == f"{name}_robot"
-
-
 @pytest.mark.parametrize("compiler", [c for c in ("g++", "clang++") if shutil.which(c)])
 @pytest.mark.parametrize("name", ["index", "y1", "time", "signal", "nan", "math", "dynid"])
 def test_names_of_the_c_library_do_no_harm(tmp_path, name, compiler):

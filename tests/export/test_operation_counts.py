@@ -67,16 +67,22 @@ def test_puma260_with_a_load_costs_less_than_in_the_paper():
     assert within(cost(package, "velocity_torque"), (180, 129))  # the paper: 200/170
 
 
-@pytest.mark.parametrize(("name", "most"), [("puma560", (177, 146)), ("stanford", (114, 99))])
-def test_inertias_and_gravity_of_all_base_parameters(name, most):
-    package = generate_c(dense(zoo.get(name)), ["gravity"])
-    assert within(cost(package, "background_inertia"), most)
+COSTS = """
+background_inertia puma560 177 146
+background_inertia stanford 114 99
+inverse_dynamics puma560 257 240
+inverse_dynamics stanford 224 209
+inverse_dynamics scara 41 30
+"""
+"""Function, robot, most products and most sums; the background holds the inertias and gravity."""
 
 
-@pytest.mark.parametrize(("name", "most"), [("puma560", (257, 240)), ("stanford", (224, 209)), ("scara", (41, 30))])
-def test_inverse_dynamics_of_all_base_parameters(name, most):
-    package = generate_c(dense(zoo.get(name)), ["inverse_dynamics"], two_rate=False)
-    assert within(cost(package, "inverse_dynamics"), most)
+@pytest.mark.parametrize("case", COSTS.strip().splitlines())
+def test_inverse_dynamics_of_all_base_parameters(case):
+    function, name, *most = case.split()
+    alone = function == "inverse_dynamics"
+    package = generate_c(dense(zoo.get(name)), [function if alone else "gravity"], two_rate=not alone)
+    assert within(cost(package, function), tuple(map(int, most)))
 
 
 def test_synchronous_task_costs_n_multiplications_and_n_plus_one_additions_per_joint():

@@ -187,10 +187,11 @@ def test_limits_hold_the_motion_where_zeros_move_it_beyond_them(source: str, tmp
     simulated = found.simulate(motion) + shift
     assert np.abs(simulated - _in_mujoco(written.path, shifted)).max() < 3e-3
     urdf = dynid.read_urdf(write_servo_urdf(found, tmp_path / "servos.urdf").path)
-    (low, high), limits = found.reach[0], urdf.moving_joints[0].limits
+    low, high = found.reach[0]
     assert high == pytest.approx(highest)
-    assert limits.upper == pytest.approx(high + 0.1 * (high - low))
-    assert limits.lower == pytest.approx(-0.9 if low > -0.9 else low - 0.1 * (high - low), rel=1e-5)
+    for limits in (arm.moving_joints[0].limits for arm in (urdf, dynid.read_mjcf(written.path))):
+        assert limits.upper == pytest.approx(high + 0.1 * (high - low))
+        assert limits.lower == pytest.approx(-0.9 if low > -0.9 else low - 0.1 * (high - low), rel=1e-5)
 
 
 def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:

@@ -37,9 +37,9 @@ def test_spikes_are_marked_where_they_were_planted() -> None:
     assert np.flatnonzero(absurd_samples(spiked[:, None], 1)).tolist() == [500, *range(2000, 2040)]
 
 
-@pytest.mark.parametrize(("rate_hz", "most"), [(50.0, 1), (100.0, 1), (200.0, 2), (300.0, 3), (1000.0, 3)])
-def test_a_spike_is_at_most_twelve_milliseconds_and_three_samples(rate_hz: float, most: int) -> None:
-    assert longest_spike(np.arange(100) / rate_hz) == most
+def test_a_spike_is_at_most_twelve_milliseconds_and_three_samples() -> None:
+    rates_hz = (50.0, 100.0, 200.0, 300.0, 1000.0)
+    assert [longest_spike(np.arange(100) / rate_hz) for rate_hz in rates_hz] == [1, 1, 2, 3, 3]
 
 
 def test_clipped_samples_are_those_at_the_limit_and_no_digit_below() -> None:

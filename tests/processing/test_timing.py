@@ -41,12 +41,6 @@ def test_a_clock_that_often_runs_backwards_is_refused():
         read_clock(time)
 
 
-def test_a_clock_in_milliseconds_is_refused_with_the_likely_reason():
-    recording = Recording(time=np.arange(300.0) * 4.0, q=np.zeros((300, 1)))
-    with pytest.raises(DataError, match="milliseconds"):
-        process(recording)
-
-
 def test_samples_on_the_grid_are_not_touched():
     time = np.arange(50) / 10.0
     values = np.random.default_rng(1).normal(size=(50, 2))

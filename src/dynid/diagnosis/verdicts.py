@@ -160,8 +160,9 @@ class Fit:
             longer than `SHOWN` times the weighted column; (m,) the lengths of the projections before scaling.
         """
         weighted = columns * self.weights[self.evidence.joint][:, None]
-        rest = weighted - self.basis @ (self.basis.T @ weighted)
-        rest -= self.basis @ (self.basis.T @ rest)  # again, against rounding
+        rest = weighted
+        for _ in range(2):  # the second time against rounding
+            rest = rest - self.basis @ (self.basis.T @ rest)
         length, before = np.linalg.norm(rest, axis=0), np.linalg.norm(weighted, axis=0)
         shown = (length > SHOWN * before) & (length > 0.0)
         return rest / np.where(shown, length, np.inf), shown, length
