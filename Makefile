@@ -80,7 +80,6 @@ campaigns:
 	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
 	@echo "actuator-coverage       200 simulated servos and legs: intervals and open combinations (minutes)"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
-	@echo "differentiation-table   default cutoff against the best one"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "leave-one-robot-out     constants of rich friction chosen on five real robots, judged on the sixth (minutes)"
 	@echo "simulated-friction      200 arms that move unlike their training; coverage of intervals (half an hour)"
@@ -146,9 +145,6 @@ emps: $(STAMP)
 
 papers: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m papers
-
-differentiation-table: $(STAMP)
-	$(CAMPAIGN)/differentiation_table.py
 
 real-data: $(STAMP)
 	$(CAMPAIGN)/real_data.py --write

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dynid
 from campaigns import diagnosis as campaign
+from dynid import diagnosis
 from dynid.diagnosis import find_delay, refine_geometry
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.refinement import resolve_delay
@@ -156,3 +159,13 @@ def test_commands_are_what_the_positions_follow(case: str) -> None:
     assert told == expected[: len(told)]
     for name, _, amount in (text.rpartition(" ") for text in expected[len(told) :]):
         assert found[-1].evidence[name] == pytest.approx(float(amount), rel=0.05)
+
+
+def test_thresholds_are_few() -> None:
+    """Numbers that decide: constants that are effects or levels, and other numbers in comparisons than 0, 1 and 2."""
+    texts = [path.read_text() for path in Path(diagnosis.__file__).parent.glob("*.py")]
+    deciding = re.findall(r'^([A-Z_, ]+) = [^\n]*\d[^\n]*\n"""[^"]*\((?:effect|level)\b', "\n".join(texts), re.M)
+    assert 10 < sum(len(names.split(", ")) for names in deciding) <= 25
+    comparisons = (node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare))
+    numbers = {part.value for node in comparisons for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    assert not {x for x in numbers if type(x) in (int, float)} - {0, 1, 2}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from campaigns import differentiation_table as campaign
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
 from dynid.processing.filters import Butterworth, CentralDifferences, MeasuredVelocity, continuation
 from dynid.processing.process import process
+from support import best_cutoff
 
 STRATEGIES = [CentralDifferences(), CentralDifferences(accuracy=2), MeasuredVelocity()]
 
@@ -71,5 +71,5 @@ fast sines 5000 1e-6
 @pytest.mark.parametrize("case", CUTOFFS.strip().splitlines())
 def test_the_automatic_cutoff_is_within_ten_percent_of_the_best(case):
     motion, rate, noise = case.rsplit(maxsplit=2)
-    default, best, _ = campaign.compare(campaign.MOTIONS[motion], float(rate), float(noise), seed=11, candidates=16)
+    default, best = best_cutoff.compare(best_cutoff.MOTIONS[motion], float(rate), float(noise))
     assert default < 1.1 * best
