@@ -368,6 +368,11 @@ def write_result(
     return write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n", force=force)
 
 
+def is_result(path: Path) -> bool:
+    """Whether a path is a saved result, a folder with one, or the folder of a run, which may have been refused."""
+    return path.suffix.lower() == ".json" or any((path / name).exists() for name in ("run.json", "result.json"))
+
+
 def read_result(path: str | os.PathLike[str]) -> SavedResult:
     """Read a result file, or the one in a folder that ``dynid identify`` wrote.
 

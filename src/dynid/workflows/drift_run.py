@@ -18,7 +18,7 @@ import numpy as np
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.least_squares import WLS
-from dynid.export.result_file import read_result
+from dynid.export.result_file import is_result, read_result
 from dynid.fleet.history import EARLIEST_S
 from dynid.identification.identify import Identification, identify_equations
 from dynid.identification.log_reader import LogReader
@@ -170,7 +170,7 @@ class CompareRuns(Task[Drift]):
             if place == stored or places.count(place) > 1:
                 what = "the stored result" if place == stored else "given twice"
                 raise ArgumentError(f"{path} is {what}", remedy="Give later logs, or results of later logs, each once.")
-            if not _is_result(path):
+            if not is_result(path):
                 refuse_used(path, log_digest(path), used)
 
     def compute(self, context: RunContext) -> Drift:
@@ -243,11 +243,6 @@ def _common_recipe(first: SavedRun, second: SavedRun) -> Recipe:
     )
 
 
-def _is_result(path: Path) -> bool:
-    """Whether a path is a saved result or a folder with one, and no log."""
-    return (path / "run.json").exists() or path.suffix.lower() == ".json"
-
-
 def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: float | None) -> Occasion:
     """Read a later result, or identify a later log with the model of the stored result.
 
@@ -261,7 +256,7 @@ def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: flo
         ArgumentError: The result is that of another robot.
         DataError: The stored model explains nothing of the log.
     """
-    if _is_result(path):
+    if is_result(path):
         fit = read_result(path).identification()
         if fit.robot.joint_names != stored.robot.joint_names:
             raise ArgumentError("the result is that of a robot with other joints", path=path,

@@ -259,16 +259,15 @@ def codegen(
     """
     from dynid.export.c.c_check import find_compiler
     from dynid.export.c.c_package import generate_c
-    from dynid.export.result_file import read_result
+    from dynid.export.result_file import is_result, read_result
 
     path = Path(model)
-    is_result = path.suffix.lower() == ".json" or (path / "run.json").exists()
-    if is_result:
+    if is_result(path):
         _exclude("a result", True, {"--hold": hold})
     elif given["prune"]:
         remedy = "Give a run of dynid identify; for planned motions of a robot use dynid.export.prune in Python."
         raise ArgumentError("--prune needs the data of a run, and this is a robot", remedy=remedy)
-    saved = read_result(path) if is_result else None
+    saved = read_result(path) if is_result(path) else None
     pruned = saved.pruned() if saved is not None and given["prune"] else None
     code = generate_c(
         pruned or saved or read_robot(model, hold),
