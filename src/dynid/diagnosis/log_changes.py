@@ -69,6 +69,8 @@ class Change:
     """Changes the samples of a run."""
     gravity: Floats | None = None
     """(3,) other gravity [m/s^2] in the base frame; None for that of the model."""
+    pair: str = ""
+    """Names of two joints of which all columns are exchanged."""
 
 
 def find_change(model: Model, level: float, left: float) -> tuple[Finding | None, tuple[str, ...]]:
@@ -100,10 +102,9 @@ def find_change(model: Model, level: float, left: float) -> tuple[Finding | None
             best, p, left = changes[place], chance, share
     usual = misfit(Change())
     hidden = tuple(
-        f"order of {robot.joint_names[change.joint]} and {change.says.split()[-1]}"
+        f"order of {change.pair}"
         for change, found in zip(changes, fitted, strict=True)
-        if change.code == "swapped" and change.where == "q" and change.joint is not None
-        if found - usual < -2.0 * np.log(HALF)  # its rms residual is less than twice the usual one
+        if change.pair and found - usual < -2.0 * np.log(HALF)  # its rms residual is less than twice the usual one
     )
     if best is None:
         return None, hidden
@@ -277,7 +278,7 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
         yield Change("swapped", "effort", i, f"the torques are exchanged {text}", remedy,
                      partial(_with_torques, factor=np.ones(n), order=order))  # fmt: skip
         yield Change("swapped", "q", i, f"all columns are exchanged {text}", remedy,
-                     partial(_exchange, order=order))  # fmt: skip
+                     partial(_exchange, order=order), pair=f"{names[i]} and {names[j]}")  # fmt: skip
     # only where the range of motion suggests the unit: more than half a turn in rad, or less than 1 rad
     for factor, name, likely in ((np.pi / 180.0, "degrees", span > np.pi), (2.0 * np.pi, "turns", span < 1.0),
                                  (180.0 / np.pi, "radians, not degrees", span < 1.0)):  # fmt: skip
