@@ -39,12 +39,6 @@ def test_every_extra_is_used_by_the_code(extra: str, source: str) -> None:
         assert re.search(pattern, source, re.MULTILINE), f"nothing imports {package} of the extra {extra}"
 
 
-def test_the_test_packages_are_used_by_the_tests() -> None:
-    used = text_of("tests", "papers", "src") + (ROOT / "Makefile").read_text()
-    unused = [package for package in packages("test") if MODULES.get(package, package) not in used]
-    assert not unused
-
-
 def test_every_named_extra_exists(source: str) -> None:
     named = set(re.findall(r"dynid\[([a-z0-9]+)\]", source)) - {"extra"}
     assert {"casadi", "readers"} <= named <= set(EXTRAS)

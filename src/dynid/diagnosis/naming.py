@@ -24,7 +24,7 @@ from scipy import stats
 
 from dynid.array_types import Bools, Floats, Ints
 from dynid.decompositions import lstsq
-from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence, gather
+from dynid.diagnosis.evidence import Evidence, gather
 from dynid.diagnosis.log_changes import HALF, check_friction, check_scale, check_single_scales, find_change
 from dynid.diagnosis.refinement import find_delay
 from dynid.diagnosis.suspects import (
@@ -159,7 +159,7 @@ class Case:
 
 
 def _windows(runs: Sequence[int] | Ints) -> Bools:
-    """(G, B) all sequences of blocks of one run, except those that leave too few blocks for comparison.
+    """(G, B) all sequences of blocks of one run that leave a block for comparison, two more being their edges.
 
     Args:
         runs: (B,) number of each block's run.
@@ -168,7 +168,7 @@ def _windows(runs: Sequence[int] | Ints) -> Bools:
     block = np.arange(count)
     return np.array([
         (block >= start) & (block < start + length)
-        for length in range(1, count - FEWEST_BLOCKS + 1)
+        for length in range(1, count - 2)
         for start in range(count - length + 1)
         if run[start] == run[start + length - 1]
     ])  # fmt: skip

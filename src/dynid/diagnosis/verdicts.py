@@ -11,9 +11,10 @@ A suspect acts in all blocks alike, or in one group of them: a window of a log, 
   these amounts gives their covariance, although residuals are correlated within a block. A suspect must also predict
   the left-out blocks better than the harmless columns alone. The p-value is that of Hotelling's T^2, which for one
   amount is Student's t.
-* In one group, the decrease of the squared residual there (its gain) is compared with the gain of the same columns in
-  other parts of the log. There the suspect does not act, so that only errors of the model make it gain (F test with
-  a Bonferroni factor for the number of groups).
+* In one group, there are two tests, with a Bonferroni factor for the number of groups. The decrease of the squared
+  residual there (its gain) is compared with the gain of the same columns in other parts of the log. There the suspect
+  does not act, so that only errors of the model make it gain (F test). Where the group has several blocks, left-out
+  blocks must be predicted better with the suspect than without it (`compare`, a t test over blocks).
 
 A column that harmless ones explain almost entirely is not judged, since errors of the model decide its amount.
 
@@ -316,13 +317,12 @@ def test_suspects(fit: Fit, suspects: Sequence[Tried]) -> list[Verdict]:
 # --- in all blocks ----------------------------------------------------------------------------------------------------
 
 
-def test_columns(fit: Fit, columns: Sequence[Floats], *, blocks: int = 0) -> list[Verdict]:  # noqa: PT028
+def test_columns(fit: Fit, columns: Sequence[Floats]) -> list[Verdict]:
     """Test suspects that act in all blocks, each by itself, by the delete-one-block jackknife.
 
     Args:
         fit: The fit of the harmless columns.
         columns: (R, d) for each suspect.
-        blocks: Number of blocks in which the suspects act; all by default.
     """
     if not columns:
         return []
@@ -332,14 +332,13 @@ def test_columns(fit: Fit, columns: Sequence[Floats], *, blocks: int = 0) -> lis
     V, u = Z.T @ Z, Z.T @ fit.residual
     parts = [(Z[rows].T @ ahead, Z[rows].T @ missed, ahead.T @ ahead, ahead.T @ missed)
              for rows, ahead, missed in fit.without_each(Z)]  # fmt: skip
-    found, start = [], 0
+    found, start, B = [], 0, len(parts)
     for width in (column.shape[1] for column in columns):
         own, start = slice(start, start + width), start + width
         if not shown[own].all():
             found.append(Verdict(np.zeros(width), np.diag(np.full(width, np.inf)), 1.0, 0.0, 0.0, 1))
             continue
         block = (own, own)
-        B = blocks or len(parts)
         value = _solve(V[block], u[own])
         each = []
         left_out = 0.0
@@ -387,7 +386,7 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
     elsewhere = fit.with_harmless(np.hstack([columns * part[block][:, None] for part in (inside, edge)]))
     outside = np.flatnonzero(~inside & ~edge)
     # errors of the model last longer than a block, so parts elsewhere are as long, as far as there are several
-    length = max(1, min(int(inside.sum()), -(-outside.size // FEWEST_BLOCKS)))
+    length = max(1, min(int(inside.sum()), outside.size // FEWEST_BLOCKS))
     starts = range(0, outside.size - length + 1, length)
     parts = np.zeros((len(starts), len(inside)), dtype=bool)
     for part, start in zip(parts, starts, strict=True):
@@ -402,10 +401,12 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
     gain = float(gains[best])
     p = min(1.0, len(groups) * float(stats.f.sf(gain / d / scale, few, freedom)))
     left_out = gain - 2.0 * d * scale  # Akaike: d fitted amounts gain 2 d more than they predict
-    if inside.sum() > 1 and p < 1.0:  # several blocks: the jackknife within the group must agree
-        own = columns * inside[block][:, None]
-        (within,) = test_columns(fit, [own[:, fit.beyond(own)[1]]], blocks=int(inside.sum()))
-        left_out, p = within.left_out, min(1.0, 2.0 * min(p, len(groups) * within.p))
+    own = columns * inside[block][:, None]
+    shown = fit.beyond(own)[1]
+    if inside.sum() > 1 and shown.any():  # several blocks: what it predicts of left-out blocks is a test, too
+        left_out = test_columns(fit, [own[:, shown]])[0].left_out
+        by_blocks, _ = compare(fit.with_harmless(own).left_out().T, fit.left_out().T, len(groups))
+        p = min(1.0, 2.0 * min(p, by_blocks))
     return Verdict(values[best], scale * inverses[best], p, gain, left_out, int(freedom), group=best)
 
 
