@@ -60,7 +60,8 @@ def double_pendulum() -> dynid.Robot:
     T = np.eye(4)
     T[2, 3] = -0.4
     axis = np.array([0.0, 1.0, 0.0])
-    first = dynid.Joint(name="first", kind="revolute", parent="base", child="rod1", axis=axis)
+    weak = dynid.robot.JointLimits(effort=1.0)  # less than any servo that the tests plant
+    first = dynid.Joint(name="first", kind="revolute", parent="base", child="rod1", axis=axis, limits=weak)
     second = dynid.Joint(name="second", kind="revolute", parent="rod1", child="rod2", axis=axis, T_parent_joint=T)
     return dynid.Robot(name="double pendulum", links=links, joints=(first, second))
 

@@ -89,6 +89,7 @@ def write_servo_mjcf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
     for joint in root.iter("joint"):
         if joint.get("name") in names:
             joint.set("solreffriction", STIFF_FRICTION)
+            joint.set("actuatorfrclimited", "false")  # the actuator has the limit of the servo
         if joint.get("name") in wider:
             joint.set("range", _range_text(root, wider[str(joint.get("name"))], joint.get("type", "hinge")))
     notes = _limit_notes(found)
