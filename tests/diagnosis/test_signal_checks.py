@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 
 import dynid
 from dynid.array_types import Floats
+from dynid.diagnosis.log_check import check_wrench_drift
 from dynid.diagnosis.signals import _count_lost, check_clock, check_limits, check_signals, quantisation_step
 from dynid.findings import Finding
 from dynid.logs import recording
 from dynid.robot.parts import JointLimits
+from payload.test_wrist import BIAS, ROBOT, run_of
 
 TIME = np.arange(1000) / 100.0
 WAVE = np.sin(2.0 * TIME)
@@ -213,3 +216,18 @@ def test_what_looks_like_lost_rows_is_none(with_speed: bool) -> None:
     excess = _count_lost(TWO[gone], None if speed is None else speed[gone], period[:-3])
     assert np.flatnonzero(excess).tolist() == [799]
     assert excess[799] == pytest.approx(3.0, abs=0.1)
+
+
+def test_the_drift_of_a_force_sensor_is_told_where_it_is_large() -> None:
+    """Where it is more than 2 % of the channel's range, during all of the log."""
+    rise = 0.5, 0.0, 0.6, 0.0, 0.02, -0.02
+    run = run_of(noise=0.01, bias=BIAS, drift=rise)
+    assert run.wrench is not None
+    found = list(check_wrench_drift(ROBOT, run))
+    size, span = np.multiply(rise, run.time[-1]), np.ptp(run.wrench, axis=0)
+    large = np.flatnonzero(np.abs(size) > 0.02 * span)
+    assert [one.joint for one in found] == [("fx", "fy", "fz", "mx", "my", "mz")[k] for k in large]
+    for one, k in zip(found, large, strict=True):
+        width = float(re.findall(r"\+- (\S+)", one.message)[0])
+        assert abs(one.evidence["drift [N or N m]"] - size[k]) < 2.0 * width < 0.05 * span[k]
+        assert one.evidence["range"] == span[k]

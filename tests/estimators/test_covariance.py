@@ -9,8 +9,8 @@ import dynid
 from dynid.processing.simulation import sum_of_sines
 
 
-def smallest_eigenvalue(seed: int) -> tuple[float, float]:
-    """Smallest eigenvalue and largest entry of the correlation matrix of 3 s of a noisy log, by the default recipe."""
+def smallest_eigenvalue(seed: int) -> float:
+    """Smallest eigenvalue of the correlation matrix of 3 s of a noisy log, by the default recipe."""
     friction = (dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
     robot, motion = dynid.robots.gautier_khalil_3r().with_terms(*friction), sum_of_sines(3, amplitude=0.6, seed=seed)
     noise = dynid.Noise(position=2e-5, effort=0.5)
@@ -19,12 +19,9 @@ def smallest_eigenvalue(seed: int) -> tuple[float, float]:
     known = ~estimate.undetermined
     covariance = estimate.covariance[np.ix_(known, known)]
     spread = np.sqrt(np.diag(covariance))
-    correlation = covariance / np.outer(spread, spread)
-    return float(np.linalg.eigvalsh(correlation)[0]), float(np.abs(correlation).max())
+    return float(np.linalg.eigvalsh(covariance / np.outer(spread, spread))[0])
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_variances_of_sums_are_not_negative(seed: int) -> None:
-    smallest, largest = smallest_eigenvalue(seed)
-    assert smallest > -1e-9
-    assert largest <= 1.0 + 1e-9
+    assert smallest_eigenvalue(seed) > -1e-9

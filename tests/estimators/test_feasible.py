@@ -10,7 +10,9 @@ from dynid.estimators.equations import build_equations
 from dynid.estimators.physical.bounds import Bounds
 from dynid.estimators.physical.conic import ConeProgram, Constraint, solve_cone_program, svec, unsvec
 from dynid.estimators.physical.feasible import FeasibleWLS
+from dynid.estimators.physical.nearest import nearest_possible_body
 from dynid.robot import zoo
+from dynid.robot.inertia import Inertia
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 from estimators.planted import planted_run
@@ -141,3 +143,24 @@ def test_bounds_that_hold_are_told() -> None:
     true = Bounds(mass={LINKS[1]: (0.1, 100.0)}, known=(LINKS[0],))
     estimate = FeasibleWLS(prior_weight=1.0, bounds=true).solve(equations)
     assert not [name for name in estimate.at_bound if "mass" in name]
+
+
+def test_the_nearest_body_against_closed_forms() -> None:
+    """A ball where the data leave the inertia open; and moments a, b, c that no body has, moved to a + b = c."""
+    centre = np.array([0.1, -0.2, 0.3])
+    ball = Inertia.from_com(2.0, centre, 0.4 * 2.0 * 0.05**2 * np.eye(3))
+    found = nearest_possible_body(ball.vector + 9.0 * (np.arange(10) < 6), 0.01 * np.eye(10), np.arange(10) < 6)
+    assert found is not None
+    np.testing.assert_allclose(found[0], ball.vector, atol=1e-5)
+    assert found[1] == pytest.approx(0.0, abs=1e-3)
+    moments, lacking = np.array([0, 3, 5]), np.array([1.0, 1.0, -1.0])
+    covariance = 1e-4 * np.eye(10)
+    covariance[np.ix_(moments, moments)] += 1e-4 * np.array([[3.0, 1.0, 0.5], [1.0, 2.0, -0.5], [0.5, -0.5, 1.0]])
+    impossible = np.zeros(10)
+    impossible[[*moments, 9]] = 0.1, 0.2, 0.35, 2.0
+    found = nearest_possible_body(impossible, covariance)
+    assert found is not None
+    along = covariance[np.ix_(moments, moments)] @ lacking
+    variance = lacking @ along
+    np.testing.assert_allclose(found[0][moments], impossible[moments] + 0.05 * along / variance, atol=1e-3)
+    assert found[1] == pytest.approx(0.05 / np.sqrt(variance), rel=0.02)

@@ -12,9 +12,7 @@ from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.least_squares import OLS
 from dynid.estimators.online.online_least_squares import OnlineLeastSquares
 from dynid.estimators.online.triangle import RowTriangle
-from dynid.identifiability.base import base_parameters
 from dynid.processing.experiment import Experiment
-from dynid.robot import zoo
 
 from .planted import arm, planted_run
 
@@ -51,14 +49,6 @@ def test_sample_by_sample_equals_batch() -> None:
     assert found.stderr == pytest.approx(found.noise_std[0] * np.sqrt(np.diag(np.linalg.inv(R.T @ R))), rel=1e-6)
 
 
-def test_lins_set_is_the_same_estimate_in_other_words() -> None:
-    robot = zoo.stanford()
-    base = base_parameters(robot, method="minimal-combinations")
-    found = feed(OnlineLeastSquares(robot, base), planted_run(robot, samples=200), portion=200).estimate()
-    assert found.names == base.names
-    assert found.values == pytest.approx(base.project(robot.parameter_vector), abs=1e-6)
-
-
 def test_forgetting_is_weighted_least_squares() -> None:
     run = planted_run(arm(), noise=0.5, samples=200)
     single, whole = (OnlineLeastSquares(arm(), forgetting=0.99) for _ in range(2))
@@ -75,13 +65,6 @@ def test_forgetting_is_weighted_least_squares() -> None:
     A, older = np.linalg.inv(Y.T @ Y), (0.99 ** (age / 2.0) * np.ones(3)).ravel()[:, None] * Y
     variance = np.sum((y - Y @ beta) ** 2) / (equations - len(beta))
     assert found.stderr == pytest.approx(np.sqrt(variance * np.diag(A @ older.T @ older @ A)), rel=1e-6)
-
-
-def test_nothing_is_claimed_before_there_is_data() -> None:
-    tracker = OnlineLeastSquares(arm())
-    assert tracker.estimate().undetermined.all()
-    run = planted_run(arm(), samples=3)
-    assert feed(tracker, run, portion=3).estimate().undetermined.all()
 
 
 def test_settings_without_meaning_are_refused() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.least_squares import WLS
+from dynid.estimators.physical.definiteness import check_friction
 from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.robot import zoo
 from dynid.terms.coupling import Coupling
@@ -44,10 +48,14 @@ def test_both_directions_brake() -> None:
         assert found[f"FVA{joint}"] > 0.2
 
 
-def test_no_term_of_a_shared_friction_is_negative() -> None:
-    terms = [SmoothSign(joint=j, scale=0.05) for j in range(4)]
-    found = fitted(ROBOT, planted_run(ROBOT, noise=0.3, samples=400), terms)
-    assert min(value for name, value in found.items() if name.startswith(("FC", "FV", "FT"))) >= 0.0
+def test_friction_that_surely_drives_is_named() -> None:
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.05), terms=[SmoothSign(joint=2, scale=0.5)])
+    estimate, wrong = WLS().solve(equations), ["FV2", "FC4", equations.terms[0].name]
+    values = 1.0 - 2.0 * np.isin(estimate.names, [*wrong, "OF1"])  # an offset may have any sign
+    for spread, named in ((1.0 / 1.97, wrong), (1.0 / 1.95, [])):
+        covariance = spread**2 * np.eye(len(values))
+        found = check_friction(equations, replace(estimate, values=values, covariance=covariance))
+        assert re.findall(r"(\S+) -1 ", "".join(one.message for one in found)) == named
 
 
 def test_the_rotors_of_coupled_motors_have_energy_in_every_motion() -> None:

@@ -13,8 +13,6 @@ import dynid
 from dynid.errors import ArgumentError
 from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.least_squares import WLS
-from dynid.estimators.online.online_energy import OnlineEnergy
-from dynid.estimators.online.online_links import OnlineLinkByLink
 from dynid.estimators.perturbation import PerturbationBounds, estimate_bounds, perturbation_bounds
 from dynid.robot import zoo
 
@@ -146,21 +144,8 @@ def test_open_parameters_have_no_bound() -> None:
     assert "without bound" in found.sentence
 
 
-@pytest.mark.parametrize("target_error", [None, 0.01])
-def test_before_the_first_sample_nothing_is_determined(target_error: float | None) -> None:
-    links, energy = OnlineLinkByLink(arm()), OnlineEnergy(arm(), rate_hz=250.0)
-    for equations, estimate in ((links.equations, links.estimate()), (energy.factor, energy.estimate())):
-        found = estimate_bounds(equations, estimate, target_error=target_error)
-        assert found.bound == np.inf
-        assert "without bound" in found.sentence
-
-
 def test_wrong_input_is_refused() -> None:
     W, Y, _, dY = draw(0, 6, 3, 1.0, True)
-    with pytest.raises(ArgumentError, match="order"):
-        perturbation_bounds(W, Y, order=3)
-    with pytest.raises(ArgumentError, match="do not fit"):
-        perturbation_bounds(W.T, Y[:3])
     with pytest.raises(ArgumentError, match="do not fit"):
         perturbation_bounds(W, Y, dY=dY[:4])
     with pytest.raises(ArgumentError, match="not finite"):

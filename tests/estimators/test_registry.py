@@ -72,16 +72,5 @@ def test_declared_is_done(name: str) -> None:
     hint = typing.get_type_hints(kind.estimate)["equations"]
     assert hint is (Samples if kind.reads_samples else Factors), "the type of the argument is what the class reads"
     assert registry.estimator_class(name) is kind
-
-
-def test_what_each_can_do() -> None:
-    table = {entry.name: entry for entry in dynid.estimators.estimators()}
-    assert {name for name, entry in table.items() if entry.simulates_loop} == {"iv", "didim"}
-    in_memory = {"huber", "energy", "iv", "didim"}
-    assert {name for name, entry in table.items() if entry.reads_samples} == in_memory
-    assert {name for name, entry in table.items() if not entry.accepts_terms} == {
-        "iv",
-        "didim",
-    }
     with pytest.raises(dynid.errors.ArgumentError, match="there is no estimator 'best'"):
         registry.estimator_class("best")

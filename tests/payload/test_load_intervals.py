@@ -11,6 +11,7 @@ import dynid
 from campaigns.load_coverage import NOISES, Trial, trial
 from dynid.compiled import wrench_regressor
 from dynid.payload.load_solver import BlockEquations, block_covariance, solve_blocks, solve_minimum_norm
+from dynid.payload.sensing import Sensing
 from dynid.payload.wrist import identify_load, identify_load_from_poses
 from payload.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of
 from support.exact_runs import exact_run
@@ -67,9 +68,11 @@ def test_few_poses_have_wide_intervals_that_hold_the_truth(count: int, repeats: 
 def test_a_drift_that_is_found_widens_the_interval() -> None:
     turns, wrench = poses_of(12, 2, 0.003)
     calm = identify_load_from_poses(turns, wrench)
-    drifting = identify_load_from_poses(turns, wrench + np.outer(np.arange(12.0), [0.2, -0.1, 0.15, 0, 0, 0]))
-    assert "drift" not in {finding.code for finding in calm.findings}
-    assert "drift" in {finding.code for finding in drifting.findings}
+    late = wrench + np.outer(np.arange(12.0), [0.2, -0.1, 0.15, 0, 0, 0])
+    drifting, right = (identify_load_from_poses(turns, late, sensing=Sensing(find=f)) for f in ((), ("drift",)))
+    assert not any(finding.code == "drift" for load in (calm, right) for finding in load.findings)
+    (told,) = [finding.message for finding in drifting.findings if finding.code == "drift"]
+    assert "up to 2.2 N" in told
     assert abs(drifting.mass - TRUTH.mass) < 1.96 * drifting.mass_stderr
     assert drifting.mass_stderr > 3.0 * calm.mass_stderr
 

@@ -120,6 +120,7 @@ def test_no_interval_spans_samples_without_a_wrench() -> None:
     np.testing.assert_allclose(data.matrix @ TRUTH.vector, data.wrench, atol=1e-3)
     begin, end = run.time[hole][[0, -1]]
     assert np.all((data.time < begin - 0.02) | (data.time > end + 0.02))
+    np.testing.assert_array_equal(data.blocks(), replace(data, time=data.time + 9.0).blocks())
 
 
 def test_a_drift_does_not_end_up_in_the_mass() -> None:

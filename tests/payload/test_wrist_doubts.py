@@ -49,15 +49,9 @@ def test_fewer_equations_than_unknowns_leave_them_open() -> None:
         calibrate_sensor(ROBOT, [(run.rows(slice(0, 300, 100)), TRUTH)], sensor_frame=LINK)
 
 
-def test_drifts_and_signs_of_poses_are_named() -> None:
+def test_signs_of_poses_are_named() -> None:
     R, wrench = poses_of(30, 1, 0.1)
     assert "wrench-frame" in codes(identify_load_from_poses(R, -wrench))
-    line = np.linspace(0.0, 1.0, len(R))[:, None]
-    drifting = wrench + 0.5 * line * np.repeat([1.0, 0.0], 3)
-    load = identify_load_from_poses(R, drifting)
-    (finding,) = [finding for finding in load.findings if finding.code == "drift"]
-    assert "0.5" in finding.message or "0.4" in finding.message or "0.6" in finding.message
-    assert "drift" not in codes(identify_load_from_poses(R, drifting, sensing=Sensing(find=("drift",))))
     for count in (4, 10, 12, 30):
         for seed in range(20):
             said = codes(identify_load_from_poses(*poses_of(count, 100 + seed, 0.3)))

@@ -31,7 +31,7 @@ MAP: dict[str, Any] = {
 def log() -> Recording:
     path = sum_of_sines(6, period_s=6.0, amplitude=0.7, seed=1)
     noise = Noise(position=1e-5, effort=0.2)
-    return simulate_experiment(ROBOT, path, rate_hz=500.0, duration_s=40.0, noise=noise, seed=1, with_velocity=False)
+    return simulate_experiment(ROBOT, path, rate_hz=500.0, duration_s=14.0, noise=noise, seed=1, with_velocity=False)
 
 
 def write(log: Recording, path: Path) -> None:
@@ -43,7 +43,7 @@ def write(log: Recording, path: Path) -> None:
         np.savetxt(path, values, delimiter=",", header=",".join(names), comments="", fmt="%.17g")
     else:
         pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-        pq.write_table(pa.table(dict(zip(names, values.T, strict=True))), path, row_group_size=3000)
+        pq.write_table(pa.table(dict(zip(names, values.T, strict=True))), path, row_group_size=2000)
 
 
 def pieces(log: Recording, rows: int) -> Iterator[Recording]:
@@ -56,7 +56,7 @@ def test_pieces_of_a_file_make_up_the_file(log: Recording, tmp_path: Path, suffi
     write(log, path)
     whole = read_recording(path, channel_map=MAP)
     told: list[float] = []
-    parts = list(read_stream(path, channel_map=MAP, rows=7000, progress=lambda share, note: told.append(share)))
+    parts = list(read_stream(path, channel_map=MAP, rows=3000, progress=lambda share, note: told.append(share)))
     assert len(parts) > 2
     assert told == sorted(told)
     assert 0.0 < told[-1] <= 1.0
@@ -67,15 +67,15 @@ def test_pieces_of_a_file_make_up_the_file(log: Recording, tmp_path: Path, suffi
 
 def test_the_gate_of_a_stream_counts_and_names(log: Recording) -> None:
     clean = StreamCheck(ROBOT)
-    list(process_stream(pieces(log, 4000), check=clean))
+    list(process_stream(pieces(log, 2500), check=clean))
     assert clean.report().clean, str(clean.report())
     assert log.effort is not None
     q, effort = log.q.copy(), -log.effort
-    q[[4100, 9000, 15_000], 2] += 3.0
-    effort[5000:5007, 4] = np.nan
+    q[[2600, 4000, 6500], 2] += 3.0
+    effort[3000:3007, 4] = np.nan
     faulty = replace(log, q=q, effort=effort)
     check = StreamCheck(ROBOT)
-    list(process_stream(pieces(faulty, 4000), check=check))
+    list(process_stream(pieces(faulty, 2500), check=check))
     report = check.report()
     assert [f.evidence["count"] for f in report.about("spikes")] == [3]
     assert report.about("spikes")[0].joint == "joint3"

@@ -47,10 +47,12 @@ def test_samples_on_the_grid_are_not_touched():
     result, known = resample(time, values, uniform_grid(time, 0.1), max_gap_s=0.3)
     np.testing.assert_array_equal(result, values)
     assert known.all()
+    off = resample(time + 0.0015, values, uniform_grid(time, 0.1), max_gap_s=0.3)[0]
+    assert (off != values).any()  # 1.5 % of a period are interpolated
 
 
 def test_interpolation_is_cubic_and_knows_its_gaps():
-    time = np.delete(np.linspace(0.0, 2.0, 201), slice(100, 120))
+    time = np.delete(np.linspace(0.0, 2.0, 201), np.r_[100:110, 111:120])  # one sample within the gap
     values = np.column_stack([np.sin(time), np.cos(time)])
     values[10, 0] = np.nan
     grid = np.linspace(0.005, 1.995, 200)
