@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,26 +17,24 @@ from .planted import arm, coverage, equations_of, planted_run, silent, still, tr
 NOISE = (1.0, 0.5, 0.2)
 
 
-@pytest.mark.parametrize(("estimator", "bias"), [(Huber(), 1.0)])
-def test_five_percent_of_gross_outliers(estimator: Huber, bias: float) -> None:
+def test_five_percent_of_gross_outliers() -> None:
     clean = equations_of(arm(), noise=NOISE)
     spoiled = equations_of(arm(), noise=NOISE, outliers=0.05)
     reference = WLS().solve(clean)
     error = np.abs(WLS().solve(spoiled).values - truth(spoiled)) / reference.stderr
-    robust = estimator.solve(spoiled)
+    robust = Huber().solve(spoiled)
     better = np.abs(robust.values - truth(spoiled)) / reference.stderr
     assert np.sqrt(np.mean(better**2)) < 0.1 * np.sqrt(np.mean(error**2))
-    assert np.sqrt(np.mean(better**2)) < 1.5 + bias
+    assert np.sqrt(np.mean(better**2)) < 2.5
     assert robust.noise_std == pytest.approx(NOISE, rel=0.25)
     assert 0.03 < robust.extras["share_of_outliers"] < 0.12
 
 
-@pytest.mark.parametrize("estimator", [Huber()])
-def test_normal_noise_costs_little_and_intervals_hold(estimator: Huber) -> None:
+def test_normal_noise_costs_little_and_intervals_hold() -> None:
     covered, ratios = [], []
     for seed in range(3):
         equations = equations_of(arm(), noise=NOISE, seed=seed)
-        estimate = estimator.solve(equations)
+        estimate = Huber().solve(equations)
         ratios.append(np.median(estimate.stderr / WLS().solve(equations).stderr))
         covered.append(coverage(equations, estimate))
     assert 0.88 < np.mean(covered) <= 1.0
@@ -45,12 +45,7 @@ def test_a_block_boundary_and_masked_samples_change_nothing() -> None:
     run = planted_run(arm(), noise=NOISE, samples=2500)
     valid = run.valid.copy()
     valid[100:200, 1] = False
-    effort = np.where(valid, run.effort, np.nan)
-    masked = type(run)(
-        **{name: getattr(run, name) for name in ("time", "q", "dq", "ddq", "segment", "rate_hz")},
-        effort=effort,
-        valid=valid,
-    )
+    masked = replace(run, effort=np.where(valid, run.effort, np.nan), valid=valid)
     equations = build_equations(arm(), masked)
     assert coverage(equations, Huber().solve(equations)) > 0.8
 
