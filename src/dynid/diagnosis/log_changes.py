@@ -325,7 +325,8 @@ def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
         if most < -1.0 / OTHER_UNIT:
             yield _scale_finding(robot, "flipped", j, most, "torque or position has the opposite sign of")
         elif most < 1.0 / OTHER_UNIT:
-            yield _scale_finding(robot, "gravity", j, most, "the torque does not hold the weight of the links, by")
+            says = "the torque, perhaps of another joint, does not hold the weight, compared with"
+            yield _scale_finding(robot, "gravity", j, most, says)
 
 
 def check_single_scales(model: Model, evidence: Evidence) -> Iterator[Finding]:
