@@ -122,13 +122,15 @@ def main() -> None:
     every = [(file, place) for file in files for place, _ in enumerate(places(ast.parse(file.read_text())))]
     drawn = random.Random(seed).sample(every, count)
     with_tests = {file.relative_to(ROOT / "src/dynid").parts[0]: file for file, _ in drawn}
-    for folder, file in with_tests.items():
-        if is_noticed(ROOT / "src", file):
-            raise SystemExit(f"tests of {folder} fail without any change")
     copies: queue.Queue[Path] = queue.Queue()
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WORKERS) as pool:
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(WORKERS) as pool:
         for number in range(WORKERS):
-            copies.put(Path(shutil.copytree(ROOT / "src", Path(folder) / str(number))))
+            for part in ("src", "channel_maps"):  # the package finds its maps beside its source
+                shutil.copytree(ROOT / part, Path(temporary) / str(number) / part)
+            copies.put(Path(temporary) / str(number) / "src")
+        for folder, file in with_tests.items():
+            if is_noticed(copies.queue[0], file):
+                raise SystemExit(f"tests of {folder} fail without any change")
         killed = 0
         for number, (noticed, told) in enumerate(pool.map(lambda one: try_place(copies, *one), drawn), start=1):
             killed += noticed
