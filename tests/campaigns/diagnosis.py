@@ -217,6 +217,10 @@ def _load(name: str, seed: int) -> Case:
 FAULTS: dict[str, tuple[str, Callable[[str, int], Case]]] = {
     "degrees": ("unit", edit(_scale(("q", "dq"), (180.0 / np.pi,), False))),
     "degrees of one joint": ("unit", edit(_scale(("q", "dq"), (180.0 / np.pi,), True))),
+    "turns, or radians taken for degrees": (
+        "unit",
+        edit(_scale(("q", "dq"), (0.5 / np.pi, np.pi / 180.0), False)),
+    ),
     "torque unit": ("unit", edit(_scale(("effort",), (1e3, 1e-3, 1e2, 1e-2), False))),
     "torque unit of one joint": ("unit", edit(_scale(("effort",), (1e3, 1e-3, 1e2), True))),
     "torque flipped": ("flipped", edit(_scale(("effort",), (-1.0,), True))),

@@ -14,6 +14,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,8 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 }  # fmt: skip
 LONGEST_S = 240
 """Processor time of tests for a place [s]; what was not noticed by then has survived."""
+TOO_LONG = (-signal.SIGKILL, -signal.SIGXCPU)
+"""What ends tests after that time."""
 
 
 def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
@@ -93,7 +96,7 @@ def is_noticed(source: Path, file: Path) -> bool:
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
         ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, preexec_fn=limit)
         if ended.returncode != 0:
-            return ended.returncode > 0  # a signal ends tests that took too long
+            return ended.returncode not in TOO_LONG
     return False
 
 

@@ -29,6 +29,8 @@ torque unit of one joint: scara 441011, which no other joint feels
 motion flipped: scara 426005, of the joint that lifts the load straight up
 wall: iiwa14 11
 degrees of one joint: ur10 41005
+turns, or radians taken for degrees: panda 41000
+turns, or radians taken for degrees: ur10 41001
 gravity compensated: panda 41006
 torque unit: ur10 11
 all torques flipped: panda 11
@@ -89,6 +91,7 @@ def test_lengths_and_tilts_are_found_and_the_robot_has_them() -> None:
     run = dynid.process(case.log)
     refined = refine_geometry(case.robot, [run], ["lengths"])
     (own,) = [quantity for quantity in refined.quantities if quantity.joint == case.joint]
+    assert own.is_sure
     assert abs(abs(own.value) - np.linalg.norm(case.moved)) <= 2.0 * own.half_width
     before, after = (np.linalg.norm(arm.bodies[2].p_parent_joint) for arm in (case.robot, refined.robot))
     assert after - before == pytest.approx(own.value, abs=1e-9)

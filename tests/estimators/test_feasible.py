@@ -130,6 +130,8 @@ def test_bounds_that_hold_nothing_are_named() -> None:
     equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.05))
     with pytest.raises(ArgumentError, match=f"centre of mass of {LINKS[2]} in its box. holds nothing"):
         FeasibleWLS(bounds=Bounds(com_box={LINKS[2]: ([1.0, -1.0, 1.0], [0.0, 1.0, 0.0])})).solve(equations)
+    with pytest.raises(ArgumentError, match="is no box"):
+        FeasibleWLS(bounds=Bounds(com_box={LINKS[2]: ([1.0, -1.0], [0.0, 1.0, 0.0])})).solve(equations)
     with pytest.raises(ArgumentError, match=f"mass of {LINKS[0]}"):
         FeasibleWLS(bounds=Bounds(mass={LINKS[0]: (5.0, 4.0)})).solve(equations)
 

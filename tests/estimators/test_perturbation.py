@@ -133,6 +133,7 @@ def test_no_torque_error_of_that_size_moves_an_estimate_further(seed: int) -> No
     change = np.linalg.norm(moved * scaled) / np.linalg.norm(estimate.values * scaled)
     assert change <= found.bound * (1.0 + 1e-6)
     assert found.condition == pytest.approx(np.linalg.cond(W / scaled), rel=1e-6)
+    assert f"errors of 2 % could change the parameters by up to {100.0 * found.bound:.3g} %" in found.sentence
 
 
 def test_open_parameters_have_no_bound() -> None:

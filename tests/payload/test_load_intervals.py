@@ -10,7 +10,7 @@ from scipy.stats import t as student
 import dynid
 from campaigns.load_coverage import NOISES, Trial, trial
 from dynid.compiled import wrench_regressor
-from dynid.payload.load_solver import BlockEquations, block_covariance, solve_blocks, solve_minimum_norm
+from dynid.payload.load_solver import BlockEquations, block_covariance, count_blocks, solve_blocks, solve_minimum_norm
 from dynid.payload.sensing import Sensing
 from dynid.payload.wrist import identify_load, identify_load_from_poses
 from payload.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of
@@ -75,6 +75,10 @@ def test_a_drift_that_is_found_widens_the_interval() -> None:
     assert "up to 2.2 N" in told
     assert abs(drifting.mass - TRUTH.mass) < 1.96 * drifting.mass_stderr
     assert drifting.mass_stderr > 3.0 * calm.mass_stderr
+
+
+def test_blocks_are_three_periods_of_the_cutoff_and_neither_few_nor_many() -> None:
+    assert [count_blocks(30.0, hz) for hz in (0.1, 1.0, 2.0, 9.0, None)] == [8, 10, 20, 24, 24]
 
 
 def test_the_sandwich_against_its_definition_and_correlated_noise() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +9,9 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.diagnosis.log_check import StreamCheck
-from dynid.errors import DataError
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.processing.streaming import process_stream
 from dynid.terms.friction import Coulomb, Viscous
 
 ROBOT = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
@@ -46,10 +41,6 @@ def write(log: Recording, path: Path) -> None:
         pq.write_table(pa.table(dict(zip(names, values.T, strict=True))), path, row_group_size=2000)
 
 
-def pieces(log: Recording, rows: int) -> Iterator[Recording]:
-    return (log.rows(slice(start, start + rows)) for start in range(0, log.time.size, rows))
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_pieces_of_a_file_make_up_the_file(log: Recording, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"log{suffix}"
@@ -63,23 +54,3 @@ def test_pieces_of_a_file_make_up_the_file(log: Recording, tmp_path: Path, suffi
     for name in ("time", "q", "effort"):
         joined = np.concatenate([getattr(part, name) for part in parts])
         np.testing.assert_array_equal(joined, getattr(whole, name))
-
-
-def test_the_gate_of_a_stream_counts_and_names(log: Recording) -> None:
-    clean = StreamCheck(ROBOT)
-    list(process_stream(pieces(log, 2500), check=clean))
-    assert clean.report().clean, str(clean.report())
-    assert log.effort is not None
-    q, effort = log.q.copy(), -log.effort
-    q[[2600, 4000, 6500], 2] += 3.0
-    effort[3000:3007, 4] = np.nan
-    faulty = replace(log, q=q, effort=effort)
-    check = StreamCheck(ROBOT)
-    list(process_stream(pieces(faulty, 2500), check=check))
-    report = check.report()
-    assert [f.evidence["count"] for f in report.about("spikes")] == [3]
-    assert report.about("spikes")[0].joint == "joint3"
-    assert [(f.joint, f.evidence["count"]) for f in report.about("not-finite")] == [("joint5", 7)]
-    assert "flipped" in report.codes
-    with pytest.raises(DataError, match="no piece"):
-        StreamCheck().report()
