@@ -48,3 +48,9 @@ def test_no_module_hides_a_public_name_of_its_package() -> None:
         offered = getattr(import_module(f"dynid.{name}"), "NAMES", {})
         hidden = set(offered) & {word for words in offered.values() for word in words}
         assert not hidden, f"dynid.{name}: {hidden}"
+
+
+def test_python_ends_without_freeing_types_of_msgspec() -> None:
+    """Their release crashes in some processes; what is frozen, Python's last collection leaves alone."""
+    code = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0)); import dynid.logs.channel_map"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "True\n"

@@ -16,9 +16,9 @@ from dynid.processing.streaming import process_stream
 CASE = simulate("puma560", 5)
 
 
-def check(log: Recording, robot: bool = True) -> StreamCheck:
+def check(log: Recording) -> StreamCheck:
     """The check of a log in pieces of 300 rows, 1.2 s."""
-    gate = StreamCheck(CASE.robot if robot else None)
+    gate = StreamCheck(CASE.robot)
     list(process_stream((log.rows(slice(k, k + 300)) for k in range(0, log.time.size, 300)), check=gate))
     return gate
 
@@ -37,9 +37,7 @@ def test_faults_are_counted_and_suspects_tested() -> None:
         ("not-finite", "joint5", "warning", 7),
         ("gap", None, "warning", 1),
     ]
-    assert report.about("not-finite")[0].evidence["share"] == 7 / 5001
     assert "flipped" in report.codes
-    assert "flipped" not in check(log, robot=False).report().codes
 
 
 def test_what_no_stream_can_have() -> None:

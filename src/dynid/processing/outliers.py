@@ -191,12 +191,10 @@ def unwrap_angles(q: Floats) -> tuple[Floats, NDArray[np.int64]]:
     for `absurd_samples`. Positions of sliding joints in m hardly ever jump by 6.28.
 
     Returns:
-        Continuous angles (N, n), q itself without any jump; number of jumps undone per joint (n,).
+        Continuous angles (N, n); number of jumps undone per joint (n,).
     """
     turn = 2.0 * np.pi
     steps = np.diff(q, axis=0)
-    if not (np.abs(steps) > np.pi).any():
-        return q, np.zeros(q.shape[1], dtype=np.int64)
     turns = np.round(steps / turn)
     near = (turns != 0) & (np.abs(turns) < 100) & (np.abs(steps - turns * turn) < 0.5)
     turns = np.where(near & np.isfinite(steps), turns, 0.0)

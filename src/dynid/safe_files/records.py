@@ -11,6 +11,8 @@ A file of dynid is described by a `msgspec.Struct` whose fields are its keys; th
 
 from __future__ import annotations
 
+import atexit
+import gc
 from os import PathLike
 from typing import Annotated, Any, TypeVar
 
@@ -18,6 +20,9 @@ import msgspec
 from msgspec import Meta
 
 from dynid.errors import DataError, DynidError
+
+# msgspec frees types of nested structs twice if Python's last collection clears them: a crash after the work is done
+atexit.register(gc.freeze)
 
 T = TypeVar("T")
 Text = Annotated[str, Meta(max_length=100_000, pattern=r"\A[^\0]*\Z")]
