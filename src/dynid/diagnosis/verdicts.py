@@ -11,10 +11,10 @@ A suspect acts in all blocks alike, or in one group of them: a window of a log, 
   these amounts gives their covariance, although residuals are correlated within a block. A suspect must also predict
   the left-out blocks better than the harmless columns alone. The p-value is that of Hotelling's T^2, which for one
   amount is Student's t.
-* In one group, there are two tests, with a Bonferroni factor for the number of groups. The decrease of the squared
-  residual there (its gain) is compared with the gain of the same columns in other parts of the log. There the suspect
-  does not act, so that only errors of the model make it gain (F test). Where the group has several blocks, left-out
-  blocks must be predicted better with the suspect than without it (`compare`, a t test over blocks).
+* In one group, the decrease of the squared residual there (its gain) is compared with the gain of the same columns in
+  other parts of the log. There the suspect does not act, so that only errors of the model make it gain (F test). Where
+  the group has several blocks, a second test compares the errors of left-out blocks with and without the suspect
+  (`compare`, a t test over blocks). The smaller p-value counts, with Bonferroni factors for two tests and all groups.
 
 A column that harmless ones explain almost entirely is not judged, since errors of the model decide its amount.
 
