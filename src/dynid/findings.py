@@ -9,7 +9,7 @@ generated from it. `QualityReport` holds all findings about one log or robot.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
@@ -118,7 +118,7 @@ CODES: Mapping[str, str] = MappingProxyType(
 """Every code with its meaning, one sentence each."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that a person should know."""
 
@@ -134,6 +134,7 @@ class Finding:
     """The fault or fact, as a clause with subject and verb."""
     remedy: str = ""
     """What the user can do, as a sentence; empty for nothing."""
+    _: KW_ONLY
     joint: str | None = None
     """Name of the joint concerned; None where the finding is not about a single joint."""
     evidence: Mapping[str, float] = field(default_factory=dict)

@@ -78,8 +78,7 @@ def _finding(
     """Make the finding of a fault in `_FAULTS`; the underscores of names of evidence become spaces."""
     code, remedy = _FAULTS[fault]
     numbers = {name.replace("_", " "): float(x) for name, x in evidence.items()}
-    return Finding(code=code or fault, severity=severity, where=where, joint=joint, message=message, evidence=numbers,
-                   remedy=remedy)  # fmt: skip
+    return Finding(code or fault, severity, where, message, remedy, joint=joint, evidence=numbers)
 
 
 def check_commands(recording: Recording) -> Iterator[Finding]:

@@ -69,15 +69,10 @@ class Excerpt:
 
 
 def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt:
-    """Take as many samples of a run as the bandwidth of its motion needs, spread over the run.
+    """Take as many samples of a processed run as the bandwidth of its motion needs, spread over the run.
 
-    Args:
-        robot: The robot, whose couplings tell which joints one drive moves.
-        run: The processed run.
-        delay_s: Delay of the torques behind the motion [s], by which they are moved back.
-
-    Returns:
-        The samples. Not valid are torques near missing ones, at low speed, and near reversals.
+    Torques are moved back by their delay [s] behind the motion. Not valid are those near missing ones, at low speed,
+    and near reversals of a joint or drive.
     """
     known = None if run.derivation is None else run.derivation.smoothing.cutoff_hz  # of positions, in processing
     # a tenth of the rate where the motion has no known cutoff; below the Nyquist frequency in any case
@@ -177,12 +172,9 @@ class Evidence:
 
     @classmethod
     def of(cls, information: Information, harmless: int, runs: Sequence[int]) -> Evidence:
-        """Collect the triangles of reduced equations in one table.
+        """Collect the triangles of reduced equations, one for each joint and segment (a block of time), in one table.
 
-        Args:
-            information: One triangle for each joint and segment; here a segment is a block of time.
-            harmless: Number of the first columns, which are harmless.
-            runs: (B,) number of each block's run.
+        The first columns are harmless; `runs` (B,) is the number of each block's run.
         """
         width = len(information.columns)
         tables, places = [], []
@@ -212,13 +204,9 @@ class Evidence:
 def gather(
     robot: Robot, base: BaseParameters, excerpts: Sequence[Excerpt], columns: Sequence[Sequence[Column]] | None = None
 ) -> Evidence:
-    """Form the regression of harmless columns and suspects from excerpts, and compress it.
+    """Form the regression of harmless columns and suspects (`columns` of each excerpt), and compress it.
 
-    Args:
-        robot: The robot with its usual terms (friction, rotor inertia, offset of each joint).
-        base: Its base parameters.
-        excerpts: The excerpts, one of each run.
-        columns: For each excerpt the columns of the suspects; none by default.
+    The robot has its usual terms (friction, rotor inertia, offset of each joint), with these base parameters.
     """
     parts: list[Information] = []
     runs: list[int] = []

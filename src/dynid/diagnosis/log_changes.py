@@ -108,16 +108,10 @@ def find_change(model: Model, level: float, left: float) -> tuple[Finding | None
     )
     if best is None:
         return None, hidden
-    finding = Finding(
-        code=best.code,
-        severity="error",
-        where=best.where,
-        joint=None if best.joint is None else robot.joint_names[best.joint],
-        message=f"{best.says}: this leaves {100.0 * left:.2g} % of what is unexplained",
-        evidence={"left": left, "probability without it": p},
-        remedy=best.remedy,
-        strength=1.0 / left,
-    )
+    finding = Finding(best.code, "error", best.where,
+                      f"{best.says}: this leaves {100.0 * left:.2g} % of what is unexplained", best.remedy,
+                      joint=None if best.joint is None else robot.joint_names[best.joint],
+                      evidence={"left": left, "probability without it": p}, strength=1.0 / left)  # fmt: skip
     return finding, hidden
 
 
@@ -350,18 +344,14 @@ def check_single_scales(model: Model, evidence: Evidence) -> Iterator[Finding]:
         elif low <= 0.0:
             hidden.append(model.robot.joint_names[j])
     if hidden:
-        yield Finding(code="untestable", severity="note", where="effort",
-                      message=f"the masses do not show the unit of the torque of {', '.join(hidden)}")  # fmt: skip
+        yield Finding("untestable", "note", "effort",
+                      f"the masses do not show the unit of the torque of {', '.join(hidden)}")  # fmt: skip
 
 
 def _is_load(evidence: Evidence, links: Sequence[Floats], joint: int, load: Floats) -> bool:
-    """Whether a load at the last link explains as much as a wrong unit of one joint.
+    """Whether a load (R, 10) at the last link explains as much as a wrong unit of one joint.
 
-    Args:
-        evidence: The rows with friction as harmless columns.
-        links: For each joint the torque (R, 1) of the model's links.
-        joint: Index of the joint with the suspected unit.
-        load: (R, 10) columns of the load.
+    `links` holds for each joint the torque (R, 1) of the model's links; the evidence has friction as harmless columns.
     """
     free = np.hstack([evidence.columns, *links[:joint], *links[joint + 1 :]])
     fit = Fit.of(replace(evidence, columns=free, harmless=free.shape[1]))
@@ -394,27 +384,15 @@ _SCALE_REMEDIES = {
 
 
 def _scale_finding(robot: Robot, code: str, joint: int | None, factor: float, says: str) -> Finding:
-    return Finding(
-        code=code,
-        severity="error",
-        where="effort",
-        joint=None if joint is None else robot.joint_names[joint],
-        message=f"{says} that of the model's masses",
-        evidence={"torque over the model's": factor},
-        remedy=_SCALE_REMEDIES[code],
-        strength=OTHER_UNIT,
-    )
+    return Finding(code, "error", "effort", f"{says} that of the model's masses", _SCALE_REMEDIES[code],
+                   joint=None if joint is None else robot.joint_names[joint],
+                   evidence={"torque over the model's": factor}, strength=OTHER_UNIT)  # fmt: skip
 
 
 def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
     """Report joints with negative friction power: the position or the torque has the opposite sign.
 
     A wrong sign may not show otherwise, where hardly anything but friction and weight acts on a joint.
-
-    Args:
-        model: The robot, fitted to the runs.
-        fit: The fit of the harmless columns.
-        level: Probability that any joint of faultless runs is reported.
     """
     robot, evidence, rank = model.robot, fit.evidence, model.base.rank
     values = trusted_values(evidence, fit.weights, model.base, robot)
@@ -434,12 +412,10 @@ def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
         torque = evidence.torque[rows] - weight * (weight @ evidence.torque[rows]) / max(weight @ weight, 1e-300)
         p = float(stats.ttest_1samp(power, 0.0, alternative="less").pvalue)
         if p * robot.dof < level and np.linalg.norm(friction) > HALF * np.linalg.norm(torque):
-            yield Finding(
-                code="flipped", severity="error", where="effort", joint=robot.joint_names[j],
-                message="friction would drive this joint: its torque or its position has the opposite sign",
-                evidence={"probability without it": p}, remedy="Flip one of them in the channel map.",
-                strength=OTHER_UNIT,
-            )  # fmt: skip
+            yield Finding("flipped", "error", "effort",
+                          "friction would drive this joint: its torque or its position has the opposite sign",
+                          "Flip one of them in the channel map.", joint=robot.joint_names[j],
+                          evidence={"probability without it": p}, strength=OTHER_UNIT)  # fmt: skip
 
 
 def has_masses(robot: Robot) -> bool:

@@ -103,8 +103,8 @@ def check_and_process(
             run = chain.experiment(filter_effort=False)
     except DataError as error:
         if not any(map(prevents_processing, findings)):
-            findings.append(Finding(code="unusable", severity="error", where="time", message=error.reason,
-                                    remedy=error.remedy or "Record it again."))  # fmt: skip
+            findings.append(Finding("unusable", "error", "time", error.reason,
+                                    error.remedy or "Record it again."))  # fmt: skip
         return QualityReport.of(recording.source, findings), None
     findings.extend(_report_rest(run))
     report(0.6, "equations")
@@ -124,12 +124,9 @@ def check_and_process(
 
 
 _NO_ACCELERATION = Finding(
-    code="no-acceleration",
-    severity="warning",
-    where="q",
-    message="rows are isolated samples, so accelerations are unknown and inertia cannot be identified",
-    remedy="Gravity and friction parameters can be identified; for inertia record without gaps.",
-)
+    "no-acceleration", "warning", "q",
+    "rows are isolated samples, so accelerations are unknown and inertia cannot be identified",
+    "Gravity and friction parameters can be identified; for inertia record without gaps.")  # fmt: skip
 
 
 def prevents_processing(finding: Finding) -> bool:
@@ -142,13 +139,13 @@ def _report_rest(run: Experiment) -> Iterator[Finding]:
     """Report samples that processing left out because joints stand still, and a log in which no joint moves."""
     resting, joints = run.dropped.get(Dropped.AT_REST, 0), run.q.shape[1]
     if not run.valid.any() and resting:
-        yield Finding(code="frozen", severity="error", where="q", message="no joint moves above its noise",
-                      remedy="Nothing can be identified from this log: record the robot while its joints move; see "
+        yield Finding("frozen", "error", "q", "no joint moves above its noise",
+                      "Nothing can be identified from this log: record the robot while its joints move; see "
                       "dynid excite.")  # fmt: skip
     elif resting:
-        yield Finding(code="rest", severity="note", where="q", message="joints stand still for a long time",
-                      evidence={"seconds, mean over joints": resting / run.rate_hz / joints},
-                      remedy="These samples are left out: dry friction is undetermined at rest.")  # fmt: skip
+        yield Finding("rest", "note", "q", "joints stand still for a long time",
+                      "These samples are left out: dry friction is undetermined at rest.",
+                      evidence={"seconds, mean over joints": resting / run.rate_hz / joints})  # fmt: skip
 
 
 def _check_equations(robot: Robot, recording: Recording, run: Experiment) -> Iterator[Finding]:
@@ -161,10 +158,10 @@ def _check_equations(robot: Robot, recording: Recording, run: Experiment) -> Ite
         # without accelerations only gross errors can be told from inertia
         yield from (finding for finding in found if not recording.isolated or finding.severity == "error")
     except (DataError, IdentifiabilityError):
-        yield Finding(code="untestable", severity="warning", where="model",
-                      message="torques were not compared with the robot's equations: too few samples are left in which "
+        yield Finding("untestable", "warning", "model",
+                      "torques were not compared with the robot's equations: too few samples are left in which "
                       "joints move; wrong units, signs, orders and delays may be there",
-                      remedy="Record a longer, wider and faster motion of all joints at once.")  # fmt: skip
+                      "Record a longer, wider and faster motion of all joints at once.")  # fmt: skip
 
 
 def check_wrench_drift(robot: Robot, run: Experiment) -> Iterator[Finding]:
@@ -192,11 +189,10 @@ def check_wrench_drift(robot: Robot, run: Experiment) -> Iterator[Finding]:
             drift = float(found.value[0])
             if abs(drift) < DRIFT * span:
                 continue
-            yield Finding(code="drift", severity="warning", where="wrench", joint=name,
-                          message=f"the zero of the sensor drifts by {drift:.3g} +- {found.half_width[0]:.2g} during "
-                          "the log", evidence={"drift [N or N m]": drift, "range": span},
-                          remedy="Let the sensor warm up and zero it again, or cut the log and estimate a bias for "
-                          "each part.")  # fmt: skip
+            yield Finding("drift", "warning", "wrench",
+                          f"the zero of the sensor drifts by {drift:.3g} +- {found.half_width[0]:.2g} during "
+                          "the log", "Let the sensor warm up and zero it again, or cut the log and estimate a bias for "
+                          "each part.", joint=name, evidence={"drift [N or N m]": drift, "range": span})  # fmt: skip
 
 
 class StreamCheck:
@@ -277,12 +273,7 @@ class StreamCheck:
     def _finding(self, code: str, channel: str, joint: str, count: int) -> Finding:
         """The finding of a counted fault."""
         share = count / max(self._rows, 1)
-        return Finding(
-            code=code,
-            severity="error" if share > FEW else "note" if code == "stamp-order" else "warning",
-            where=channel,
-            joint=joint or None,
-            message=f"{CLOCK_FAULTS.get(code, code) if channel == 'time' else code}: {count}",
-            evidence={"count": count, "share": share},
-            remedy="Handled: such samples are dropped or sorted, or the log is cut there.",
-        )
+        return Finding(code, "error" if share > FEW else "note" if code == "stamp-order" else "warning", channel,
+                       f"{CLOCK_FAULTS.get(code, code) if channel == 'time' else code}: {count}",
+                       "Handled: such samples are dropped or sorted, or the log is cut there.", joint=joint or None,
+                       evidence={"count": count, "share": share})  # fmt: skip

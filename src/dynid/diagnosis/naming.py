@@ -158,30 +158,15 @@ class Case:
         return columns_in_group(self.fit.evidence, self.tried[index], verdict)
 
 
-def _windows(runs: Sequence[int] | Ints) -> Bools:
-    """(G, B) all sequences of blocks of one run that leave a block for comparison, two more being their edges.
-
-    Args:
-        runs: (B,) number of each block's run.
-    """
-    run, count = np.asarray(runs), len(runs)
-    block = np.arange(count)
-    return np.array([
-        (block >= start) & (block < start + length)
-        for length in range(1, count - 2)
-        for start in range(count - length + 1)
-        if run[start] == run[start + length - 1]
-    ])  # fmt: skip
+def _windows(run: Ints) -> Bools:
+    """(G, B) all sequences of blocks of one run that leave a block for comparison, two more being their edges."""
+    count, block = len(run), np.arange(len(run))  # run (B,): number of each block's run
+    spans = [(start, start + length) for length in range(1, count - 2) for start in range(count - length + 1)]
+    return np.array([(block >= start) & (block < stop) for start, stop in spans if run[start] == run[stop - 1]])
 
 
 def _name_suspects(case: Case, first: Sequence[Verdict], level: float) -> Iterator[Verdict]:
-    """Verdicts on the suspects that are named, the strongest first.
-
-    Args:
-        case: The suspects with their columns.
-        first: Verdict on each of them by itself.
-        level: Probability that any is named in faultless runs.
-    """
+    """Verdicts on the suspects that are named, the strongest first; `first` judges each of them by itself."""
     is_local = False  # whether the last one named acts in a window
 
     def is_worth(index: int, verdict: Verdict) -> bool:
@@ -204,11 +189,7 @@ def _report_detectable(
 ) -> Iterator[Finding]:
     """Report the smallest detectable amount of each suspect of a whole log, and suspects that cannot be detected.
 
-    Args:
-        case: The suspects with their columns.
-        verdicts: Verdict on each of them by itself.
-        level: Probability that any is named in faultless runs.
-        hidden: Exchanges of joints that cannot be excluded, in words.
+    `verdicts` judge each suspect by itself; `hidden` are exchanges of joints that cannot be excluded, in words.
     """
     robot = case.robot
     none = dict.fromkeys(hidden)  # names of suspects that cannot be detected, each once
@@ -230,15 +211,9 @@ def _report_detectable(
             large.append(f"{name} (from {amount:.2g} {unit})")
     if none or large:
         brief = f"this motion cannot show errors of: {', '.join(none)}"
-        yield Finding(
-            code="untestable",
-            severity="note",
-            where="model",
-            message=f"{brief}; only large ones of: {', '.join(large)}",
-            brief=f"{brief}; only large ones of {len(large)} others",
-            evidence=least,
-            remedy="Faster and wider motions of all joints together show more (dynid excite).",
-        )
+        yield Finding("untestable", "note", "model", f"{brief}; only large ones of: {', '.join(large)}",
+                      "Faster and wider motions of all joints together show more (dynid excite).",
+                      brief=f"{brief}; only large ones of {len(large)} others", evidence=least)  # fmt: skip
 
 
 def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Finding:
@@ -261,21 +236,12 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Findin
     if groups is not None and verdict.group is not None:
         start, stop = _times(runs, case.fit.evidence, groups[verdict.group])
         when, times = f" from {start:.4g} to {stop:.4g} s", {"from [s]": start, "to [s]": stop}
-    return Finding(
-        code=kind.code,
-        severity="warning",
-        where="model" if suspect.direction is not None else "effort",
-        joint=None if suspect.joint is None or suspect.kind == "tilt" else robot.joint_names[suspect.joint],
-        message=suspect.describe(robot, value, spread) + when + others,
-        evidence={
-            f"amount [{suspect.unit(robot)}]": kind.factor * value,
-            "half of the 95 % interval": kind.factor * spread,
-            "probability without it": verdict.p,
-            **times,
-        },
-        remedy=suspect.remedy(robot, value),
-        strength=effect_of(case.varying, columns, verdict.value),
-    )
+    return Finding(kind.code, "warning", "model" if suspect.direction is not None else "effort",
+                   suspect.describe(robot, value, spread) + when + others, suspect.remedy(robot, value),
+                   joint=None if suspect.joint is None or suspect.kind == "tilt" else robot.joint_names[suspect.joint],
+                   evidence={f"amount [{suspect.unit(robot)}]": kind.factor * value, **times,
+                             "half of the 95 % interval": kind.factor * spread, "probability without it": verdict.p},
+                   strength=effect_of(case.varying, columns, verdict.value))  # fmt: skip
 
 
 def _times(runs: Sequence[Experiment], evidence: Evidence, window: Bools) -> tuple[float, float]:

@@ -123,13 +123,7 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
 def _step(
     robot: Robot, runs: Sequence[Experiment], chosen: Sequence[Suspect], held: Bools
 ) -> tuple[Floats, Floats, Bools]:
-    """Make one step of Gauss-Newton.
-
-    Args:
-        robot: The robot with the geometry so far.
-        runs: The processed logs.
-        chosen: The k free quantities.
-        held: (k,) which of them are held already.
+    """Make one step of Gauss-Newton in k chosen quantities, of which some are held already.
 
     Returns:
         (k,) step [rad or m], zero where held; (k,) half widths of the 95 % intervals; (k,) which are held now.
@@ -182,24 +176,16 @@ def _report(robot: Robot, chosen: Sequence[Suspect], found: Sequence[Freed]) -> 
             continue
         kind = KINDS[suspect.kind]
         large = abs(freed.value) > kind.least
-        yield Finding(
-            code="freed-geometry",
-            severity="warning" if large else "note",
-            where="model",
-            joint=None if suspect.kind == "tilt" else freed.joint,
-            message=suspect.describe(robot, freed.value, freed.half_width),
-            evidence={f"amount [{suspect.unit(robot)}]": kind.factor * freed.value},
-            remedy="The identified robot has this geometry; measure it to be sure." if large else "",
-        )
+        yield Finding("freed-geometry", "warning" if large else "note", "model",
+                      suspect.describe(robot, freed.value, freed.half_width),
+                      "The identified robot has this geometry; measure it to be sure." if large else "",
+                      joint=None if suspect.kind == "tilt" else freed.joint,
+                      evidence={f"amount [{suspect.unit(robot)}]": kind.factor * freed.value})  # fmt: skip
     held = [s.name(robot) for s, freed in zip(chosen, found, strict=True) if not np.isfinite(freed.half_width)]
     if held:
-        yield Finding(
-            code="untestable",
-            severity="note",
-            where="model",
-            message=f"the logs do not determine {', '.join(dict.fromkeys(held))}: there the model's geometry stays",
-            remedy="Other motions may show them; some never act on the torques.",
-        )
+        yield Finding("untestable", "note", "model",
+                      f"the logs do not determine {', '.join(dict.fromkeys(held))}: there the model's geometry stays",
+                      "Other motions may show them; some never act on the torques.")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,17 +105,14 @@ def _describe(equations: Factors, suspect: Suspect, run: int, verdict: Verdict, 
     value, spread = (kind.factor * float(x[-1]) for x in (verdict.value, verdict.half_width))
     source = equations.excerpts[run].source if run < len(equations.excerpts) else ""
     others = "the other run" if len(equations.blocks) == 2 else "the others"
-    return Finding(
-        code="runs-differ" if suspect.kind == "gain" else kind.code,
-        severity="warning" if effect > KINDS["load"].least else "note",
-        where=f"{Path(source).name or f'run {run + 1}'}: runs",
-        joint=None if suspect.joint is None else robot.joint_names[suspect.joint],
-        message=f"the {suspect.name(robot)} differs by {value:+.3g} +- {spread:.2g} {unit} "
-        + ("within the run" if suspect.kind == "drift" else f"from {others}"),
-        evidence={f"{suspect.kind} [{unit}]": value, "probability without it": verdict.p},
-        remedy="Record it again, or leave it out; offsets and friction of a run can be freed (per_run).",
-        strength=effect,
-    )
+    where = f"{Path(source).name or f'run {run + 1}'}: runs"
+    return Finding("runs-differ" if suspect.kind == "gain" else kind.code,
+                   "warning" if effect > KINDS["load"].least else "note", where,
+                   f"the {suspect.name(robot)} differs by {value:+.3g} +- {spread:.2g} {unit} "
+                   + ("within the run" if suspect.kind == "drift" else f"from {others}"),
+                   "Record it again, or leave it out; offsets and friction of a run can be freed (per_run).",
+                   joint=None if suspect.joint is None else robot.joint_names[suspect.joint], strength=effect,
+                   evidence={f"{suspect.kind} [{unit}]": value, "probability without it": verdict.p})  # fmt: skip
 
 
 def explain_residuals(
@@ -153,18 +150,11 @@ def explain_residuals(
     if share < EXPLAINED:
         return ()
     code, says, remedy = _HELD_OUT_SUSPECTS[best]
-    return (
-        Finding(
-            code=code,
-            severity="warning",
-            where="held-out residuals",
-            joint=None if best == "load" else robot.joint_names[int(present[np.argmax(gains[best])])],
-            message=f"{says}: this explains {100.0 * share:.0f} % of the held-out residuals",
-            evidence={"explained share": share},
-            remedy=remedy,
-            strength=share,
-        ),
-    )
+    finding = Finding(code, "warning", "held-out residuals",
+                      f"{says}: this explains {100.0 * share:.0f} % of the held-out residuals", remedy,
+                      joint=None if best == "load" else robot.joint_names[int(present[np.argmax(gains[best])])],
+                      evidence={"explained share": share}, strength=share)  # fmt: skip
+    return (finding,)
 
 
 def _held_out_rows(robot: Robot, run: Experiment, torque: Floats, joints: Bools, runs: int) -> Floats:

@@ -65,25 +65,23 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
         try:
             clock = read_clock(stamps)
         except DataError as error:
-            yield Finding(code="backward-time", severity="error", where=name, message=error.reason,
-                          remedy=error.remedy or "")  # fmt: skip
+            yield Finding("backward-time", "error", name, error.reason, error.remedy or "")
             continue
         if not RATES_HZ[0] <= clock.rate_hz <= RATES_HZ[1]:
-            yield Finding(code="unit", severity="error", where=name,
-                          message=f"a sampling rate of {clock.rate_hz:.3g} Hz is not that of a robot log",
-                          evidence={"period [s]": clock.period_s},
-                          remedy="Declare the unit of time (ms, us, ns) in the channel map.")  # fmt: skip
+            yield Finding("unit", "error", name,
+                          f"a sampling rate of {clock.rate_hz:.3g} Hz is not that of a robot log",
+                          "Declare the unit of time (ms, us, ns) in the channel map.",
+                          evidence={"period [s]": clock.period_s})  # fmt: skip
         for code, count in clock.faults.items():
             longest = float(np.diff(clock.time).max(initial=0.0))
-            yield Finding(code=code, severity="note" if code == "stamp-order" else "warning", where=name,
-                          message=f"{CLOCK_FAULTS[code]}: {count}",
-                          evidence={"count": count, "stretches": len(clock.stretches), "longest step [s]": longest},
-                          remedy="Handled: such samples are dropped or sorted, and no filter extends across a gap.",
-                          )  # fmt: skip
+            yield Finding(code, "note" if code == "stamp-order" else "warning", name, f"{CLOCK_FAULTS[code]}: {count}",
+                          "Handled: such samples are dropped or sorted, and no filter extends across a gap.",
+                          evidence={"count": count, "stretches": len(clock.stretches),
+                                    "longest step [s]": longest})  # fmt: skip
         if clock.jitter_s > FEW * clock.period_s:
-            yield Finding(code="jitter", severity="note", where=name, message="the sampling period scatters",
-                          evidence={"share of a period": clock.jitter_s / clock.period_s},
-                          remedy="Handled: samples are interpolated to a uniform clock.")  # fmt: skip
+            yield Finding("jitter", "note", name, "the sampling period scatters",
+                          "Handled: samples are interpolated to a uniform clock.",
+                          evidence={"share of a period": clock.jitter_s / clock.period_s})  # fmt: skip
 
 
 def _check_copies(recording: Recording) -> Iterator[Finding]:
@@ -96,24 +94,23 @@ def _check_copies(recording: Recording) -> Iterator[Finding]:
     share = copies.size / max(keys.size, 1)  # of the stretches
     if share > FEW:
         start, origin = (int(rows[k]) for k in (copies[0], first[which[copies[0]]]))
-        yield Finding(code="repeated-samples", severity="warning", where="file",
-                      message=f"{100.0 * share:.0f} % of the samples are copies of earlier ones, to the last digit: "
+        yield Finding("repeated-samples", "warning", "file",
+                      f"{100.0 * share:.0f} % of the samples are copies of earlier ones, to the last digit: "
                       f"row {start} repeats row {origin}, and so on",
-                      evidence={"share": share, "first copy [row]": start},
-                      remedy="Remove the copies: intervals become smaller than they are.")  # fmt: skip
+                      "Remove the copies: intervals become smaller than they are.",
+                      evidence={"share": share, "first copy [row]": start})  # fmt: skip
 
 
 def _check_channels(recording: Recording) -> Iterator[Finding]:
     """Check every channel of every joint by itself, and whether torques are there and have a sign."""
     if recording.effort is None:  # commands or a wrench allow other identifications than that of the dynamics
         others: Severity = "warning" if recording.wrench is not None else "error"
-        yield Finding(code="missing", severity="note" if recording.commands is not None else others, where="effort",
-                      message="there are no joint torques", remedy=torque_remedy(recording))  # fmt: skip
+        yield Finding("missing", "note" if recording.commands is not None else others, "effort",
+                      "there are no joint torques", torque_remedy(recording))  # fmt: skip
     elif has_no_sign(recording.effort) and _reverses(recording.q):
-        yield Finding(code="unsigned-effort", severity="error", where="effort",
-                      message="torques are never negative although joints move both ways: they are amounts of currents",
-                      remedy="Take [effort] out of the map; commands and positions suffice for dynid actuate."
-                      )  # fmt: skip
+        yield Finding("unsigned-effort", "error", "effort",
+                      "torques are never negative although joints move both ways: they are amounts of currents",
+                      "Take [effort] out of the map; commands and positions suffice for dynid actuate.")  # fmt: skip
     longest = 0 if recording.isolated else longest_spike(recording.time)  # samples of a spike; 0: isolated, no spikes
     for where in ("q", "dq", "effort", "wrench"):
         values = getattr(recording, where)
@@ -122,9 +119,8 @@ def _check_channels(recording: Recording) -> Iterator[Finding]:
             yield from _check_column(where, name, column, longest)
     _, jumps = unwrap_angles(np.where(np.isfinite(recording.q), recording.q, 0.0))
     for j in np.flatnonzero(jumps).tolist():
-        yield Finding(code="wrapped", severity="note", where="q", joint=recording.joint_names[j],
-                      message="the angle jumps by whole turns", evidence={"jumps": int(jumps[j])},
-                      remedy="Handled: processing unwraps it.")  # fmt: skip
+        yield Finding("wrapped", "note", "q", "the angle jumps by whole turns", "Handled: processing unwraps it.",
+                      joint=recording.joint_names[j], evidence={"jumps": int(jumps[j])})  # fmt: skip
 
 
 def _reverses(q: Floats) -> bool:
@@ -148,8 +144,7 @@ def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[F
 
     def found(code: str, severity: Severity, message: str, remedy: str, **evidence: float) -> Finding:
         named = {name.replace("_", " "): value for name, value in evidence.items()}
-        return Finding(code=code, severity=severity, where=where, joint=joint, message=message, evidence=named,
-                       remedy=remedy)  # fmt: skip
+        return Finding(code, severity, where, message, remedy, joint=joint, evidence=named)
 
     if missing > 0.0:
         what = "samples" if finite.any() else "all samples"
@@ -215,13 +210,12 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
                 continue
             units = ("N", "m") if slides else ("N m", "rad")
             surely = largest > OTHER_UNIT * limit
-            yield Finding(code="unit" if surely else "beyond-limits", severity="error" if surely else "warning",
-                          where=where, joint=joint.name,
-                          message=f"values of {largest:.4g} {units[where == 'q']} are {largest / limit:.3g} times the "
+            yield Finding("unit" if surely else "beyond-limits", "error" if surely else "warning", where,
+                          f"values of {largest:.4g} {units[where == 'q']} are {largest / limit:.3g} times the "
                           "limit of the robot file" + (", as if in another unit or of another joint" if surely else ""),
-                          evidence={"90th percentile": largest, "limit": limit},
-                          remedy="Declare the unit (and the gear) in the channel map, or correct the limits in the "
-                          "robot file.")  # fmt: skip
+                          "Declare the unit (and the gear) in the channel map, or correct the limits in the "
+                          "robot file.", joint=joint.name,
+                          evidence={"90th percentile": largest, "limit": limit})  # fmt: skip
 
 
 # --- measured velocities against positions ----------------------------------------------------------------------------
@@ -250,10 +244,9 @@ def _check_hangs(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) ->
         # way that the velocities pass while the position is constant for at least half of `FEWEST` samples
         travel = np.abs(np.where(same & (run_lengths(same) >= FEWEST // 2), dq[:, j] * steps, 0.0)).sum()
         if travel > FEW * max(float(np.ptp(q[:, j])), STILL):
-            yield Finding(code="frozen", severity="error", where="q", joint=name,
-                          message="the position stands still while the velocity shows motion",
-                          evidence={"motion missed [rad or m]": float(travel)},
-                          remedy="The encoder or its driver hung: cut the log there.")  # fmt: skip
+            yield Finding("frozen", "error", "q", "the position stands still while the velocity shows motion",
+                          "The encoder or its driver hung: cut the log there.", joint=name,
+                          evidence={"motion missed [rad or m]": float(travel)})  # fmt: skip
 
 
 def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
@@ -292,10 +285,10 @@ def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Flo
             code, says = "inconsistent", f"velocities are {ratio:.3g} times the derivatives of the positions"
         else:
             continue
-        yield Finding(code=code, severity="warning" if code == "inconsistent" else "error", where="dq", joint=name,
-                      message=says, evidence={"measured / derived": ratio, "correlation": own},
-                      remedy="Check the time, and column, unit, gear and sign of both in the channel map, or process "
-                      "without measured velocities.")  # fmt: skip
+        yield Finding(code, "warning" if code == "inconsistent" else "error", "dq", says,
+                      "Check the time, and column, unit, gear and sign of both in the channel map, or process "
+                      "without measured velocities.", joint=name,
+                      evidence={"measured / derived": ratio, "correlation": own})  # fmt: skip
 
 
 # --- lost rows that the clock does not show, because time stamps were written afterwards ------------------------------
@@ -315,13 +308,13 @@ def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
         lost = np.where(uneven, 0.0, _count_lost(unwrap_angles(q)[0], recording.dq, period))
     at = np.flatnonzero(lost >= EQUAL)
     if at.size:
-        yield Finding(code="missing", severity="warning", where="time",
-                      message="the joints move by several steps between two rows, although the clock shows one: rows "
+        yield Finding("missing", "warning", "time",
+                      "the joints move by several steps between two rows, although the clock shows one: rows "
                       "were lost and the stamps written anew",
+                      "Record again with the stamps of the robot's controller, or leave these stretches out "
+                      "(--time).",
                       evidence={"places": int(at.size), "rows lost": float(np.round(lost[at]).sum()),
-                                "first at [s]": float(time[at[0]])},
-                      remedy="Record again with the stamps of the robot's controller, or leave these stretches out "
-                      "(--time).")  # fmt: skip
+                                "first at [s]": float(time[at[0]])})  # fmt: skip
 
 
 def _count_lost(q: Floats, dq: Floats | None, period: Floats) -> Floats:

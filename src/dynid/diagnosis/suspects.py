@@ -270,11 +270,7 @@ def gain_columns(evidence: Evidence, values: Floats, joints: int) -> list[Floats
 
 
 def friction_columns(evidence: Evidence, base: BaseParameters, robot: Robot) -> dict[tuple[int, type[Term]], Floats]:
-    """The columns of the robot's terms of single joints, as far as they are base columns.
-
-    Returns:
-        (joint index, type of the term) -> (R,) its column in the evidence.
-    """
+    """(Joint index, type of a term) -> (R,) its column: the terms of single joints that are base columns."""
     place = {column: k for k, column in enumerate(base.columns)}
     return {
         (placed.joints[0], type(placed.term)): evidence.columns[:, place[column]]

@@ -292,12 +292,9 @@ def columns_in_group(evidence: Evidence, suspect: Tried, verdict: Verdict) -> Fl
 
 
 def effect_of(evidence: Evidence, columns: Floats, value: Floats) -> float:
-    """Compute how much torque a suspect makes: its rms torque over the rms torque of a joint, at the worst joint.
+    """How much torque amounts (d,) of a suspect make: their rms torque over that of a joint, at the worst joint.
 
-    Args:
-        evidence: The rows, with the measured torques.
-        columns: (R, d) columns of the suspect; rows in which all are zero do not count.
-        value: (d,) its amounts.
+    Rows in which all columns (R, d) of the suspect are zero do not count.
     """
     count, here = len(evidence.counts), columns.any(axis=1)
     made = np.bincount(evidence.joint, (columns @ value) ** 2, count)
@@ -318,12 +315,7 @@ def test_suspects(fit: Fit, suspects: Sequence[Tried]) -> list[Verdict]:
 
 
 def test_columns(fit: Fit, columns: Sequence[Floats]) -> list[Verdict]:
-    """Test suspects that act in all blocks, each by itself, by the delete-one-block jackknife.
-
-    Args:
-        fit: The fit of the harmless columns.
-        columns: (R, d) for each suspect.
-    """
+    """Test suspects that act in all blocks, each with columns (R, d), by the delete-one-block jackknife."""
     if not columns:
         return []
     Z, shown, length = fit.beyond(np.concatenate(columns, axis=1))
@@ -369,13 +361,7 @@ def _solve(products: Floats, right: Floats) -> Floats:
 
 
 def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
-    """Test the group of blocks in which a suspect gains most, by what it gains elsewhere.
-
-    Args:
-        fit: The fit of the harmless columns.
-        columns: (R, d) of the suspect.
-        groups: (G, B) blocks of each group.
-    """
+    """Test the group of blocks in which a suspect gains most, by what it gains elsewhere."""
     d = columns.shape[1]
     gains, values, inverses = _group_gains(fit, columns, groups)
     best = int(np.argmax(gains))
