@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from dynid.dynamics.inertia_maps import transport
 from dynid.errors import ArgumentError
-from dynid.payload.load import Load, make_possible
+from dynid.payload.load import Load, PrincipalAxes, make_possible
 from dynid.robot.inertia import Inertia
 from dynid.spatial import transform
 
@@ -23,9 +26,7 @@ def load_of(moments: Floats, *, mass: float = 2.0, noise: float = 1e-5) -> Load:
 
 
 def noisy(load: Load, seed: int) -> Load:
-    rng = np.random.default_rng(seed)
-    vector = load.vector + rng.multivariate_normal(np.zeros(10), load.covariance)
-    return Load(frame="tool", vector=vector, covariance=load.covariance, undetermined=load.undetermined)
+    return replace(load, vector=np.random.default_rng(seed).multivariate_normal(load.vector, load.covariance))
 
 
 def test_another_frame_is_that_of_the_body() -> None:
@@ -37,16 +38,32 @@ def test_another_frame_is_that_of_the_body() -> None:
     assert moved.frame == "flange"
 
 
+OPEN_INERTIA = np.array([True] * 6 + [False] * 4)
+
+
 def test_open_parameters_stay_open_in_another_frame() -> None:
-    open_inertia = np.array([True] * 6 + [False] * 4)
-    known = load_of(np.array([0.002, 0.004, 0.005]))
-    load = Load(frame="tool", vector=known.vector, covariance=known.covariance, undetermined=open_inertia)
+    load = replace(load_of(np.array([0.002, 0.004, 0.005])), undetermined=OPEN_INERTIA)
     moved = load.in_frame(transform(TURN, np.array([0.1, 0.2, 0.3])), "flange")
-    np.testing.assert_array_equal(moved.undetermined, open_inertia)
+    np.testing.assert_array_equal(moved.undetermined, OPEN_INERTIA)
     assert np.isinf(moved.stderr[:6]).all()
     assert np.isnan(moved.inertia_about_com).all()
     assert moved.mass == pytest.approx(2.0)
-    assert moved.inertia.is_physical  # a point mass stands for what is not known
+    point = Inertia.from_com(2.0, moved.com, np.zeros((3, 3)))  # stands for what is not known
+    np.testing.assert_allclose(moved.inertia.vector, point.vector, atol=1e-15)
+    without_mass = replace(load, undetermined=OPEN_INERTIA | (np.arange(10) == 9))
+    np.testing.assert_array_equal(without_mass.inertia.vector, [0.0] * 6 + [*load.vector[6:9], 0.0])
+
+
+@pytest.mark.parametrize(
+    ("deg", "std", "still_open"),
+    [(11.0, 0.01, "YY"), (13.0, 0.01, "XY YY"), (27.0, 0.01, "XX XY YY"), (11.0, 0.0, "XX XY YY")],
+)
+def test_a_small_part_of_an_open_moment_is_counted_by_its_prior(deg: float, std: float, still_open: str) -> None:
+    """Of YY, XY gets the share sin(deg) cos(deg), and XX sin(deg)^2; a fifth is small."""
+    known = Load.of(Inertia.from_com(1.0, COM, 0.01 * np.eye(3)), "tool", stderr=std)
+    load = replace(known, undetermined=np.arange(10) == 3)
+    turned = load.in_frame(transform(Rotation.from_euler("z", deg, degrees=True).as_matrix(), np.zeros(3)), "flange")
+    assert " ".join(turned.open_moments) == still_open
 
 
 def test_tare_is_subtracted_with_its_uncertainty() -> None:
@@ -80,26 +97,37 @@ def test_axes_are_flagged_exactly_where_they_are_ill_defined(
     assert set(wrong) == {len(ill)}
 
 
-def test_angles_of_axes_spread_as_they_say() -> None:
-    exact = load_of(np.array([0.002, 0.004, 0.007]), noise=1e-5)
-    axes = exact.principal.axes
-    turns = []
-    for seed in range(200):
-        found = noisy(exact, seed).principal.axes
-        found = found * np.sign(np.sum(found * axes, axis=0))
-        turns.append(Rotation.from_matrix(axes.T @ found).as_rotvec())
-    np.testing.assert_allclose(np.std(turns, axis=0), exact.principal.angle_stderr, rtol=0.25)
+def test_moments_and_angles_spread_as_the_entries_in_principal_axes() -> None:
+    spread = np.diag([0.03, 0.01, 0.04, 0.03, 0.09, 0.16])
+    spread[0, 3] = spread[3, 0] = 0.015  # the difference of the first two has the variance 0.03, their sum 0.09
+    T = transport(TURN, np.zeros(3))[:6, :6]
+    found = PrincipalAxes.of(TURN @ np.diag([1.0, 2.0, 9.0]) @ TURN.T, T @ spread @ T.T)
+    assert found.ill_defined == ()
+    np.testing.assert_allclose(found.moments_stderr, np.sqrt([0.03, 0.03, 0.16]))
+    np.testing.assert_allclose(found.angle_stderr, [0.3 / 7.0, 0.2 / 8.0, 0.1 / 1.0])
+    nearly = [PrincipalAxes.of(np.diag([100.0, 100.0 + gap, 300.0]), 0.0 * spread) for gap in (2e-7, 4e-7)]
+    assert [axes.ill_defined for axes in nearly] == [((0, 1),), ()]
+    assert "axes 1 and 2 are ill-defined" in load_of(np.array([0.003, 0.003, 0.005])).table()
 
 
 def test_an_impossible_estimate_becomes_the_nearest_possible_body() -> None:
-    bad = load_of(np.array([0.0005, 0.001, 0.004]), noise=3e-4)  # the largest exceeds the sum of the others
-    good = make_possible(bad)
-    assert not bad.inertia.is_physical
-    assert good.inertia.is_physical
-    assert good.findings[-1].code == "impossible-estimate"
-    assert np.all(np.abs(good.vector - bad.vector) < 5 * bad.stderr)
+    for noise, severity in ((3e-4, "note"), (3e-5, "warning")):
+        bad = load_of(np.array([0.0005, 0.001, 0.004]), noise=noise)  # the largest exceeds the sum of the others
+        good = make_possible(bad)
+        assert not bad.inertia.is_physical
+        assert good.inertia.is_physical
+        assert (good.findings[-1].code, good.findings[-1].severity) == ("impossible-estimate", severity)
+        assert np.sum(((good.vector - bad.vector) / noise) ** 2) == pytest.approx(good.extras["shift"][0] ** 2)
+        np.testing.assert_array_equal(good.extras["plain"], bad.vector)
+    negative = replace(bad, vector=-bad.vector)
     fine = load_of(np.array([0.002, 0.004, 0.005]))
-    assert make_possible(fine) is fine
+    for load in (
+        negative,
+        fine,
+        replace(bad, undetermined=OPEN_INERTIA),
+        replace(fine, undetermined=np.arange(10) < 1),
+    ):
+        assert make_possible(load) is load
 
 
 def test_a_frame_that_is_no_rigid_motion_is_refused() -> None:

@@ -89,7 +89,7 @@ def test_noise_and_motion_have_their_power_in_the_spectrum() -> None:
 def test_the_cutoff_is_the_best_for_the_accelerations(adds_up: bool) -> None:
     pulses = np.exp(-0.5 * ((TIME[:, None] - [4.0, 9.0, 15.0]) / [0.3, 0.2, 0.25]) ** 2)
     curved = pulses * (((TIME[:, None] - [4.0, 9.0, 15.0]) / [0.3, 0.2, 0.25]) ** 2 - 1.0) / np.square([0.3, 0.2, 0.25])
-    noise = 1e-4 * RNG.normal(size=TIME.size)
+    noise = 1e-4 * np.random.default_rng(1).normal(size=TIME.size)
     measured = pulses.sum(axis=1) + (0.1 * np.cumsum(noise) if adds_up else noise)
 
     def error(cutoff_hz: float) -> float:

@@ -64,7 +64,7 @@ class DriveGains:
     def map_line(self) -> str:
         """The line that states these gains in a channel map, the file that names a log's columns; ``?`` if unknown."""
         pairs = zip(self.gain.tolist(), self.stderr.tolist(), strict=True)
-        words = [f'"{gain:.4g} +- {std:.2g}"' if np.isfinite(gain + std) else '"?"' for gain, std in pairs]
+        words = [f'"{gain:.4g} +- {std:.2g}"' if np.isfinite(std) else '"?"' for gain, std in pairs]
         return f"gain = [{', '.join(words)}]"
 
     def __str__(self) -> str:
@@ -113,12 +113,12 @@ def identify_drive_gains(
     equations = payload_problem(robot, loaded, unloaded, link=link).equations()
     joints = [_joint_equations(equations, joint) for joint in range(robot.dof)]
     # (n,) relative standard deviations of the stated gains, infinite where none is stated
-    before = np.full(robot.dof, np.inf)
+    before, usual = np.full(robot.dof, np.inf), np.ones(robot.dof)
     if stated is not None:  # elsewhere a gain without a standard deviation is exact; here it is to be calibrated
-        is_stated = (stated.stderr > 0.0) & np.isfinite(stated.stderr + stated.gain)
-        before = np.where(is_stated, stated.stderr / np.abs(stated.gain), np.inf)
+        is_stated = (stated.stderr > 0.0) & np.isfinite([stated.stderr, stated.gain]).all(axis=0)
+        usual = np.where(is_stated, stated.gain, usual)
+        before = np.where(is_stated, stated.stderr / np.abs(usual), before)
     known = np.isfinite(before)
-    usual = np.where(known, 1.0 if stated is None else stated.gain, 1.0)
     # `free`: number of the first parameters of the load that are fitted (six moments, three first moments; not mass)
     if com is None:  # several starts, as an infinite gain of some joints is a local minimum
         starts = _start_loads(joints, mass_kg, needs_mass=not known.any())
@@ -133,7 +133,7 @@ def identify_drive_gains(
         joints = [_joint_equations(equations, joint, one) for joint, one in enumerate(_fit_one_arm(equations, inverse))]
     share = std / np.maximum(np.abs(inverse), TINY)  # relative standard deviation
     is_open = share * SIGNIFICANT_STD > 1.0
-    gain = np.where(is_open, np.nan, 1.0 / np.where(is_open, 1.0, inverse))
+    gain = 1.0 / np.where(is_open, np.nan, inverse)
     # the interval of gain = 1 / inverse is not symmetric: its longer side counts, but no more than the stated one
     longer = np.minimum(share / np.maximum(1.0 - 1.96 * share, TINY), np.maximum(before, share))
     stderr = np.where(is_open, np.inf, np.abs(gain) * longer)

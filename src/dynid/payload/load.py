@@ -82,7 +82,8 @@ class PrincipalAxes:
             covariance: (6, 6) covariance of the entries XX XY XZ YY YZ ZZ [kg^2 m^4].
         """
         moments, axes = eigh(tensor)  # [Atkeson1986] eq. (11)
-        axes = axes * np.sign(np.linalg.det(axes))  # right-handed
+        if np.linalg.det(axes) < 0.0:
+            axes = -axes  # right-handed
         to_principal = transport(axes.T, np.zeros(3))[:6, :6]  # maps the six entries to those in principal axes
         stderr = np.sqrt(np.maximum(np.diag(to_principal @ covariance @ to_principal.T), 0.0))
         diagonal = to_principal[[0, 3, 5]]  # rows of XX, YY and ZZ

@@ -130,7 +130,7 @@ class BlockEquations:
 
 def _triangle(rows: Floats) -> Floats:
     """Rows with the same cross products (the triangle of a QR factorisation), at most as many as columns."""
-    return rows if len(rows) <= rows.shape[1] else np.asarray(np.linalg.qr(rows, mode="r"))
+    return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> LinearSolution:
@@ -232,16 +232,14 @@ def solve_minimum_norm(W: Floats, y: Floats) -> tuple[Floats, Floats, Bools]:
     """
     length = np.linalg.norm(W, axis=0)
     acts = length > EXACT * length.max(initial=0.0)
-    scale = np.where(acts, length, 1.0)
-    triangle = _triangle(np.column_stack([np.where(acts, W, 0.0) / scale, y]))
+    scale = np.where(acts, length, np.inf)  # other unknowns get exactly zero instead of rounding noise
+    triangle = _triangle(np.column_stack([W / scale, y]))
     # columns are scaled to length one; the SVD of the triangle has the singular values and right vectors of W
     U, s, Vt = svd(triangle[:, :-1])  # all of Vt, as fewer equations than unknowns leave directions open
     s = np.append(s, np.zeros(len(Vt) - len(s)))
-    is_shown = s > SAME * s[0]  # directions that the equations determine
+    is_shown = s > SAME  # directions that the equations determine
     undetermined = np.any(np.abs(Vt[~is_shown]) > 1e-5, axis=0)
-    # an unknown in no such direction gets exactly zero instead of rounding noise
-    has_part = np.any(np.abs(Vt[is_shown]) > 1e-5, axis=0)[:, None]
-    root = np.where(has_part, Vt[is_shown].T, 0.0) / s[is_shown] / scale[:, None]
+    root = Vt[is_shown].T / s[is_shown] / scale[:, None]
     along = U[:, : len(s)][:, is_shown[: U.shape[1]]].T @ triangle[:, -1]  # (r,) y along the left singular vectors
     return root @ along, root, undetermined
 

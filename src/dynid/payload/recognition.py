@@ -20,14 +20,13 @@ from scipy.special import softmax
 from scipy.stats import chi2, norm
 
 from dynid.array_types import Floats
-from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
-from dynid.payload.load import Load, remark
+from dynid.payload.load import Load, PrincipalAxes, remark
 from dynid.robot.inertia import Inertia
 from dynid.safe_files.records import Text, as_record
 from dynid.safe_files.small_files import read_toml
-from dynid.spatial import SAME, TINY
+from dynid.spatial import TINY
 from dynid.tables import Table
 
 Size = Annotated[float, Meta(ge=0.0, le=1e12)]
@@ -52,7 +51,7 @@ class KnownObject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def __post_init__(self) -> None:
         """Refuse numbers that no body has."""
-        *smaller, largest = np.sort(self.principal_moments or (1.0, 1.0, 1.0))
+        *smaller, largest = np.sort(self.principal_moments or np.ones(3))
         # no moment exceeds the sum of the others, but for rounding of written numbers
         is_tensor = len(smaller) == 2 and min(smaller) > 0.0 and largest <= 1.001 * sum(smaller)
         if not (0.0 < self.mass < np.inf and is_tensor and min(self.mass_tolerance, self.moment_tolerance) >= 0.0):
@@ -236,19 +235,19 @@ def _tilt(load: Load, expected: Inertia) -> tuple[float, float, bool]:
         that the expected body has.
     """
     principal = load.principal
-    moments, axes = eigh(expected.about_com)
-    equal = {(i, i + 1) for i in (0, 1) if moments[i + 1] - moments[i] < SAME * moments[-1]}
+    wanted = PrincipalAxes.of(expected.about_com, np.zeros((6, 6)))
+    equal = set(wanted.ill_defined)
     undefined = equal | set(principal.ill_defined)  # pairs of moments whose axes may turn in their plane
     if len(undefined) > 1 or (0, 2) in undefined:
         return float("nan"), float("inf"), False
     if undefined:
         k = 2 if undefined == {(0, 1)} else 0  # the axis that is left
-        angle = np.arccos(min(1.0, abs(float(axes[:, k] @ principal.axes[:, k]))))
+        one, other = wanted.axes[:, k], principal.axes[:, k]
+        angle = np.arctan2(np.linalg.norm(np.cross(one, other)), abs(one @ other))
         spread = np.linalg.norm(np.delete(principal.angle_stderr, k))
     else:
-        wanted = Rotation.from_matrix(axes * np.sign(np.linalg.det(axes)))  # a rotation, not a reflection
-        found = Rotation.from_matrix(principal.axes)
+        turn, found = map(Rotation.from_matrix, (wanted.axes, principal.axes))
         # the four half turns about the axes give the same axes with other signs
-        angle = min((wanted * half_turn * found.inv()).magnitude() for half_turn in Rotation.create_group("D2"))
+        angle = min((turn * half_turn * found.inv()).magnitude() for half_turn in Rotation.create_group("D2"))
         spread = principal.angle_stderr.max()
     return float(np.rad2deg(angle)), float(np.rad2deg(spread)), undefined == equal
