@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import signal
 
 from dynid.array_types import Floats
 from dynid.estimators.equations import relative_errors
 from dynid.estimators.rows import WIDEST_BAND, stretches
 from dynid.processing.experiment import Experiment
-from dynid.processing.filters import Butterworth, filter_there_and_back
+from dynid.processing.filters import ORDER, Butterworth
 
 Mask = NDArray[np.bool_]
 
@@ -115,10 +116,12 @@ class Comparison:
         counts = np.zeros_like(run.valid)
         trim = Butterworth(1.0, self.band_hz, SETTLING_ACCURACY).settling_s if self.trim_s is None else self.trim_s
         margin = int(np.ceil(trim * run.rate_hz - 1e-9))  # samples; less rounding, so that whole numbers stay
+        sections = signal.butter(ORDER, self.band_hz, fs=run.rate_hz, output="sos")
         for rows, joint in _measured_stretches(run, margin):
             known = np.isfinite(run.effort[rows, joint])
             whole = np.column_stack([_bridge_holes(torque[rows, joint], known) for torque in torques])
-            table = filter_there_and_back(whole, self.band_hz / run.rate_hz)
+            padding = min(3 * (ORDER + 1), len(whole) - 1)  # SciPy's usual one, if the stretch is that long
+            table = signal.sosfiltfilt(sections, whole, axis=0, padlen=padding)
             inner = slice(rows.start + margin, rows.stop - margin)
             smooth[:, inner, joint] = table[margin : len(table) - margin].T
             counts[inner, joint] = run.valid[inner, joint]

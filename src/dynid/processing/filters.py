@@ -76,17 +76,6 @@ ORDER = 4
 """Order of each of the two passes of the low-pass (convention)."""
 
 
-def filter_there_and_back(x: Floats, share: float) -> Floats:
-    """Filter x (N, k) by SciPy's forward and backward Butterworth low-pass, with its usual reflection at the ends.
-
-    Args:
-        x: The signal.
-        share: Cutoff of each pass as a share of the sampling rate.
-    """
-    sections = signal.butter(ORDER, 2.0 * share, output="sos")
-    return np.asarray(signal.sosfiltfilt(sections, x, axis=0, padlen=min(3 * (ORDER + 1), len(x) - 1)))
-
-
 def low_pass_gains(frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
     """Compute the gains (c, f) of `Butterworth` for cutoffs (c,) and frequencies (f,) [Hz]; its phase is zero."""
     # bilinear transform: the analogue filter at the warped frequency; both passes give the squared magnitude
@@ -113,11 +102,11 @@ class Butterworth:
         check_band("cutoff_hz", self.cutoff_hz, self.rate_hz)
         # the signal is continued by a period of the cutoff; a cubic needs four samples even if that is shorter
         window = min(x.shape[0], int(np.ceil(self.rate_hz / self.cutoff_hz)) + 4)
-        before, after = continuation(x, window - 1, window)
+        before, after = continuation(x, window, window)
         # beyond the cubics SciPy reflects them about their ends (padlen), so that the recursion can settle
         continued = np.concatenate([before, x, after])
         sections = signal.butter(ORDER, self.cutoff_hz, fs=self.rate_hz, output="sos")
-        smooth = signal.sosfiltfilt(sections, continued, axis=0, padlen=window - 1)
+        smooth = signal.sosfiltfilt(sections, continued, axis=0, padlen=len(before))
         return np.ascontiguousarray(smooth[len(before) : len(before) + len(x)])
 
     def gain(self, frequency_hz: Floats) -> Floats:
