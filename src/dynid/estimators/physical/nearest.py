@@ -82,7 +82,7 @@ def nearest_possible_body(
 def _information_root(covariance: Floats) -> Floats:
     """Compute rows F (r, k) with ``F^T F`` the pseudo-inverse of a covariance (k, k)."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    scale = np.where(scale > 0.0, scale, np.max(scale, initial=0.0) * np.sqrt(EXACT) + 1e-300)
+    scale = np.where(scale > 0.0, scale, 1.0)  # what is known exactly, or not at all, gives no row
     values, vectors = eigh(covariance / np.outer(scale, scale))
     good = values > EXACT * values[-1]
     return np.asarray((vectors[:, good] / np.sqrt(values[good])).T / scale)
@@ -133,7 +133,7 @@ def _distance_rows(equations: Factors, estimate: Estimate) -> Floats:
     noise = np.maximum(noise, max(EXACT * float(np.max(noise, initial=0.0)), 1e-280))
     R = equations.information.weight(1.0 / noise).R
     U, size, _ = svd(R[:, ~known], full_matrices=False)
-    U = U[:, size > 1e-9 * max(float(size.max(initial=0.0)), 1e-300)]
+    U = U[:, size > 1e-9 * size.max(initial=0.0)]
     rows = R[:, known] - U @ (U.T @ R[:, known])  # whatever open parameters can explain says nothing of known ones
     scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
     variance_of_rows = np.sum((pinv(rows / scale, rcond=1e-9) / scale[:, None]) ** 2, axis=1)

@@ -119,23 +119,22 @@ class WhitenedBody:
     """What had to be changed to make the prior a possible body; empty if it is one."""
 
     @classmethod
-    def around(cls, prior: Inertia, name: str, smallest: float = 1e-4) -> WhitenedBody:
+    def around(cls, prior: Inertia, name: str) -> WhitenedBody:
         """Make the coordinates around a prior body; one that is impossible or without mass is replaced.
 
         Args:
             prior: The prior's mass properties.
             name: Name of the link, for the finding.
-            smallest: Smallest eigenvalue of the pseudo-inertia of a replaced prior, relative to the largest.
         """
         pseudo = prior.pseudo
         message = ""
         values, vectors = eigh(pseudo)
-        if values[-1] <= 0.0 or prior.mass <= 0.0:
+        if prior.mass <= 0.0:
             message = f"'{name}' has no mass in the prior: a ball of 1 kg and 0.14 m is used instead"
             pseudo = np.diag([0.004, 0.004, 0.004, 1.0])  # second moments [kg m^2] and mass [kg]
-        elif values[0] < smallest * 1e-6 * values[-1]:  # thin bodies stay: only rounding and less is replaced
+        elif values[0] < 1e-10 * values[-1]:  # thin bodies stay: only rounding and less is replaced
             message = f"'{name}' is not a possible body in the prior: the nearest possible body is used instead"
-            pseudo = (vectors * np.maximum(values, smallest * values[-1])) @ vectors.T
+            pseudo = (vectors * np.maximum(values, 1e-4 * values[-1])) @ vectors.T
         root = np.linalg.cholesky(pseudo)
         found = Finding(code="prior-replaced", severity="note", where=name, message=message)
         return cls(
