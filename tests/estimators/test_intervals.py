@@ -14,7 +14,7 @@ from dynid.estimators.equations import build_equations
 from dynid.estimators.estimate import Estimator
 from dynid.estimators.linear.least_squares import OLS, WLS
 from dynid.estimators.linear.robust import Huber
-from dynid.estimators.score_sums import WAVES, ScoreSums, student_factor, wave_number
+from dynid.estimators.score_sums import WAVES, ScoreSums, make_waves, student_factor, wave_number
 from dynid.identifiability.base import base_parameters
 from dynid.processing.experiment import Experiment
 from estimators.planted import arm, planted_run
@@ -143,22 +143,50 @@ def test_every_group_is_covered_under_noise_of_long_memory(estimator: Estimator,
     assert 0.90 < np.mean(hits) < 0.99
 
 
-def shifted_runs(size: float, count: int) -> list[Experiment]:
-    """Runs with white noise and offsets of their own."""
-    rng = np.random.default_rng(5)
-    runs = [planted_run(arm(), samples=400, noise=0.1, seed=k, motion=k) for k in range(count)]
-    return [replace(run, effort=run.effort + size * rng.normal(size=3)) for run in runs]
+def test_variances_are_mean_squares_of_cosine_sums() -> None:
+    """Of an offset and a sign that both act all the time; what acts in one block only gets the average of all."""
+    t, block = np.arange(SAMPLES), SAMPLES // BLOCKS
+    X = np.column_stack([np.ones(SAMPLES), (-1.0) ** t, (-1.0) ** (t // 2) * (t // block == 5) * (t % block < 48)])
+    e = np.random.default_rng(6).normal(size=SAMPLES) * (1.0 + t / 300.0)
+    size = (X**2).sum(axis=0)
+    residual = e - X @ (X.T @ e / size)
+    plain = residual @ residual / (SAMPLES - 3) / size
+    waves = np.cos(np.pi * np.outer(np.arange(1, WAVES + 1), (np.arange(BLOCKS) + 0.5) / BLOCKS))
+    sums = waves @ (X[:, :2] * residual[:, None]).reshape(BLOCKS, block, 2).sum(axis=1) / size[:2]
+    shown = np.zeros((3, 3))
+    shown[:2, :2] = 2.0 * sums.T @ sums / WAVES  # a cosine has a mean square of one half
+    average = np.mean(np.diag(shown) / plain)
+    shown[2, 2] = average * plain[2]
+    expected = (2.306 / 1.96) ** 2 * (0.99 * shown + 0.01 * average * np.diag(plain))
+    np.testing.assert_allclose(claimed(X, e), expected, rtol=1e-3, atol=1e-3 * expected[0, 0])
 
 
-def test_differences_between_runs_widen_the_intervals_of_what_differs() -> None:
-    count = 3
-    alike, other = (WLS().solve(build_equations(arm(), shifted_runs(size, count))) for size in (0.0, 0.5))
-    growth = other.stderr / alike.stderr
-    offsets = np.array([name.startswith("OFF") for name in alike.names])
-    assert np.median(growth[offsets]) > 2.0
-    assert np.median(growth[offsets]) > 1.5 * np.median(growth[~offsets])
-    # three offsets, each the mean of so many: 0.5 / sqrt(count)
-    assert 0.4 < np.median(other.stderr[offsets]) / (0.5 / np.sqrt(count)) < 4.0
+@pytest.mark.parametrize(("kinds", "student"), [("ab", 4.303), ("aa", 2.776)])
+def test_differences_between_runs_are_those_of_their_means(kinds: str, student: float) -> None:
+    """The variance of three runs' offsets over three, less what blocks explain; parameters of one kind share theirs."""
+    X = regressors()[:, [0, 2]]
+    runs, rng = np.repeat([0, 1, 2], BLOCKS // 3), np.random.default_rng(7)
+    e, of_runs = rng.normal(size=SAMPLES), np.kron(np.eye(3), np.ones((SAMPLES // 3, 1)))
+    e -= np.sum([x * (of_runs @ (of_runs.T @ (x * e))) / (SAMPLES / 3) for x in X.T], axis=0)  # no run deviates
+    within = np.diag(summed(X, e, runs).covariance(tuple(kinds)))
+    offsets = np.array([0.6, -0.5, 0.3])
+    found = np.diag(summed(X, e + of_runs @ offsets, runs).covariance(tuple(kinds)))
+    explained = within / (2.262 / 1.96) ** 2  # by three cosines in each run
+    between = np.array([offsets.var(ddof=1) / 3.0, 0.0]) - explained
+    if kinds == "aa":
+        between = np.full(2, np.sum(between / explained**2) / np.sum(1.0 / explained**2))
+    np.testing.assert_allclose(found, within + (student / 1.96) ** 2 * np.maximum(between, 0.0), rtol=1e-3)
+
+
+def test_waves_are_cosines_of_the_time_in_a_run_or_of_the_sequence_of_runs() -> None:
+    counts = np.array([10.0, 20.0, 10.0, 5.0, 5.0, 0.0])
+    one = make_waves(counts[:3], np.zeros(3, int), 2)
+    np.testing.assert_allclose(one, np.cos(np.pi * np.outer([1, 2], [1 / 8, 1 / 2, 7 / 8])))
+    few = make_waves(counts[:5], np.array([0, 0, 0, 4, 4]), 3)  # two each, but a run of two blocks has one only
+    second = [[0.0, 0.0, 0.0, *np.cos(np.pi * np.array([1 / 4, 3 / 4]))]]
+    np.testing.assert_allclose(few, np.vstack([np.pad(one, ((0, 0), (0, 2))), second]))
+    many = make_waves(np.repeat([10.0, 5.0, 5.0], 2), np.repeat([1, 2, 7], 2), 2)  # as blocks of 20, 10, 10
+    np.testing.assert_allclose(many, np.cos(np.pi * np.outer([1, 2], np.repeat([1 / 4, 5 / 8, 7 / 8], 2))))
 
 
 def test_joints_that_stand_still_in_all_runs_are_left_open() -> None:

@@ -29,7 +29,7 @@ NOISE, INFLATION = np.array([0.5, 2.0]), np.array([1.0, 9.0])
 
 def rows() -> tuple[Samples, Floats]:
     """Equations, and the columns (N, 2, 6) of the base parameters."""
-    run = planted_run(ROBOT, noise=0.1, samples=300, amplitude=(0.8, 0.3))
+    run = planted_run(ROBOT, noise=0.1, samples=150, amplitude=(0.8, 0.3))
     equations = build_equations(ROBOT, run)
     return equations, regressor(ROBOT, run.q, run.dq, run.ddq)[:, :, list(equations.base.columns)]
 
