@@ -90,7 +90,7 @@ def test_a_signal_hidden_in_single_bands_is_the_common_excess_of_a_third_of_an_o
     noise, bins = np.full((12, 1), 2.0), np.full(12, 1e4)
     thirds = [[5.0, 1.1, 1.1], [1.12, 1.15, 1.03], [1.01, 1.02, 0.97], [1.17, 0.9, 0.9]]
     wanted = [[4.0, 0.1, 0.1], [0.1, 0.1, 0.1], [0.0, 0.0, 0.0], [0.17, 0.0, 0.0]]
-    frequency = 2.0 ** np.append(0.0, (np.arange(1, 12) + 0.1) / 9.0)
+    frequency = 0.7 * 2.0 ** np.append(0.0, (np.arange(1, 12) + 0.1) / 9.0)
     found = _signal(frequency, bins, np.reshape(thirds, (12, 1)) * noise, noise)
     np.testing.assert_allclose(found, np.reshape(wanted, (12, 1)) * noise, atol=1e-9)
 

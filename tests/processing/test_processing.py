@@ -125,19 +125,21 @@ def test_impossible_rates_and_cutoffs_are_refused():
 
 
 def test_isolated_rows_are_taken_as_they_are():
-    rng = np.random.default_rng(0)
-    log = Recording(
-        time=np.arange(50) * 0.004,
-        q=rng.normal(size=(50, 2)),
-        dq=rng.normal(size=(50, 2)),
-        effort=rng.normal(size=(50, 2)),
-    )
-    q = np.where(np.arange(50)[:, None] == 7, [np.nan, 0.0], log.q)
-    experiment = process(replace(log, q=q, isolated=True))
-    assert experiment.dropped["position not finite"] == 2
-    np.testing.assert_array_equal(experiment.q, np.delete(log.q, 7, axis=0))
-    np.testing.assert_array_equal(experiment.ddq, 0.0)
-    assert len(set(experiment.segment)) == 49
+    q, dq, effort = np.random.default_rng(0).normal(size=(3, 50, 2))
+    holes, gone = q.copy(), effort.copy()
+    holes[7, 0], gone[9] = np.nan, np.nan
+    log = Recording(time=np.arange(50) * 0.004, q=holes, dq=dq, effort=gone, isolated=True)
+    found = process(log, dead_band=0.5)
+    np.testing.assert_array_equal(found.q, np.delete(q, 7, axis=0))
+    np.testing.assert_array_equal(found.dq, np.delete(dq, 7, axis=0))
+    np.testing.assert_array_equal(found.ddq, 0.0)
+    slow, missing = np.abs(dq) < 0.5, np.arange(50)[:, None] == 9
+    np.testing.assert_array_equal(found.valid, np.delete(~(slow | missing), 7, axis=0))
+    lost = int(np.delete(slow & ~missing, 7, axis=0).sum())
+    assert found.dropped == {"position not finite": 2, "torque not finite": 2, "velocity dead band": lost}
+    assert (len(set(found.segment)), found.rate_hz) == (49, pytest.approx(250.0))
+    with pytest.raises(DataError, match="fewer than two rows"):
+        process(log.rows(slice(6, 8)))
 
 
 @pytest.mark.parametrize("rows", [900, 2500])

@@ -220,7 +220,9 @@ def _moved(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: F
     run, order = excerpt.run, np.arange(len(factor)) if order is None else order
     motion = {name: np.ascontiguousarray((getattr(run, name) * factor)[:, order]) for name in ("q", "dq", "ddq")}
     motion["q"] = motion["q"] + shift
-    harmless = tuple(np.ascontiguousarray((shape * np.sign(factor))[:, order]) for shape in excerpt.harmless)
+    harmless = tuple(
+        np.ascontiguousarray(np.where(factor < 0.0, -shape, shape)[:, order]) for shape in excerpt.harmless
+    )
     moved = replace(run, q=motion["q"], dq=motion["dq"], ddq=motion["ddq"])
     return replace(excerpt, run=moved, harmless=harmless)
 
@@ -303,7 +305,7 @@ def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
     # the factor of each joint with a free offset of the torque, and without
     free, fixed = (test_columns(*_free_friction(model, evidence, offset=offset)) for offset in (True, False))
     sure = [float(found.value[0]) for found in free if abs(found.value[0]) > found.half_width[0]]
-    factor = float(np.median(sure)) if sure else 1.0
+    factor = float(np.median(sure or [1]))
     if factor < -1.0 / OTHER_UNIT:
         yield _scale_finding(robot, "flipped", None, factor, "all torques have the opposite sign of")
     elif not 1.0 / OTHER_UNIT < factor < OTHER_UNIT:

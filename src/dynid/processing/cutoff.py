@@ -164,7 +164,7 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
     line = np.linspace(-1.0, 1.0, samples)[:, None]
     centred = x - x.mean(axis=0)
     centred = centred - line * ((line * centred).sum(axis=0) / (line**2).sum())
-    window = np.sin(np.pi * (np.arange(samples) + 0.5) / samples) ** 4
+    window = signal.windows.cosine(samples) ** 4
     window /= np.sqrt(np.mean(window**2))
     transform = np.fft.rfft(centred * window[:, None], axis=0)[1:]
     power = np.abs(transform) ** 2 / samples  # (f, n); white noise has its variance in every bin
@@ -230,7 +230,7 @@ def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Flo
 
 def _thirds(frequency: Floats) -> NDArray[np.int64]:
     """Find the indices of the bands at which thirds of an octave begin."""
-    return np.flatnonzero(np.diff(np.floor(3.0 * np.log2(frequency / frequency[0])), prepend=-1))
+    return np.unique(np.floor(3.0 * np.log2(frequency / frequency[0])), return_index=True)[1]
 
 
 def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floats:
