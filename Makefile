@@ -67,7 +67,6 @@ campaigns:
 	@echo "mutants                 60 random changes of numeric code, each run against the tests of its folder (COUNT=60 SEED=1)"
 	@echo "diagnosis               21 faults planted in logs, clean logs, real logs, delays in loops: named, wrongly named, silent, accused"
 	@echo "differential            random models against Pinocchio and MuJoCo"
-	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
 	@echo "watch-hours             false alarms on 20 clean logs with friction that the model lacks (minutes)"
 	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, kills; SIZE=\"--samples 2e6 --files 16\" is short"
 	@echo "fleet-kills             dynid fleet killed 60 times goes on and leaves nothing behind (minutes)"
@@ -76,7 +75,6 @@ campaigns:
 	@echo "load-coverage           95 % intervals of loads by a sensor at three noises, by joint torques, and of drive gains"
 	@echo "online-speed            microseconds per sample of the estimators on line"
 	@echo "closed-loops            IV and DIDIM with told and assumed control laws: errors, coverage, bias, time"
-	@echo "compare-real            estimators on real logs"
 	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
 	@echo "actuator-coverage       200 simulated servos and legs: intervals and open combinations (minutes)"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
@@ -103,9 +101,6 @@ diagnosis: $(STAMP)
 differential: $(STAMP)
 	$(BIN)/python -m tests.campaigns.differential_models --count 10000
 
-c-robots: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/c_robots.py 200 100000
-
 watch-hours: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch_friction.py
 
@@ -124,9 +119,6 @@ online-speed: $(STAMP)
 
 closed-loops: $(STAMP)
 	$(CAMPAIGN)/closed_loops.py
-
-compare-real: $(STAMP)
-	$(CAMPAIGN)/compare_real.py
 
 fleet-cluster: $(STAMP)
 	$(CAMPAIGN)/fleet_cluster.py $(SIZE)

@@ -21,7 +21,7 @@ from dynid.tape import Tape, count
 
 TOLERANCE = {"double": 1e-12, "float": 2e-4}
 """Type of numbers -> largest error against Python, relative to the largest term of the sum that makes up a result; some
-thousand times the rounding of the type, held on random robots by tests/campaigns/c_robots.py."""
+thousand times the rounding of the type, which the self-test of every package holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
