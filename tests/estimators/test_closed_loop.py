@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.errors import IdentifiabilityError
 from support.closed_loops import EVERY, Scene, scene
 
 ESTIMATORS = [
@@ -55,16 +55,6 @@ def test_the_control_law_is_judged_whatever_the_parameters() -> None:
             told = replace(log, loop=replace(chosen.loop, law=other))
             found = chosen.doubts(told, wrong)
             assert any(part in finding.message for finding in found)
-
-
-def test_a_loop_that_is_not_that_of_the_log_is_refused() -> None:
-    chosen = three()
-    late = replace(chosen.clean(), loop=replace(chosen.loop, start_s=0.0007))
-    with pytest.raises(ArgumentError, match="control instants"):
-        dynid.estimators.DIDIM().solve(chosen.equations(late))
-    outside = replace(chosen.clean(), loop=replace(chosen.loop, start_s=5.0))
-    with pytest.raises(ArgumentError, match="reference"):
-        dynid.estimators.DIDIM().solve(chosen.equations(outside))
 
 
 def test_a_motion_that_shows_too_little_is_refused() -> None:
