@@ -10,7 +10,7 @@ import pytest
 
 import dynid
 from dynid.array_types import Floats
-from dynid.diagnosis.log_check import check_wrench_drift
+from dynid.diagnosis.log_check import check_recording, check_wrench_drift
 from dynid.diagnosis.signals import _count_lost, check_clock, check_limits, check_signals, quantisation_step
 from dynid.findings import Finding
 from dynid.logs import recording
@@ -216,6 +216,32 @@ def test_what_looks_like_lost_rows_is_none(with_speed: bool) -> None:
     excess = _count_lost(TWO[gone], None if speed is None else speed[gone], period[:-3])
     assert np.flatnonzero(excess).tolist() == [799]
     assert excess[799] == pytest.approx(3.0, abs=0.1)
+
+
+SHORT = slice(0, 15)
+LOGS = """
+->
+q = np.where(TIME < 5.4978, WAVE, np.sin(10.9956)) + 1e-3 * NOISE -> rest note
+q = 0.01 * NOISE -> frozen error, frozen warning
+q = np.full(1000, np.nan) -> not-finite error
+q = missing(0.5) -> not-finite error, unusable error
+effort = np.full(1000, np.nan) -> not-finite error
+time = TIME[::-1] -> backward-time error
+isolated = True -> no-acceleration warning
+time = TIME[SHORT]; q = WAVE[SHORT]; effort = WAVE[SHORT] -> unusable error
+"""
+"""Channels of a log -> code and severity of every finding: none is added where another explains the refusal."""
+
+
+@pytest.mark.parametrize("case", LOGS.strip().splitlines())
+def test_logs_that_stand_still_or_cannot_be_processed(case: str) -> None:
+    planted, _, wanted = case.partition("->")
+    channels = dict(one.split(" = ") for one in planted.strip().split("; ") if one)
+    found = check_recording(recorded(**{name: eval(text, globals()) for name, text in channels.items()})).findings
+    assert ", ".join(f"{one.code} {one.severity}" for one in found) == wanted.strip()
+    for one in found:
+        if one.code == "rest":
+            assert one.evidence["seconds, mean over joints"] == pytest.approx(4.5, abs=0.1)
 
 
 def test_the_drift_of_a_force_sensor_is_told_where_it_is_large() -> None:

@@ -35,6 +35,8 @@ def test_spikes_are_marked_where_they_were_planted() -> None:
     spiked[[100, 200]] = np.nan
     np.testing.assert_array_equal(absurd_samples(spiked[:, None])[:, 0], planted)
     assert np.flatnonzero(absurd_samples(spiked[:, None], 1)).tolist() == [500, *range(2000, 2040)]
+    clean[100:176], clean[1000:1076] = 1e5, 100.0  # more than 2 % together, so that the first ones hide the others
+    assert np.flatnonzero(absurd_samples(clean[:, None])).tolist() == [*range(100, 176), *range(1000, 1076)]
 
 
 def test_a_spike_is_at_most_twelve_milliseconds_and_three_samples() -> None:

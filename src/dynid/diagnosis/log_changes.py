@@ -178,7 +178,7 @@ class _Trial:
         total = products.sum(axis=0)
         n = len(total)
         size = np.maximum(total[:, -1, -1], 1e-300)  # squared torques of each joint
-        total += np.eye(total.shape[1]) * (RIDGE * np.diagonal(total, axis1=1, axis2=2) + 1e-300)[:, :, None]
+        total += np.eye(total.shape[1]) * np.maximum(RIDGE * np.diagonal(total, axis1=1, axis2=2), 1e-300)[:, :, None]
         # Schur complement: eliminate the columns of a joint alone; links and torque remain
         shared = self.tables[0][0].shape[2]  # number of the links' columns
         own = slice(shared, -1)
@@ -188,7 +188,7 @@ class _Trial:
         left = np.ones(n)
         for _ in range(3):  # reweighted by the residual; three times suffice
             weighted = np.tensordot(1.0 / (size * left), rest, axes=1)  # sum over joints
-            weighted += np.diag(RIDGE * np.diagonal(weighted) + 1e-300)
+            weighted += np.diag(np.maximum(RIDGE * np.diagonal(weighted), 1e-300))
             values = np.append(np.linalg.solve(weighted[:-1, :-1], weighted[:-1, -1]), -1.0)
             left = np.maximum(np.einsum("p,jpq,q->j", values, rest, values) / size, RIDGE)  # quadratic form per joint
         return np.column_stack([np.tile(values[:-1], (n, 1)), -taken @ values, np.full(n, -1.0)]), left
