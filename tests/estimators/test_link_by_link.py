@@ -7,7 +7,7 @@ import pytest
 
 from dynid.errors import IdentifiabilityError
 from dynid.estimators.linear.least_squares import WLS
-from dynid.estimators.linear.link_by_link import LinkByLink
+from dynid.estimators.linear.link_by_link import LinkByLink, resolve_columns
 from dynid.estimators.online.online_links import excitation_table
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
@@ -79,3 +79,32 @@ def test_unsupported_data() -> None:
         LinkByLink().solve(silent(arm()))
     with pytest.raises(IdentifiabilityError):
         LinkByLink().steps(equations_of(arm(), samples=3))
+
+
+S = 1e-3
+WEAK = [[1.0, 1.0], [S, -S]]  # the direction (1, -1) is S times as long as (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("A", "errors", "determined", "inverse", "condition"),
+    [
+        ([[2.0, 0.0], [0.0, 5.0]], None, [True, True], [[0.5, 0.0], [0.0, 0.2]], 1.0),
+        (WEAK, None, [True, True], [[0.5, 0.5 / S], [0.5, -0.5 / S]], 1.0 / S),
+        ([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 2.0]], None, [False, False, True],
+         [[0.25, 0.25, 0.0], [0.25, 0.25, 0.0], [0.0, 0.0, 0.5]], np.inf),
+        ([[1.0, 0.0], [0.0, 2.1e-11]], None, [True, True], [[1.0, 0.0], [0.0, 1.0 / 2.1e-11]], 1.0),
+        ([[1.0, 0.0], [0.0, 0.9e-12]], None, [True, False], [[1.0, 0.0], [0.0, 0.0]], np.inf),
+        ([[2.0, 0.0], [0.0, 5.0]], [[0.39, 0.0], [0.0, 1.01]], [True, False], [[0.5, 0.0], [0.0, 0.0]], np.inf),
+        (WEAK, [[0.19 * S, -0.19 * S], [0.0, 0.0]], [True, True], [[0.5, 0.5 / S], [0.5, -0.5 / S]], 1.0 / S),
+        (WEAK, [[0.21 * S, -0.21 * S], [0.0, 0.0]], [False, False], [[0.5, 0.0], [0.5, 0.0]], np.inf),
+        (np.zeros((2, 0)), None, [], np.zeros((0, 2)), 1.0),
+    ],
+)  # fmt: skip
+def test_what_equations_determine(
+    A: object, errors: object, determined: list[bool], inverse: object, condition: float
+) -> None:
+    """Five times as long as its errors, in columns and in directions; longer than rounding of the longest column."""
+    found = resolve_columns(np.array(A), 1e-9, 2.0, None if errors is None else np.array(errors))
+    assert found.determined.tolist() == determined
+    np.testing.assert_allclose(found.inverse, inverse, rtol=1e-9, atol=1e-9)
+    assert found.condition == pytest.approx(condition, rel=1e-5)

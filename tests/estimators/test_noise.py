@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
+from dynid.compiled import regressor
+from dynid.data_reduction.factor import RESOLUTION
 from dynid.estimators.equations import build_equations
 from dynid.estimators.estimate import Estimator
 from dynid.estimators.linear.energy_differences import Energy
 from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.linear.robust import Huber
-from dynid.estimators.noise import whitened_scores
+from dynid.estimators.noise import correlation_inflation, joint_variances, whitened_scores
 from dynid.identifiability.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -67,6 +69,37 @@ def test_position_noise() -> None:
         estimate = WLS().solve(build_equations(ROBOT, process(log, cutoff_hz=15.0, rest=None), base=BASE))
         hits.append(covered(estimate.interval()))
     assert 0.90 < np.mean(hits) < 0.99
+
+
+def test_variances_and_factors_from_the_samples_themselves() -> None:
+    """Scores of ten blocks against ``g' A^+ g`` and its expected value; a silent, an exact and two noisy joints."""
+    robot = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+    run = planted_run(robot, noise=(0.5, 1.0, 0.0, 0.3), samples=400)
+    run = replace(run, effort=run.effort + 0.4 * np.sin(np.arange(400) / 30.0)[:, None] * [1.0, 0.0, 0.0, 0.0])
+    run = replace(run, valid=run.valid & (np.arange(4) < 3))
+    equations = build_equations(robot, run, base=BASE, blocks=10)
+    Y = regressor(robot, run.q, run.dq, run.ddq, columns=BASE.columns)
+    e, b = run.effort - Y @ TRUTH, BASE.rank
+    variances = (e**2).sum(axis=0) / (400 * (1.0 - b / 1200.0))
+    variances[2] = max(1e-20 * variances.max(), RESOLUTION**2 * np.mean(run.effort[:, 2] ** 2))
+    variances[3] = 1e-20 * variances[:2].max()
+    np.testing.assert_allclose(joint_variances(equations, TRUTH), variances, rtol=1e-6)
+    squares, ranks, overlaps = [], [], []
+    for W, r in ((Y[:, joint], e[:, joint]) for joint in range(3)):
+        W = W / np.maximum(np.linalg.norm(W, axis=0), 1e-12)
+        inverse, blocks = np.linalg.pinv(W.T @ W, rcond=1e-10), range(0, 400, 40)
+        scores = np.array([W[k : k + 40].T @ r[k : k + 40] for k in blocks])
+        squares.append(np.einsum("sb,bc,sc->", scores, inverse, scores))
+        ranks.append(np.linalg.matrix_rank(W, tol=1e-5))
+        overlaps.append(
+            sum(np.trace(np.linalg.matrix_power(inverse @ W[k : k + 40].T @ W[k : k + 40], 2)) for k in blocks)
+        )
+        found = whitened_scores([W[k : k + 40] for k in blocks], [r[k : k + 40] for k in blocks])
+        np.testing.assert_allclose(found, (squares[-1], ranks[-1], overlaps[-1]), rtol=1e-6)
+    expected = variances[:3] * (np.array(ranks) - b / sum(ranks) * np.array(overlaps))
+    factors = np.maximum(1.0, np.array(squares) / expected)
+    assert factors[0] > 2.0
+    np.testing.assert_allclose(correlation_inflation(equations, TRUTH)[[0, 1, 3]], [*factors[:2], 1.0], rtol=1e-6)
 
 
 @given(seed=st.integers(0, 1000), size=st.sampled_from([1e-13, 1e-16, 1e-18]))
