@@ -74,12 +74,34 @@ def test_wrist_motion_keeps_the_limits() -> None:
         wrist_test_motion(robot, start, joints=[])
 
 
-def test_advice_is_given_where_moments_are_uncertain() -> None:
-    assert LoadStudy(robot=ROBOT, load=Load.of(TRUTH, LINK, stderr=1e-6), proposals=()).advice == ()
-    far = Inertia.from_com(2.0, [0.0, 0.0, 0.3], np.diag([0.001, 0.002, 0.0025]))
-    advice = LoadStudy(robot=ROBOT, load=Load.of(far, LINK, stderr=1e-3), proposals=()).advice
-    assert [finding.code for finding in advice] == ["load-uncertain"]
-    assert "nearer to its centre" in advice[0].remedy
+@pytest.mark.parametrize(
+    ("mass", "mass_std", "com_std", "said"),
+    [
+        (2.0, 0.19, 0.049, []),
+        (2.0, 0.21, 0.01, ["the mass is uncertain: 1.59 to 2.41 kg hold it with 95 %"]),
+        (2.0, 0.1, 0.0512, ["the centre of mass is uncertain by 5.1 cm"]),
+        (-1.0, 0.6, 0.01, ["the mass is -1 kg: 0 to 0.176 kg hold it with 95 %"]),
+        (np.nan, np.inf, 0.01, ["the data do not determine the mass"]),
+    ],
+)
+def test_a_mass_and_its_centre_are_doubted_from_a_limit_on(
+    mass: float, mass_std: float, com_std: float, said: list[str]
+) -> None:
+    vector = np.append(np.zeros(9), np.nan_to_num(mass))
+    spread = np.append(np.full(9, com_std * abs(vector[9])), min(mass_std, 1.0))
+    undetermined = np.arange(10) > (9 if np.isfinite(mass) else 8)
+    load = Load(frame=LINK, vector=vector, covariance=np.diag(spread**2), undetermined=undetermined)
+    study = LoadStudy(robot=ROBOT, load=load, library=[KnownObject(name="it", mass=1.0)])
+    assert [finding.message for finding in study.problems] == said
+    assert (study.recognition is None) == (not mass > 0.0)
+
+
+@pytest.mark.parametrize(("std", "advice"), [(9e-4, ""), (2.4e-3, "2.4 times the angular accelerations, or 6 times")])
+def test_advice_is_given_where_moments_are_uncertain(std: float, advice: str) -> None:
+    load = Load.of(Inertia.from_com(2.0, np.zeros(3), np.diag([0.005, 0.008, 0.01])), LINK, stderr=std)
+    told = LoadStudy(robot=ROBOT, load=load).advice
+    assert "".join(finding.remedy for finding in told).count(advice or "U") == len(told) == bool(advice)
+    assert "".join(finding.message for finding in told).endswith("24 % of the largest" if advice else "")
 
 
 def test_logs_of_loads_pass_the_gate() -> None:

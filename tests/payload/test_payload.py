@@ -8,13 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
+from scipy.optimize import approx_fprime
+from scipy.stats import chi2
 
 import dynid
 from dynid.compiled import inverse_dynamics, regressor
+from dynid.diagnosis.verdicts import LEVEL
+from dynid.dynamics.inertia_maps import UPPER
 from dynid.errors import ArgumentError
 from dynid.payload.load import Load
+from dynid.payload.load_solver import LinearSolution
 from dynid.payload.load_study import LoadStudy
-from dynid.payload.payload import arm_directions, identify_payload
+from dynid.payload.payload import ArmUncertainty, _judge_arm, arm_directions, identify_payload, payload_problem
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
@@ -121,6 +127,51 @@ def test_what_is_not_known_of_the_arm_goes_into_the_interval() -> None:
     assert not [finding for finding in load.findings if finding.severity == "warning"]
 
 
+def test_directions_of_an_arm_are_the_slopes_of_its_parameters() -> None:
+    """A heavier body of the same shape, a shifted centre, moments by a share of the mean principal moment."""
+    slopes = []
+    for body in arm().bodies:
+        m, com, tensor = body.inertia.mass, body.inertia.com, body.inertia.about_com
+
+        def changed(x: np.ndarray, m: float = m, com: np.ndarray = com, tensor: np.ndarray = tensor) -> np.ndarray:
+            more = np.zeros((3, 3))
+            more[UPPER] = more.T[UPPER] = x[4:] * np.trace(tensor) / 3.0
+            scale = 1.0 + 0.1 * x[0]
+            return Inertia.from_com(scale * m, com + 0.01 * x[1:4], scale * tensor + 0.1 * more).vector
+
+        slopes.append(approx_fprime(np.zeros(10), changed))
+    found = arm_directions(arm(), (0.1, 0.01))
+    np.testing.assert_allclose(found[:70], block_diag(*slopes), atol=1e-7)
+    assert not np.any(found[70:])
+
+
+@pytest.mark.parametrize("factor", [0.99, 1.01])
+def test_an_arm_is_judged_by_what_the_data_say_of_it(factor: float) -> None:
+    """The data remove 0.5 and 0.64 of the prior variance of two causes, and nearly nothing of the third."""
+    white = np.diag(np.append(np.ones(10), [0.5, 0.36, 0.95, 1.0]))
+    white[9, 10:] = 0.03, 0.04, 0.0, 7.0  # the last is a friction
+    limit = np.sqrt(0.5 * chi2.isf(LEVEL, 2))
+    values = np.append(np.zeros(10), [factor * limit, 0.0, 9.0, 9.0])
+    solution = LinearSolution(values=values, covariance=0.01 * np.eye(14), undetermined=values > np.inf,
+                              noise_std=np.ones(1), white=white)  # fmt: skip
+    note, *warning = _judge_arm(ArmUncertainty(0.05, 0.004), np.append(np.zeros(10), [1.0, 1.0, 1.0, 0.0]), solution)
+    assert note.evidence["share of the variance"] == pytest.approx(0.25)
+    assert "within 5 %, centres of mass within 4 mm (one standard deviation) and makes 25 %" in note.message
+    told = [finding.evidence["departure [standard deviations, rms]"] for finding in warning]
+    assert told == ([pytest.approx(factor * limit)] if factor > 1.0 else [])
+
+
+def test_blocks_of_time_share_the_samples_and_end_at_gaps() -> None:
+    run = run_of(heavy())
+    gap = replace(run, segment=np.repeat([0, 1], [750, 250]))
+    equations = payload_problem(arm(), gap, run.rows(slice(0, 500))).equations()
+    assert len(equations.blocks) == 24
+    np.testing.assert_array_equal(equations.counts, 1500.0)
+    for block, rows in ((11, slice(688, 750)), (12, slice(750, 813)), (16, slice(0, 63))):
+        for joint, found in enumerate(equations.blocks[block]):
+            assert np.linalg.norm(found[:, -1]) == pytest.approx(np.linalg.norm(run.effort[rows, joint]))
+
+
 def test_an_uncertain_arm_against_the_marginal_likelihood() -> None:
     """The same by the covariance of all torques, noise and arm together, which knows no base parameters."""
     stated = (0.1, 0.01)
@@ -151,8 +202,9 @@ def test_an_arm_that_is_further_off_than_stated_is_named() -> None:
     assert "arm-model" in {finding.code for finding in study.problems}
     with pytest.raises(ArgumentError, match="unloaded"):
         identify_payload(arm(), loaded=run, unloaded=run, arm=(0.1, 0.01))
-    with pytest.raises(ArgumentError, match="finite"):
-        identify_payload(arm(), loaded=run, arm=(-0.1, 0.01))
+    for wrong in ((-0.1, 0.01), (0.1, np.inf), (0.1,)):
+        with pytest.raises(ArgumentError, match="finite"):
+            identify_payload(arm(), loaded=run, arm=wrong)
     with pytest.raises(ArgumentError, match="does not move"):
         identify_payload(arm(), loaded=run, link=arm().root)
 
@@ -177,6 +229,9 @@ def test_the_spread_by_gains_is_the_change_by_a_wrong_gain() -> None:
         loaded, unloaded = (replace(run, effort=factor * run.effort, gain_std=std) for run in runs)
         loads.append(identify_payload(arm(), loaded=loaded, unloaded=unloaded, physical=False))
     plain, stated, wrong = loads
+    (told,) = [finding for finding in stated.findings if finding.code == "drive-gains"]
+    share_of_gains = 1.0 - plain.covariance[9, 9] / stated.covariance[9, 9]
+    assert told.evidence["share of the variance"] == pytest.approx(share_of_gains)
     claimed = np.sqrt(np.diag(stated.covariance - plain.covariance))
     seen = np.abs(wrong.vector - plain.vector) / share * 0.02
     np.testing.assert_allclose(claimed[9], seen[9], rtol=0.05)

@@ -96,21 +96,37 @@ def test_chances_are_those_of_normal_masses() -> None:
     assert found.fit[found.names.index("0.8")] == pytest.approx(2.0 * norm.sf(0.2 / spread[0]))
 
 
-def test_an_axis_of_symmetry_is_checked() -> None:
+@pytest.mark.parametrize("moments", [(0.003, 0.005, 0.005), (0.003, 0.003, 0.005)])
+@pytest.mark.parametrize("equal", [True, False])
+def test_an_axis_of_symmetry_is_checked(moments: tuple[float, float, float], equal: bool) -> None:
+    """The tilt spreads as the angles about the other axes; an estimate that tells only one axis judges no brick."""
     spread = np.array([1e-6] * 6 + [1e-5] * 3 + [1e-4])
-    turn = Rotation.from_euler("x", 60, degrees=True).as_matrix()
-    turned = Inertia.from_com(CAN.mass, CAN.com, turn @ CAN.about_com @ turn.T)
-    assert verify_grasp(Load.of(CAN, "tool", stderr=spread), CAN).is_good
-    check = verify_grasp(Load.of(turned, "tool", stderr=spread), CAN)
+    turn = Rotation.from_euler("y", 60, degrees=True).as_matrix()
+    turned = Load.of(Inertia.from_com(0.4, [0.0, 0.0, 0.0], turn @ np.diag(moments) @ turn.T), "tool", stderr=spread)
+    wanted = np.diag(moments if equal else (0.0025, 0.004, 0.006))
+    check = verify_grasp(turned, Inertia.from_com(0.4, [0.0, 0.0, 0.0], wanted))
     assert check.tilt_deg == pytest.approx(60.0, abs=1.0)
+    finite = turned.principal.angle_stderr[np.isfinite(turned.principal.angle_stderr)]
+    assert check.tilt_stderr_deg == pytest.approx(np.rad2deg(np.linalg.norm(finite)))
     assert [problem.where for problem in check.problems] == ["orientation"]
+    assert ("uncertain" in check.problems[0].message) != equal
+    other = np.diag((0.003, 0.003, 0.005) if moments[1] > 0.004 else (0.003, 0.005, 0.005))
+    assert np.isnan(verify_grasp(turned, Inertia.from_com(0.4, [0.0, 0.0, 0.0], other)).tilt_deg)
 
 
 def test_settings_without_meaning_are_refused() -> None:
     with pytest.raises(ArgumentError, match="library"):
         recognise(measured(BAR), [])
-    for wrong in ({"mass": 0.0}, {"mass": 1.0, "principal_moments": (1.0, 1.0, 100.0)}):
+    for wrong in (
+        {"mass": 0.0},
+        {"mass": np.inf},
+        {"principal_moments": (1.0, 2.003, 1.0)},
+        {"principal_moments": (0.0, 1.0, 1.0)},
+        {"mass_tolerance": -0.1},
+        {"moment_tolerance": -0.1},
+    ):
         with pytest.raises(ArgumentError, match="no body has"):
-            KnownObject(name="ghost", **wrong)
+            KnownObject(**{"name": "ghost", "mass": 1.0, **wrong})
+    KnownObject(name="rod", mass=1.0, principal_moments=(1.0, 2.001, 1.0), mass_tolerance=0.0)
     with pytest.raises(ArgumentError, match="same name"):
         recognise(measured(BAR), [LIBRARY[0], LIBRARY[0]])

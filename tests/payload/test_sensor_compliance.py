@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
+from scipy.ndimage import gaussian_filter1d
 
 import dynid
 from dynid.compiled import wrench_regressor
 from dynid.errors import EstimationError
+from dynid.payload import sensor_search
 from dynid.payload.load import Load
 from dynid.payload.sensing import Sensing
+from dynid.payload.sensor_search import Swinging, find_compliance, resonances
+from dynid.payload.wrench_equations import WrenchData
 from dynid.payload.wrist import identify_load
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
@@ -86,6 +92,64 @@ def test_the_resonance_is_that_of_the_spring_and_mass() -> None:
     finding = next(finding for finding in exact().findings if finding.code == "sensor-yields")
     assert finding.evidence["frequency [Hz]"] == pytest.approx(expected[0], rel=1e-3)
     assert finding.evidence["damping ratio"] == pytest.approx(0.5 * DAMPING_S * 2 * np.pi * expected[0], rel=1e-2)
+
+
+def test_channels_that_yield_clearly_swing_each_at_its_own_frequency() -> None:
+    body = Inertia.from_com(2.0, np.zeros(3), np.diag([0.008, 0.03, 0.07]))
+    k, damping_s = np.array([1e-5, 2e-5, 5e-6, 1e-3, 2e-3, 3e-3]), 1e-4 * np.arange(1.0, 7.0)
+    numbers = {"compliance": k, "compliance_stderr": k / [4.9, 5.1, 9.0, 9.0, 9.0, 9.0], "damping_s": damping_s}
+    omega = (1.0 / np.sqrt(np.diag(spatial_mass(body)) * k))[1:]
+    order = np.argsort(omega)
+    expected = (omega / (2.0 * np.pi), omega * damping_s[1:] / 2.0)
+    for found, own in zip(resonances(numbers, body.vector), expected, strict=True):
+        np.testing.assert_allclose(found, own[order])
+
+
+@pytest.mark.parametrize(("hz", "passes"), [(1.0, [1.5, 20.0]), (10.0, [1.5, None]), (500.0, [1.5]), (0.0, [1.5])])
+def test_the_wrench_is_smoothed_as_much_as_the_highest_resonance_allows(
+    monkeypatch: pytest.MonkeyPatch, hz: float, passes: list[float | None]
+) -> None:
+    """Three times above the highest resonance the power is halved."""
+    time, widths = np.arange(4000) / RATE_HZ, []
+
+    def one_pass(_: Any, __: Any, width: float) -> tuple[dict[str, Floats], Any]:
+        widths.append(width)
+        found = {"compliance": np.ones(6), "compliance_stderr": np.zeros(6) if hz else np.ones(6)}
+        return {**found, "damping_s": np.zeros(6)}, SimpleNamespace(values=np.zeros(10))
+
+    monkeypatch.setattr(sensor_search, "_find_compliance", one_pass)
+    monkeypatch.setattr(sensor_search, "resonances", lambda *_: (np.array([0.5 * hz, hz])[: 2 * bool(hz)], None))
+    find_compliance(SimpleNamespace(time=time), Sensing())  # type: ignore[arg-type]
+    if passes[-1] is None:
+        smoothed = gaussian_filter1d(np.sin(2.0 * np.pi * 3.0 * hz * time), widths[1])
+        assert np.mean(smoothed[500:-500] ** 2) == pytest.approx(0.25, rel=1e-3)  # of a half
+    else:
+        assert widths == passes
+
+
+def test_a_smoothed_wrench_has_the_rates_of_a_polynomial_and_the_share_of_its_noise() -> None:
+    width, step, reach = 3.0, 0.01, 18
+    time = step * np.arange(-1000.0, 1000.0)
+    noise = np.random.default_rng(0).normal(size=(2000, 6))
+    curve = np.stack([time**2 - 3.0 * time] * 6, axis=1)
+
+    def rigid(wrench: Floats) -> Swinging:
+        """A stretch of 36 samples, which is too short, and a long one."""
+        data = WrenchData(matrix=np.stack([wrench] * 10, axis=2), wrench=wrench, time=time,
+                          log=np.zeros(2000, dtype=np.int64), stretch=np.where(np.arange(2000) < 36, 0, 1),
+                          R_frame_base=np.tile(np.eye(3), (2000, 1, 1)), gravity=np.zeros(3))  # fmt: skip
+        return Swinging.rigid(data, width)
+
+    plain, alone = rigid(curve), rigid(noise)
+    inner = time[36 + reach : -reach]
+    np.testing.assert_array_equal(plain.data.time, inner)
+    smoothed = inner**2 - 3.0 * inner + (width * step) ** 2  # by the variance of the Gaussian
+    found = (plain.data.wrench, plain.data.matrix[:, :, 7], plain.rate, plain.second_rate)
+    for one, expected in zip(found, (smoothed, smoothed, 2.0 * inner - 3.0, 2.0 + 0.0 * inner), strict=True):
+        np.testing.assert_allclose(one, np.stack([expected] * 6, axis=1), atol=5e-3)
+    half = 0.5 * np.sqrt(np.mean(alone.second_rate**2, axis=0))  # the curve's second rate is then as large
+    for state, share in ((plain, 0.0), (alone, 1.0), (rigid(noise + half * curve), 0.5)):
+        assert np.mean(state.noise_share) == pytest.approx(share, abs=0.07)
 
 
 @pytest.mark.parametrize("size", [0.02, 0.1])

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.payload.load import Load
 from dynid.payload.load_solver import solve_minimum_norm
 from dynid.payload.sensing import Sensing
-from dynid.payload.sensor_faults import check_wrench
+from dynid.payload.sensor_faults import _fit, check_wrench
 from dynid.payload.sensor_search import calibrate_sensor
+from dynid.payload.wrench_equations import wrench_data
 from dynid.payload.wrist import identify_load, identify_load_from_poses
 from dynid.workflows.load_run import LoadRecipe, _proposed_settings
 from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, poses_of, run_of
@@ -79,3 +81,34 @@ def test_poses_that_are_none_are_refused_and_strange_ones_named() -> None:
     for orientation, options in refused:
         with pytest.raises(ArgumentError):
             identify_load_from_poses(orientation, wrench, **options)
+
+
+def test_columns_of_faults_are_the_changes_of_the_wrench() -> None:
+    """Zeros move by one standard deviation of their channel; a delay of the wrench makes its past appear."""
+    logs = [run_of(noise=0.01, rate=100.0), run_of(noise=0.01, rate=100.0, seed=1)]
+    data = wrench_data(ROBOT, logs, LINK, Sensing())
+    true = data.matrix @ TRUTH.vector
+    columns: dict[str, list[Any]] = {}
+    for suspect in _fit(data, LINK, Sensing())[1]:
+        columns.setdefault(suspect.find or suspect.code, []).append(suspect.columns.reshape(1200, 6, -1))
+    assert list(columns) == ["delay", "orientation", "gravity", "drift", "bias_per_log", "gain"]
+    for log in (slice(0, 600), slice(600, 1200)):
+        rate = CubicSpline(data.time[log], true[log])(data.time[log], 1)
+        np.testing.assert_allclose(columns["delay"][0][log, :, 0][1:-1], -rate[1:-1], atol=0.02 * np.ptp(rate))
+    for channel, spread in enumerate(true.std(axis=0)):
+        drift, step, gain = (columns[name][channel][..., 0] for name in ("drift", "bias_per_log", "gain"))
+        np.testing.assert_allclose(np.polyfit(data.time - data.time.mean(), drift[:, channel], 1)[1], 0.0, atol=1e-9)
+        assert drift[:, channel].std() == pytest.approx(spread, rel=1e-3)
+        assert np.ptp(np.diff(drift[:600, channel])) < 1e-9
+        np.testing.assert_allclose(step[:, channel], spread * data.log, rtol=1e-3)
+        np.testing.assert_allclose(gain[:, channel], true[:, channel], atol=5e-3)
+        assert not any(np.any(np.delete(one, channel, axis=1)) for one in (drift, step, gain))
+
+
+@pytest.mark.parametrize("percent", [8.0, 15.0])
+def test_a_gain_is_told_with_its_amount_from_a_tenth_on(percent: float) -> None:
+    run = run_of(lambda w, q: w * [1.0, 1.0, 1.0 + percent / 100.0, 1.0, 1.0, 1.0], noise=0.05)
+    told = [proposal.finding for proposal in check_wrench(ROBOT, run, sensor_frame=LINK)]
+    assert [finding.message[:31] for finding in told] == ["Fz is measured too large by +15"] * (percent > 10.0)
+    for numbers in (finding.evidence for finding in told):
+        assert abs(numbers["amount"] - percent) < numbers["half of the 95 % interval"] < 1.0

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 
 from dynid.array_types import Floats
-from dynid.decompositions import svd
+from dynid.decompositions import one_blas_thread, svd
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
 from dynid.logs.drives import CurrentGains
@@ -73,6 +73,7 @@ class DriveGains:
         return Table.of(["joint", f"gain [{self.unit}]", "std"], rows).to_text()
 
 
+@one_blas_thread()
 def identify_drive_gains(
     robot: Robot,
     *,
@@ -131,20 +132,36 @@ def identify_drive_gains(
         fits = [_fit_inverse_gains(joints, load, usual, before, free) for load in starts]
         inverse, std, _ = min(fits, key=lambda fit: fit[2])  # 1 / gains and their standard deviations, of least cost
         joints = [_joint_equations(equations, joint, one) for joint, one in enumerate(_fit_one_arm(equations, inverse))]
+    more = "use a heavier load or more motion."
+    remedy = f"Give the centre of mass as well (--com), or {more}" if com is None else more.capitalize()
+    return _to_gains(robot.joint_names, inverse, std, usual, before, remedy)
+
+
+def _to_gains(
+    names: tuple[str, ...], inverse: Floats, std: Floats, usual: Floats, before: Floats, remedy: str
+) -> DriveGains:
+    """Make the gains, their standard deviations and the findings about them.
+
+    Args:
+        names: (n,) of the joints.
+        inverse: (n,) one over the gains.
+        std: (n,) standard deviations of `inverse`.
+        usual: (n,) the stated gains.
+        before: (n,) their relative standard deviations; infinite where none is stated.
+        remedy: How a load determines the gains better.
+    """
     share = std / np.maximum(np.abs(inverse), TINY)  # relative standard deviation
     is_open = share * SIGNIFICANT_STD > 1.0
     gain = 1.0 / np.where(is_open, np.nan, inverse)
     # the interval of gain = 1 / inverse is not symmetric: its longer side counts, but no more than the stated one
     longer = np.minimum(share / np.maximum(1.0 - 1.96 * share, TINY), np.maximum(before, share))
     stderr = np.where(is_open, np.inf, np.abs(gain) * longer)
-    more = "use a heavier load or more motion."
-    remedy = f"Give the centre of mass as well (--com), or {more}" if com is None else more.capitalize()
     # Difference to the stated gain over the standard deviation of this difference. The estimate contains the stated
     # gain, so that variance is the one before minus the one after (Hausman).
     removed = np.sqrt(np.maximum(before**2 - np.where(is_open, 0.0, std * usual) ** 2, TINY))
     departure = np.abs(inverse * usual - 1.0) / removed
-    findings = tuple(_judge(np.array(robot.joint_names), departure, share, before, remedy))
-    return DriveGains(gain=gain, stderr=stderr, joint_names=robot.joint_names, findings=findings)
+    findings = tuple(_judge(np.array(names), departure, share, before, remedy))
+    return DriveGains(gain=gain, stderr=stderr, joint_names=names, findings=findings)
 
 
 def _judge(names: NDArray[np.str_], departure: Floats, share: Floats, before: Floats, remedy: str) -> Iterator[Finding]:
@@ -275,7 +292,7 @@ def _fit_inverse_gains(
             now = np.append(x[n:], load[free:])
             return np.concatenate([*(g * (A @ now) - b for g, (A, b) in zip(x, joints)), weights * (x - centre)])
 
-        best = least_squares(residual, x, method="lm", x_scale="jac", xtol=1e-9, ftol=1e-9, gtol=1e-9)
+        best = least_squares(residual, x, method="lm", x_scale="jac")
         x = best.x
     _, root, undetermined = solve_minimum_norm(best.jac, np.zeros(len(best.jac)))
     return x[:n], np.where(undetermined, np.inf, np.linalg.norm(root, axis=1))[:n], float(best.cost)
