@@ -39,6 +39,13 @@ def test_spikes_are_marked_where_they_were_planted() -> None:
     assert np.flatnonzero(absurd_samples(clean[:, None])).tolist() == [*range(100, 176), *range(1000, 1076)]
 
 
+def test_a_signal_at_rest_may_change_its_last_digits() -> None:
+    rest = 2.0 + 1e-8 * RNG.integers(-1, 2, TIME.size)
+    rest[[700, 800, 1000, 1001, 1002, 1003]] += [3e-7, 1.5e-7, 5e-6, 5e-6, 5e-6, 5e-6]
+    rest[2000:2010] += 3e-6
+    assert np.flatnonzero(absurd_samples(rest[:, None])).tolist() == [700, 1000, 1001, 1002, 1003]
+
+
 def test_a_spike_is_at_most_twelve_milliseconds_and_three_samples() -> None:
     rates_hz = (50.0, 100.0, 200.0, 300.0, 1000.0)
     assert [longest_spike(np.arange(100) / rate_hz) for rate_hz in rates_hz] == [1, 1, 2, 3, 3]

@@ -184,7 +184,7 @@ class CentralDifferences:
         w = 2.0 * np.pi * np.asarray(frequency_hz) / rate_hz  # [rad per sample]
         # the differences of sin(w i) have the amplitude `response`, its derivative has w
         response = sum(2.0 * weight * np.sin(k * w) for k, weight in enumerate(stencil(self.accuracy), start=1))
-        once = np.where(w > 1e-9, response / np.maximum(w, 1e-9), 1.0)
+        once = np.divide(response, w, out=np.ones_like(w), where=w > 0.0)
         return np.asarray(low_pass_gains(frequency_hz, rate_hz, cutoffs_hz) * once**self.times)
 
     def margin(self) -> int:

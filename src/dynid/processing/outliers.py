@@ -78,13 +78,12 @@ def _scales(y: Floats) -> tuple[float, float, float]:
     every = max(1, len(y) // SURVEY_SAMPLES)
     low, middle, high = np.quantile(y[::every], (0.02, 0.5, 0.98)).tolist()
     span = high - low
-    size = abs(middle)
-    # absurd: 20 ranges away (convention); the small numbers are for a signal at rest, whose last digit may change
-    far = max(20.0 * max(span, 1e-9 * max(size, 1.0)), 1e-6)
+    digits = 1e-7 * max(abs(middle), 1.0)  # by which a signal at rest may change
     curvature = y[1:-1:every] - 0.5 * (y[:-2:every] + y[2::every])  # each sample less the mean of its neighbours
     # 1.4826 turns the median absolute deviation of normal noise into its standard deviation
     scatter = 1.4826 * float(np.median(np.abs(curvature - np.median(curvature))))
-    return middle, far, max(SPIKE_SIGMAS * scatter, SPIKE_RANGE_SHARE * span, 1e-9 * max(size, 1e-6))
+    # absurd: 20 ranges away (convention)
+    return middle, 20.0 * max(span, digits), max(SPIKE_SIGMAS * scatter, SPIKE_RANGE_SHARE * span, digits)
 
 
 def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
@@ -135,7 +134,7 @@ def _saturated_column(x: Floats) -> Mask:
     y = x[present]
     span = float(y.max() - y.min())
     at_end = [np.abs(y - extreme) <= 1e-9 * span for extreme in (y.max(), y.min())]
-    if span == 0.0 or max(np.count_nonzero(at) for at in at_end) < 2 * SHORTEST_PLATEAU:
+    if span == 0.0:
         return found
     at_ends = at_end[0] | at_end[1]
     between = np.diff(y)[~(at_ends[1:] & at_ends[:-1])]  # all steps but those from one extreme sample to the next
