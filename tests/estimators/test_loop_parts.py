@@ -94,10 +94,10 @@ def test_windows_of_instruments() -> None:
 
 @pytest.mark.parametrize(("far", "steps"), [(0.9, 0), (8.0, 3), (32.0, 5), (33.0, None)])
 def test_steps_are_halved_until_the_misfit_is_at_most_twice_as_large(far: float, steps: int | None) -> None:
-    """A misfit of one that grows with the way; some ways lead where the simulation fails."""
+    """A misfit of three that grows with the way; some ways lead where the simulation fails."""
     stub: Any = SimpleNamespace(
         attempt=lambda values: None if abs(values[0] - 5.0) == 16.0 else values,
-        misfit=lambda at: 1.0 + abs(at[0] - 5.0),
+        misfit=lambda at: 3.0 + 3.0 * abs(at[0] - 5.0),
     )
     start = np.array([5.0])
     if steps is None:
@@ -135,7 +135,7 @@ def test_the_spectral_density_of_white_scores_is_their_variance(
     [
         (slice(None), 0.0, 5, [0, 1, 2], 1),
         (slice(2, None, 2), 1.8e-6, 5, [2, 4, 6], 1),
-        (slice(900), -0.004, 1, [2, 7, 12], 5),  # records between the samples
+        (slice(900), -0.006, 1, [3, 8, 13], 5),  # records between the samples
         (slice(900), -0.010, 5, [1, 2, 3], 1),
     ],
 )
@@ -147,6 +147,46 @@ def test_samples_among_the_control_instants(
     assert (made.every, made.rows[:3].tolist(), made.stride) == (every, records, stride)
     assert made.ticks == round((run.time[-1] - start) * 500.0) + 1
     np.testing.assert_allclose(made.commanded[0], CHOSEN.loop.reference.q[made.rows * every])
+
+
+@pytest.mark.parametrize("rows", [slice(900), slice(4, 900, 2), slice(None)])
+def test_a_simulated_motion_is_filtered_as_its_log_was(rows: slice) -> None:
+    """Whatever samples are kept, and although the log begins between records; beyond the end if there is more."""
+    start = 0.0 if rows == slice(None) else -0.006
+    log = replace(CHOSEN.noisy(0, filter_effort=True), loop=replace(CHOSEN.loop, start_s=start))
+    (every,) = LoopRuns.of(CHOSEN.equations(log.rows(slice(rows.stop)))).runs
+    (made,) = LoopRuns.of(CHOSEN.equations(log.rows(rows))).runs
+    assert log.derivation is not None
+    assert log.smoothing is not None
+    beyond = int(np.ceil(500.0 * log.derivation.smoothing.settling_s))
+    assert made.ticks == min(round((made.run.time[-1] - start) * 500.0) + 1 + beyond, 5001)
+    whole, motion = every.simulate(WRONG), made.simulate(WRONG)
+    inner = slice(100, -100)
+    kept = slice(*rows.indices(every.run.samples))
+    for found, exact in zip(made.derived(motion) or (), log.derivation.motion(whole.q, whole.dq), strict=True):
+        np.testing.assert_allclose(found[inner], exact[kept][inner], atol=1e-3 * np.abs(exact).max())
+    residual = every.run.effort - log.smoothing.apply(whole.torque)
+    found = made.torque_residual(motion)[inner]
+    np.testing.assert_allclose(
+        found, np.where(made.run.valid, residual[kept], 0.0)[inner], atol=0.02 * np.abs(residual).max()
+    )
+
+
+def test_misfits_and_motions_that_run_away() -> None:
+    """Squared errors of valid torques over their squares, joint by joint; a metre or radian beyond the motion."""
+    valid, torque = np.array([[True, True], [True, False]]), np.array([[2.0, 5.0], [4.0, 9.0]])
+    run: Any = SimpleNamespace(
+        run=SimpleNamespace(
+            valid=valid, effort=np.array([[3.0, 4.0], [4.0, np.nan]]), q=np.array([[7.0, 7.2], [7.5, 7.1]])
+        )
+    )
+    stub: Any = SimpleNamespace(runs=[run, run], equations=SimpleNamespace(robot=SimpleNamespace(dof=2)))
+    motion: Any = SimpleNamespace(torque=torque)
+    assert LoopRuns.misfit(stub, (motion, motion)) == pytest.approx(1.0 / 25.0 + 1.0 / 16.0)
+    for off, follows in ((1.49, True), (1.51, False), (-1.51, False)):
+        motions = (SimpleNamespace(q=run.run.q), SimpleNamespace(q=run.run.q + np.array([0.0, off])))
+        stub.simulate = lambda _, motions=motions: motions
+        assert LoopRuns.attempt(stub, WRONG) == (motions if follows else None)
 
 
 @pytest.mark.parametrize(
