@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.compiled import inertia_matrix, inverse_dynamics
+from dynid.compiled import inertia_matrix, inverse_dynamics, regressor
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_pruning import prune
+from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 
 
@@ -28,6 +29,12 @@ def test_torque_error_stays_within_the_bound_that_the_header_states():
     for q, dq, ddq in trajectories:
         error = np.abs(inverse_dynamics(robot, q, dq, ddq) - inverse_dynamics(pruned.robot, q, dq, ddq))
         assert (error <= pruned.error_bound * (1 + 1e-9) + 1e-12).all()
+    base, states = base_parameters(robot), [np.concatenate(part) for part in zip(*trajectories, strict=True)]
+    parts = np.abs(regressor(robot, *states)[:, :, base.columns] * base.project(robot.parameter_vector))
+    largest = np.abs(inverse_dynamics(robot, *states)).max(axis=0)[:, None]
+    reaches = np.any(parts.max(axis=0) >= 0.01 * largest, axis=0)
+    assert set(pruned.kept) == {name for name, kept in zip(base.names, reaches, strict=True) if kept}
+    np.testing.assert_allclose(pruned.error_bound, parts[:, :, ~reaches].sum(axis=2).max(axis=0))
     package = generate_c(pruned, ["inverse_dynamics"])
     whole = generate_c(robot, ["inverse_dynamics"], two_rate=False)
     assert package.counts["inverse_dynamics"].flops < whole.counts["inverse_dynamics"].flops

@@ -12,7 +12,7 @@ from dynid.compiled import kernel
 from dynid.errors import ArgumentError, ExportError
 from dynid.estimators import OnlineLeastSquares
 from dynid.export.c.c_check import FLAGS, Driver
-from dynid.export.c.observer_code import observer_code, observer_driver, wandering_states
+from dynid.export.c.observer_code import check_observer, observer_code, observer_driver, wandering_states
 from dynid.export.c.recursive_code import recursive_code
 from dynid.export.c.state_code import StateCode
 from dynid.export.c.tracker_code import tracker_code
@@ -156,6 +156,20 @@ def test_the_observer_is_that_of_python_with_memory_and_changing_periods(sanitiz
     size = np.abs(momentum).max() / rows[0, -1]  # the largest term of the balance
     assert np.abs(observed(rows, sanitized) - expected).max() < 1e-12 * size
     assert np.abs(expected[:, 1]).max() > 1.0
+
+
+def test_an_error_of_the_observer_is_relative_to_its_momentum_over_the_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = wandering_states(6)
+    assert len(rows) == 1000
+    np.testing.assert_array_equal(rows[:, -1], 1e-3)
+    np.testing.assert_allclose(np.gradient(rows[:, :6], 1e-3, axis=0)[1:-1], rows[1:-1, 6:12], atol=1e-4)
+    right = python_steps(rows)
+    momentum = kernel(remembering().robot, "momentum_balance")(rows[-1:, :6], rows[-1:, 6:12])["momentum"]
+    expected = 0.1 / (np.abs(momentum).max() / 1e-3 + np.abs(right).max())
+    monkeypatch.setattr(Driver, "answer", lambda *_: right - 0.1 * (np.arange(6) == 2))
+    assert check_observer(remembering(), "arm", "double", 1.01 * expected) == pytest.approx(expected)
+    with pytest.raises(ExportError, match="differs by"):
+        check_observer(remembering(), "arm", "double", 0.99 * expected)
 
 
 @pytest.mark.parametrize(

@@ -129,25 +129,6 @@ def test_functions_other_than_sine_and_cosine_get_names() -> None:
         assert function in expressions.text()
 
 
-def test_an_expanded_tape_is_the_tape() -> None:
-    robot = dynid.robots.scara()
-    tape = record_quantity(robot, "inertia_matrix")
-    expansion = expand_tape(tape)
-    q = np.random.default_rng(4).normal(size=robot.dof)
-    values: list[float] = []
-    for atom in expansion.atoms:
-        if atom.index >= 0:
-            values.append(float(q[atom.index]))
-        else:
-            argument = sum(c * math.prod(values[a] ** n for a, n in expansion.powers(m)) for m, c in atom.argument)
-            values.append(getattr(math, atom.name)(argument))
-    found = [
-        [sum(c * math.prod(values[a] ** n for a, n in expansion.powers(m)) for m, c in cell.items()) for cell in row]
-        for row in expansion.outputs["output"]
-    ]
-    np.testing.assert_allclose(found, dynid.inertia_matrix(robot, q), atol=1e-12)
-
-
 def test_what_cannot_be_written_is_refused_with_the_way_out() -> None:
     with pytest.raises(ArgumentError, match="generate_c"):
         expand_tape(record_quantity(dynid.robots.puma560(), "regressor"), most_terms=1000)

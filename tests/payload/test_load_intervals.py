@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -9,10 +11,11 @@ from scipy.stats import t as student
 
 import dynid
 from campaigns.load_coverage import NOISES, Trial, trial
-from dynid.compiled import wrench_regressor
 from dynid.payload.load_solver import BlockEquations, block_covariance, count_blocks, solve_blocks, solve_minimum_norm
 from dynid.payload.sensing import Sensing
+from dynid.payload.wrench_equations import wrench_data
 from dynid.payload.wrist import identify_load, identify_load_from_poses
+from dynid.processing.cutoff import HIGHEST_CUTOFF
 from payload.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of
 from support.exact_runs import exact_run
 
@@ -32,22 +35,50 @@ def test_a_wrench_that_was_low_passed_with_the_torques_meets_equations_that_were
     )
     run = dynid.process(log, filter_effort=True, cutoff_hz=3.0)
     assert identify_load(ROBOT, run, sensor_frame=LINK).mass == pytest.approx(TRUTH.mass, rel=2e-3)
+    assert run.smoothing is not None
+    data = wrench_data(ROBOT, run, LINK, Sensing())
+    assert data.cutoff_hz == run.smoothing.cutoff_hz
+    assert len(data.time) == run.samples - 2 * np.ceil(200.0 * run.smoothing.settling_s)
+    plain = dynid.process(log, cutoff_hz=3.0)
+    assert plain.derivation is not None
+    most = HIGHEST_CUTOFF * 200.0  # three times the cutoff of the positions, if that is below
+    for hz, expected in ((0.33 * most, 0.99 * most), (0.34 * most, None), (None, None)):
+        smoothing = replace(plain.derivation.smoothing, cutoff_hz=hz)
+        own = replace(plain, derivation=replace(plain.derivation, smoothing=smoothing))
+        data = wrench_data(ROBOT, own, LINK, Sensing())
+        assert (data.cutoff_hz, len(data.time)) == (expected and pytest.approx(expected), plain.samples)
 
 
-def test_static_form_uses_the_rests_alone() -> None:
-    """Twelve poses of a second with quick moves between them: the moves made the mass uncertain by 18 g."""
-    rng = np.random.default_rng(0)
-    poses = rng.uniform(-1.2, 1.2, size=(12, ROBOT.dof))
-    path = dynid.excitation.QuinticTrajectory(
-        q=np.repeat(poses, 2, axis=0), dq=np.zeros((24, ROBOT.dof)), durations=np.tile([1.0, 0.5], 12)[:-1]
-    )
-    time = np.arange(0.0, path.duration, 0.005)
-    motion = path.evaluate(time)
-    wrench = wrench_regressor(ROBOT, LINK, *motion) @ TRUTH.vector + 0.02 * rng.normal(size=(len(time), 6))
-    run = exact_run(time, motion, wrench=wrench)
-    load = identify_load(ROBOT, run, sensor_frame=LINK, form="static")
-    assert load.mass_stderr < 1e-3
-    assert abs(load.mass - TRUTH.mass) < 3.0 * load.mass_stderr
+@pytest.mark.parametrize(
+    ("still", "slow", "fast", "poses", "step", "found"),
+    [
+        (210, 0.009, 1.0, 3, 0.019, 3),
+        (210, 0.009, 1.0, 3, 0.021, 4),
+        (190, 0.009, 1.0, 5, 0.0, 1000),  # less than a fifth of the samples
+        (300, 0.011, 1.0, 3, 0.0, 1000),  # faster than a hundredth of the motion
+        (300, 9e-4, 0.05, 3, 0.0, 3),
+        (300, 0.0011, 0.05, 3, 0.0, 1000),
+        (300, 0.009, 1.0, 2, 0.0, 1000),
+    ],
+)
+def test_rests_of_a_static_log_become_poses(
+    still: int, slow: float, fast: float, poses: int, step: float, found: int
+) -> None:
+    """Samples at rest, speeds, number of rests, and a step within the first rest."""
+    length, period = still // poses, 990 // poses
+    rests = np.arange(1000) % period < length
+    rests[990:] = False
+    dq = np.where(rests, slow, fast)[:, None] * np.ones(6)
+    dq[-5:] = 100.0  # a peak
+    q = np.cumsum(np.where(rests, 0.0, 0.01))[:, None] * np.ones(6)
+    q[length // 2 : length] += step
+    run = exact_run(np.arange(1000) / 100.0, (q, dq, 0.0 * q), wrench=np.arange(6000.0).reshape(1000, 6))
+    data = wrench_data(ROBOT, run, LINK, Sensing(), form="static")
+    assert (data.rests, len(data.time)) == (found < 1000, found)
+    if data.rests:
+        mean = np.arange(period, period + length).mean()  # of the second rest
+        assert data.time[-2] == pytest.approx(mean / 100.0)
+        assert data.wrench[-2, 0] == pytest.approx(6.0 * mean)
 
 
 @pytest.mark.parametrize(("count", "repeats"), [(7, 1), (7, 50), (30, 1)])

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.payload.online_load import OnlineLoad
 from dynid.payload.sensing import Sensing
 from dynid.payload.wrench_equations import WrenchData, wrench_data
-from dynid.payload.wrist import solve_load
 from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 
 STD = np.repeat([0.1, 0.005], 3)
@@ -38,23 +34,6 @@ def test_equals_the_batch_result(bias: bool) -> None:
     np.testing.assert_allclose(found.bias[: 6 * bias], batch[10:], rtol=1e-8, atol=1e-9)
     assert np.all(np.abs(found.vector - TRUTH.vector) < 5 * found.stderr)
     np.testing.assert_allclose(found.residual_std, STD, rtol=0.1)
-
-
-def test_filtered_noise_widens_the_intervals_as_in_the_batch_result() -> None:
-    data = equations(2400)
-    clean = data.matrix @ TRUTH.vector + BIAS
-    white = np.random.default_rng(7).normal(size=(2400, 6))
-    noise = lfilter([0.3], [1.0, -0.9], white, axis=0) * STD
-    found = []
-    for wrench in (clean + 0.3 * white * STD, clean + noise):
-        online = OnlineLoad(frame=LINK, noise_std=STD)
-        for matrix, sample in zip(data.matrix, wrench, strict=True):
-            online.update(matrix, sample)
-        found.append(online.load())
-    batch = solve_load(replace(data, wrench=clean + noise), LINK, Sensing())
-    np.testing.assert_allclose(found[1].stderr, batch.stderr, rtol=0.7)
-    assert np.mean(found[1].stderr / found[0].stderr) > 1.5
-    assert np.all(np.abs(found[1].vector - TRUTH.vector) < 4.5 * found[1].stderr)
 
 
 def test_forgetting_follows_a_load_that_is_put_down() -> None:

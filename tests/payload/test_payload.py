@@ -88,15 +88,6 @@ def test_a_frame_on_the_last_body_and_a_tare() -> None:
     assert rest.mass == pytest.approx(1.5, abs=1e-6)
 
 
-def test_loaded_bare_bare_loaded_cancels_a_drift() -> None:
-    warm = np.array([0.0, 0.6, 0.4, 0.4, 0.2, 0.2, 0.1])  # offset that grows from run to run [N m]
-    runs = [run_of(robot, extra=k * warm) for k, robot in enumerate((heavy(), arm(), arm(), heavy()))]
-    pair = identify_payload(arm(), loaded=runs[0], unloaded=runs[1])
-    four = identify_payload(arm(), loaded=[runs[0], runs[3]], unloaded=[runs[1], runs[2]])
-    assert np.abs(four.com - TRUTH.com).max() < 0.2 * np.abs(pair.com - TRUTH.com).max()
-    assert abs(four.mass - 2.0) < 1e-3
-
-
 def test_masses_known_and_friction_not() -> None:
     frictionless = dynid.robots.panda().with_terms(Viscous(), Coulomb(), Offset(), RotorInertia())
     run = run_of(heavy(), noise=0.02)
@@ -112,19 +103,6 @@ def another_arm(seed: int, stated: tuple[float, float]) -> np.ndarray:
     """(p,) how one arm among those that a statement allows differs from the model."""
     causes = arm_directions(arm(), stated)
     return causes @ np.random.default_rng(seed).normal(size=causes.shape[1])
-
-
-def test_what_is_not_known_of_the_arm_goes_into_the_interval() -> None:
-    stated = (0.1, 0.01)
-    run = run_of(heavy(), noise=0.02)
-    change = another_arm(4, stated)
-    run = replace(run, effort=run.effort + regressor(arm(), run.q, run.dq, run.ddq) @ change)
-    load = identify_payload(arm(), loaded=run, arm=stated, physical=False)
-    assert np.all(np.abs(load.vector - TRUTH.vector) < 4.0 * load.stderr)
-    assert any("10 %" in finding.message and "10 mm" in finding.message for finding in load.findings)
-    share = next(f.evidence["share of the variance"] for f in load.findings if f.code == "arm-model")
-    assert share > 0.85
-    assert not [finding for finding in load.findings if finding.severity == "warning"]
 
 
 def test_directions_of_an_arm_are_the_slopes_of_its_parameters() -> None:

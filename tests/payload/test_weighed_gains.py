@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import pytest
 from scipy.signal import lfilter
 
 import dynid
@@ -54,37 +51,11 @@ def covered(results: list[DriveGains]) -> float:
     return float(np.mean(away[np.isfinite(away)] < 1.96))
 
 
-@pytest.fixture(scope="module")
-def pairs() -> list[tuple[Experiment, Experiment]]:
-    return [(run_of(heavy(), 2 * k), run_of(arm(), 2 * k + 1)) for k in range(RUNS)]
-
-
-def test_intervals_hold_under_correlated_noise(pairs: list[tuple[Experiment, Experiment]]) -> None:
+def test_intervals_hold_under_correlated_noise() -> None:
+    pairs = [(run_of(heavy(), 2 * k), run_of(arm(), 2 * k + 1)) for k in range(RUNS)]
     alone = [identify_drive_gains(arm(), loaded=a, unloaded=b, mass_kg=2.0) for a, b in pairs]
     assert covered(alone) >= 0.93  # 0.88 where each joint tells its noise alone
     assert {finding.code for found in alone for finding in found.findings} == {"drive-gains"}
-
-
-def test_a_given_centre_of_mass_does_not_make_a_box_a_point() -> None:
-    wide = Inertia.from_com(4.0, [0.02, 0.05, 0.15], np.diag([0.1, 0.12, 0.08]))
-    held = arm().with_body("box", parent=arm().bodies[-1].joint.child, inertia=wide)
-    pairs = [(run_of(held, 2 * k, noise=0.01), run_of(arm(), 2 * k + 1, noise=0.01)) for k in range(RUNS)]
-    found = [identify_drive_gains(arm(), loaded=a, unloaded=b, mass_kg=4.0, com=[0.02, 0.05, 0.15]) for a, b in pairs]
-    assert covered(found) >= 0.9
-
-
-def test_stated_gains_get_no_worse(pairs: list[tuple[Experiment, Experiment]]) -> None:
-    stated = [stated_gains(k) for k in range(RUNS)]
-    results = [
-        identify_drive_gains(arm(), loaded=a, unloaded=b, mass_kg=2.0, stated=before)
-        for (a, b), before in zip(pairs, stated, strict=True)
-    ]
-    assert covered(results) >= 0.9
-    error = np.sqrt(np.mean([(found.gain / GAINS - 1.0) ** 2 for found in results], axis=0))
-    before = np.sqrt(np.mean([(gains.gain / GAINS - 1.0) ** 2 for gains in stated], axis=0))
-    assert np.all(error < 1.05 * before)
-    assert error[2] < 0.7 * before[2]  # where the load acts most, it teaches something
-    assert all(np.all(found.stderr <= 1.0001 * STD * found.gain) for found in results)
 
 
 def test_a_load_that_says_nothing_leaves_the_stated_gains_and_says_so() -> None:
@@ -96,13 +67,3 @@ def test_a_load_that_says_nothing_leaves_the_stated_gains_and_says_so() -> None:
     [finding] = found.findings
     assert finding.code == "drive-gains"
     assert "--com" in finding.remedy
-
-
-def test_a_stated_gain_that_is_far_off_is_contradicted(pairs: list[tuple[Experiment, Experiment]]) -> None:
-    loaded, unloaded = (list(runs) for runs in zip(*pairs[:2], strict=True))
-    wrong = CurrentGains(GAINS * [1.0, 1.0, 1.5, 1.0, 1.0, 1.0], stderr=STD * GAINS)
-    found = identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, mass_kg=2.0, com=LOAD.com, stated=wrong)
-    assert [f.joint for f in found.findings if f.joint] == [arm().joint_names[2]]
-    right = replace(wrong, gain=GAINS)
-    found = identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, mass_kg=2.0, com=LOAD.com, stated=right)
-    assert not [f for f in found.findings if f.joint]

@@ -101,6 +101,7 @@ def test_integral_equations_are_means_of_the_differential_ones() -> None:
     run = run_of(rate=800.0)
     means = wrench_data(ROBOT, run, LINK, Sensing(), form="integral", interval_s=0.1)
     whole = wrench_data(ROBOT, run, LINK, Sensing())
+    assert means.time[3] == pytest.approx(0.35)
     np.testing.assert_allclose(means.matrix[3], np.trapezoid(whole.matrix[240:321], dx=1 / 80, axis=0), atol=2e-3)
     q, dq = run.q[7], run.dq[7]
     floating = ROBOT.with_gravity([0, 0, 0])

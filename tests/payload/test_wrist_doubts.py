@@ -65,16 +65,17 @@ def test_poses_that_are_none_are_refused_and_strange_ones_named() -> None:
     R, wrench = poses_of(30, 1, 0.1)
     turns = Rotation.from_matrix(R).as_quat()  # x, y, z, w
     right = np.roll(turns, 1, axis=1)
-    assert "wrench-frame" not in codes(identify_load_from_poses(right, wrench))
+    for fine in (right, 1.0005 * right, 1.0003 * R):
+        assert "wrench-frame" not in codes(identify_load_from_poses(fine, wrench))
     for wrong in (turns, np.swapaxes(R, 1, 2)):
         assert "wrench-frame" in codes(identify_load_from_poses(wrong, wrench))
     far = identify_load_from_poses(R, wrench * np.repeat([1.0, 1000.0], 3))
     assert "unit" in codes(far)
     refused: list[tuple[Any, dict[str, Any]]] = [
-        (3.0 * right, {}),
+        (1.0015 * right, {}),
         (np.nan * right, {}),
         (-R, {}),
-        (2.0 * R, {}),
+        (1.0007 * R, {}),
         (R, {"gravity": 9.81}),
         (R, {"time": np.arange(5.0)}),
     ]
