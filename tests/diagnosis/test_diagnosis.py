@@ -13,7 +13,7 @@ import dynid
 from campaigns import diagnosis as campaign
 from dynid import diagnosis
 from dynid.diagnosis import find_delay, refine_geometry
-from dynid.diagnosis.commands import check_commands
+from dynid.diagnosis.commands import EARLY_S, LATE_S, _Tracking, check_commands
 from dynid.diagnosis.refinement import resolve_delay
 from dynid.errors import ArgumentError
 from dynid.logs.recording import Commands
@@ -161,6 +161,31 @@ def test_commands_are_what_the_positions_follow(case: str) -> None:
     assert told == expected[: len(told)]
     for name, _, amount in (text.rpartition(" ") for text in expected[len(told) :]):
         assert found[-1].evidence[name] == pytest.approx(float(amount), rel=0.05)
+
+
+@pytest.mark.parametrize(("sign", "lags_s"), [(1.0, (0.0, 0.5)), (1.0, (-0.3, -0.05)), (-1.0, (0.0, 0.5))])
+def test_following_is_regression_on_the_command_at_the_best_lag(sign: float, lags_s: tuple[float, float]) -> None:
+    rng, on = np.random.default_rng(8), AT % 5.0 < 3.0
+    command = SENT[:, 0]
+    response = (
+        sign * 0.7 * np.roll(command, 20) - sign * 0.3 * np.roll(command, -10) + 0.2 + 0.05 * rng.normal(size=2500)
+    )
+    tracking = _Tracking(0.01, SENT, WENT, np.column_stack([on, on]), ("a", "b"))
+    lag_s, left = tracking.follow(response, command, on, lags_s, sign)
+    early, late = (round(abs(end) * 100) for end in (EARLY_S[0], LATE_S[1]))
+    rows = np.flatnonzero(on[late : 2500 - early]) + late
+    fits = {}
+    for lag in range(round(100 * lags_s[0]), round(100 * lags_s[1]) + 1):
+        X = np.column_stack([np.ones(rows.size), command[rows - lag]])
+        values = np.linalg.lstsq(X, response[rows], rcond=None)[0]
+        if values[1] * sign > 0.0:
+            fits[lag] = (response[rows] - X @ values) ** 2
+    best = min(fits, key=lambda lag: fits[lag].sum())
+    assert lag_s == pytest.approx(0.01 * best)
+    power = np.cumsum((response[rows] - response[rows].mean()) ** 2)
+    ends = np.searchsorted(power, np.linspace(0.0, power[-1], len(left) + 1))
+    wanted = len(left) / power[-1] * np.add.reduceat(fits[best], ends[:-1])
+    np.testing.assert_allclose(left, wanted, rtol=1e-3)
 
 
 def test_thresholds_are_few() -> None:

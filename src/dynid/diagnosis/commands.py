@@ -208,7 +208,7 @@ class _Tracking:
         left = y - gain * weight * (sent - (weight @ sent) / max(float(weight.sum()), 1.0))
         power = np.cumsum(y**2) + 1e-300
         block = np.minimum(BLOCKS * power // power[-1], BLOCKS - 1).astype(int)  # each with as much of the motion
-        return float(lag[best]), BLOCKS * np.bincount(block, left**2, BLOCKS) / power[-1] + RIDGE
+        return float(lag[best]), np.maximum(BLOCKS * np.bincount(block, left**2, BLOCKS) / power[-1], RIDGE)
 
 
 def _check_enabled(tracking: _Tracking) -> Iterator[Finding]:
