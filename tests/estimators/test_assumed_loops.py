@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.control_loop.laws import ComputedTorqueLaw, assumed_law
 from dynid.estimators.closed_loop.added_loops import SplinedMotion
 from support.closed_loops import scene
 
@@ -39,15 +38,6 @@ def test_an_assumed_loop_is_better_than_least_squares_where_positions_are_good()
     assert np.mean(np.abs(other.values - CHOSEN.values) < 1.96 * other.stderr) > 0.75
     assert any("commanded motion" in f.message for f in found.findings)
     assert any(f.code == "assumed-loop" and "8 Hz" in f.message for f in found.findings)
-
-
-def test_the_assumed_law_follows_the_measured_motion_with_any_torque() -> None:
-    """A PD law, whose torques are all tracking error, lags behind the same motion."""
-    reference, lags = CHOSEN.loop.reference, []
-    for law in (ComputedTorqueLaw(CHOSEN.robot, kp=2500.0, kd=100.0), assumed_law(CHOSEN.robot, 8.0)):
-        run = dynid.control_loop.simulate_loop(CHOSEN.robot, dynid.control_loop.Loop(law=law, reference=reference))
-        lags.append(float(np.abs(run.q - reference.q[: len(run.q)]).max()))
-    assert lags[0] < 0.1 * lags[1]
 
 
 def test_without_the_law_torques_are_compared_along_the_measured_motion() -> None:

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dynid.compiled import inverse_dynamics, regressor
 from dynid.errors import ArgumentError, DataError
@@ -18,7 +16,6 @@ from dynid.identifiability.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from support.random_robots import random_robot
 
 from .planted import Floats, arm, experiment, planted_run, with_friction
 
@@ -100,25 +97,6 @@ def test_portions_and_masks_do_not_matter() -> None:
         LinkByLink().solve(build_equations(robot, masked)).values, abs=1e-9
     )
     assert [link.samples for link in single.excitation] == [300, 300, 250]
-
-
-@settings(max_examples=12, deadline=None)
-@given(seed=st.integers(0, 60), still=st.sets(st.integers(0, 4)), tree=st.booleans())
-def test_excitation_is_the_rank_of_the_links_equations(seed: int, still: set[int], tree: bool) -> None:
-    robot = random_robot(seed, joints=5, tree=tree, fixed=False, terms=True)
-    run = held(robot, sorted(still), samples=120)
-    tracker = fed(robot, run, portion=120)
-    Y = regressor(robot, run.q, run.dq, run.ddq, columns=tracker.base.columns)
-    assert sorted(name for link in tracker.excitation for name in link.parameters) == sorted(tracker.base.names)
-    for joint, link in enumerate(tracker.excitation):
-        A = Y[:, joint][:, [tracker.base.names.index(name) for name in link.parameters]]
-        length = np.linalg.norm(A, axis=0)
-        scaled = A / np.where(length > 1e-12, length, np.inf)
-        full = np.linalg.matrix_rank(scaled, tol=1e-9) == A.shape[1]
-        assert link.is_persistently_exciting == full
-        assert np.isfinite(link.condition) == full
-        if full:  # [Lin1995] eq. (117)
-            assert link.condition**2 == pytest.approx(np.linalg.cond(scaled.T @ scaled), rel=1e-3)
 
 
 NEVER_SHOWN = [

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +11,6 @@ import pytest
 import dynid
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
-from dynid.processing.timing import source_clock
-from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 
 ROOT = Path(__file__).parents[2]
@@ -45,30 +41,6 @@ def test_tx40_friction_is_the_circulated_one() -> None:
             assert found[f"{symbol}{joint}"] == pytest.approx(value, rel=0.1), f"{symbol}{joint}"
 
 
-def test_panda_behind_a_relay_comes_out_better_on_its_own_clock() -> None:
-    path = DATASETS / "panda_unisa" / "panda.urdf"
-    fingers = re.findall(r'<joint[^>]*name="([^"]*finger[^"]*)"', path.read_text())
-    robot = dynid.read_urdf(path, hold=dict.fromkeys(fingers, 0.0)).with_terms(*PLAIN)
-    recording = log("panda_unisa")
-    clock = source_clock(recording.time, recording.q)
-    assert clock is not None
-    assert 1.0 / clock.period_s == pytest.approx(29.4, abs=0.05)
-    errors = []
-    for relayed in (False, True):
-        run = dynid.process(recording, cutoff_hz=6.0, cleaning=Cleaning(relayed=relayed))
-        fold_of = np.arange(run.samples) * 3 // run.samples
-        folds = [(fold_of == fold)[:, None] for fold in range(3)]
-        checks = [
-            dynid.validate(
-                dynid.identify(robot, replace(run, valid=run.valid & ~held), dynid.Recipe.bare(band_hz=4.0)),
-                replace(run, valid=run.valid & held),
-            )
-            for held in folds
-        ]
-        errors.append(np.mean([check.relative_error for check in checks]))
-    assert errors[1] < 0.75 * errors[0]
-
-
 def test_halves_of_a_log_agree_within_their_intervals() -> None:
     """The short version of the campaign real_halves: weighted least squares on either half of a log."""
     robot = dynid.read_urdf(DATASETS / "ur10_unisa" / "ur10_robot.urdf").with_terms(*PLAIN)
@@ -80,13 +52,3 @@ def test_halves_of_a_log_agree_within_their_intervals() -> None:
     )
     apart = np.abs(first.values - second.values) / np.hypot(first.stderr, second.stderr)
     assert 0.88 <= np.mean(apart <= 1.96) <= 0.99
-
-
-def test_samples_of_a_slow_reader_are_counted() -> None:
-    """The robot sampled at 1 kHz; a program read the newest sample, often twice, at times late."""
-    recording = log("panda_gaz")
-    clock = source_clock(recording.time, recording.q)
-    assert clock is not None
-    assert clock.period_s == pytest.approx(1e-3, rel=1e-4)
-    assert np.count_nonzero(~clock.fresh) > 1000
-    assert np.ptp(recording.time - clock.time) < 6e-3

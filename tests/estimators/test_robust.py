@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -39,15 +37,6 @@ def test_normal_noise_costs_little_and_intervals_hold() -> None:
         covered.append(coverage(equations, estimate))
     assert 0.88 < np.mean(covered) <= 1.0
     assert np.median(ratios) == pytest.approx(1.026, abs=0.12)
-
-
-def test_a_block_boundary_and_masked_samples_change_nothing() -> None:
-    run = planted_run(arm(), noise=NOISE, samples=2500)
-    valid = run.valid.copy()
-    valid[100:200, 1] = False
-    masked = replace(run, effort=np.where(valid, run.effort, np.nan), valid=valid)
-    equations = build_equations(arm(), masked)
-    assert coverage(equations, Huber().solve(equations)) > 0.8
 
 
 def test_open_parameters_are_reported() -> None:

@@ -12,8 +12,6 @@ from dynid.estimators.estimate import Estimator
 from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.identifiability.base import base_parameters
-from dynid.identification.identify import identify
-from dynid.identification.recipe import Recipe
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
@@ -21,7 +19,6 @@ from dynid.terms.motors import Offset, RotorInertia
 from estimators.planted import planted_run
 
 TRUTH = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
-LINKS = [body.joint.child for body in TRUTH.bodies]
 RUNS = 20
 BASE = base_parameters(TRUTH)
 
@@ -67,16 +64,6 @@ def test_intervals_survive_active_constraints() -> None:
         held += bool(estimate.at_bound)
     assert held > 0.9 * RUNS
     assert np.mean(found) > 0.94
-
-
-def test_what_the_prior_says_is_flagged() -> None:
-    run = planted_run(TRUTH, samples=400, noise=0.5)
-    weak = identify(TRUTH, run, Recipe.bare(), estimator=FeasibleWLS(prior_weight=1e-4))
-    strong = identify(TRUTH, run, Recipe.bare(), estimator=FeasibleWLS(prior_weight=1e8))
-    assert weak.estimate.prior_dominated == ()
-    links = {n for n in strong.estimate.names if not n.startswith(("FV", "FC", "OFF"))}
-    assert links <= set(strong.estimate.prior_dominated)
-    assert set(weak.prior_dominated) < set(strong.prior_dominated)
 
 
 def test_what_the_data_know_alone_is_never_the_priors() -> None:

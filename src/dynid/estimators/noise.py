@@ -86,8 +86,8 @@ def correlation_inflation(equations: Factors, beta: Floats) -> Floats:
     found_scores: list[WhitenedScores] = []
     for joint, support in enumerate(information.supports):
         factors = [information.rows(joint, segment) for segment in information.segments]
-        vector = np.append(beta[list(support)], -1.0)
-        found_scores.append(whitened_scores([R[:, :-1] for R in factors], [-(R @ vector) for R in factors]))
+        vector = np.append(beta[list(support)], -1.0)  # residuals up to their sign, which squares do not show
+        found_scores.append(whitened_scores([R[:, :-1] for R in factors], [R @ vector for R in factors]))
     directions = sum(scores.rank for scores in found_scores)
     # fitting makes residuals smaller in the b + k directions of the parameters; joints share them by their directions
     fitted_share = min(1.0, beta.size / max(directions, 1))
