@@ -118,31 +118,6 @@ def test_without_pyarrow_tables_are_csv(tmp_path: Path, monkeypatch: pytest.Monk
         write_table(parameter_table(fit), tmp_path / "parameters.xlsx")
 
 
-def test_the_command_writes_tables_of_a_result_and_a_log(tmp_path: Path) -> None:
-    fit, run = small_fit()
-    dynid.write_result(fit, tmp_path / "result.json")
-    header = ",".join(["time", *(f"q{j}" for j in range(3)), *(f"tau{j}" for j in range(3))])
-    log = np.column_stack([run.time, run.q, run.effort])
-    np.savetxt(tmp_path / "run.csv", log, delimiter=",", comments="", header=header)
-    (tmp_path / "map.toml").write_text(
-        '[time]\ncolumn = "time"\nunit = "s"\n[position]\ncolumns = "q{0..2}"\nunit = "rad"\n'
-        '[effort]\ncolumns = "tau{0..2}"\nunit = "N m"\n'
-    )
-    words = ["export", str(tmp_path / "result.json"), str(tmp_path / "run.csv"), "--map", str(tmp_path / "map.toml")]
-    done = CliRunner().invoke(main, [*words, "--to", "csv", "--out", str(tmp_path / "tables"), "--json"])
-    assert done.exit_code == 0, done.output
-    files = json.loads(done.stdout)["files"]
-    assert [Path(file).name for file in files] == ["parameters.csv", "standard_parameters.csv", "prediction_1.csv"]
-    with open(files[2], encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    measured = np.array([float(row["measured_joint1 [N m]"] or "nan") for row in rows])
-    residual = np.array([float(row["residual_joint1 [N m]"] or "nan") for row in rows])
-    assert np.nanstd(residual) < 0.1 * np.nanstd(measured)
-    wrong = CliRunner().invoke(main, ["export", str(tmp_path / "result.json"), "--to", "excel", "--out", "x"])
-    assert wrong.exit_code == 2
-    assert "Choose from tables" in wrong.output
-
-
 def test_a_load_is_a_table_of_ten_parameters(tmp_path: Path) -> None:
     body = dynid.Inertia.from_com(2.5, [0.01, -0.03, 0.09], np.diag([0.012, 0.02, 0.025]))
     some = np.array([True, *9 * [False]])

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from dynid.cli import main
 from dynid.estimators.rows import RobotTorques, stretches
 from dynid.export.c.c_check import Driver
 from dynid.export.c.c_package import generate_c
@@ -100,18 +98,3 @@ def test_c_gives_the_torques_that_were_judged(fit, run, sanitized):
 def test_code_of_a_saved_result_has_the_same_model(fit, tmp_path):
     saved = read_result(write_result(fit, tmp_path / "result.json"))
     assert dict(generate_c(saved, ["inverse_dynamics"]).files) == dict(generate_c(fit, ["inverse_dynamics"]).files)
-
-
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("place", ["", "result.json"])
-def test_codegen_takes_a_run_folder_and_a_result_file(fit, tmp_path, place):
-    (tmp_path / "run").mkdir()
-    write_result(fit, tmp_path / "run" / "result.json")
-    words = ["codegen", str(tmp_path / "run" / place), "--functions", "inverse_dynamics", "--out"]
-    done = CliRunner().invoke(main, [*words, str(tmp_path / "code")])
-    assert done.exit_code == 0, done.output
-    whole = generate_c(fit, ["inverse_dynamics"])
-    assert (tmp_path / "code" / f"{whole.name}.c").read_text() == whole.files[f"{whole.name}.c"]
-    held = CliRunner().invoke(main, [*words, str(tmp_path / "other"), "--hold", "joint_1"])
-    assert held.exit_code == 2
-    assert "Leave out --hold" in held.output

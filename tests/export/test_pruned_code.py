@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -95,22 +94,6 @@ def test_an_arm_that_has_all_parameters_pays_with_accuracy() -> None:
     assert f"{short.relative_error:.3g}" in str(cost)
     before, after = cost.operations["inverse_dynamics"]
     assert after.flops < 0.5 * before.flops
-
-
-def test_selected_terms_are_carried_by_the_pruned_robot() -> None:
-    robot = zoo.scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3))
-    motion = sum_of_sines(robot.dof, seed=1)
-    plain = process(simulate_experiment(robot, motion, rate_hz=100, duration_s=12.0, noise=NOISE))
-    spring = 3.0 * np.sin(plain.q[:, :1]) * (np.arange(robot.dof) == 0)
-    one = replace(plain, effort=plain.effort + spring)
-    recipe = Recipe.bare(estimator="wls", springs=(robot.joint_names[0],))
-    sprung = identify(robot, one, recipe).with_significant("1%")
-    assert sprung.significance is not None
-    pruned = sprung.significance.pruned
-    assert "HS1_1" in pruned.kept
-    assert pruned.terms_left_out == ()
-    torque = inverse_dynamics(pruned.robot, one.q, one.dq, one.ddq)
-    np.testing.assert_allclose(torque, sprung.significance.torque(one), rtol=0, atol=1e-11)
 
 
 def test_a_result_file_holds_the_pruned_robot(tmp_path: Path) -> None:

@@ -104,13 +104,6 @@ def test_random_robots_with_any_axes(seed: int) -> None:
     check(expressions, from_python(expressions.python()), tolerance=1e-10)
 
 
-@pytest.mark.parametrize("method", ["minimal-combinations", "structural", "numeric"])
-def test_every_set_of_base_parameters_gives_the_torques(method: str) -> None:
-    robot = dynid.robots.stanford()
-    expressions = torque_expressions(robot, dynid.base_parameters(robot, method))  # type: ignore[arg-type]
-    check(expressions, from_python(expressions.python()), tolerance=1e-9)
-
-
 def test_base_parameters_of_rest_are_refused() -> None:
     robot = dynid.robots.ddarm()
     with pytest.raises(ArgumentError, match="another motion"):

@@ -13,8 +13,8 @@ import dynid
 from campaigns.load_coverage import NOISES, Trial, trial
 from dynid.payload.load_solver import BlockEquations, block_covariance, count_blocks, solve_blocks, solve_minimum_norm
 from dynid.payload.sensing import Sensing
-from dynid.payload.wrench_equations import wrench_data
-from dynid.payload.wrist import identify_load, identify_load_from_poses
+from dynid.payload.wrench_equations import pose_equations, wrench_data
+from dynid.payload.wrist import _solve, identify_load, identify_load_from_poses
 from dynid.processing.cutoff import HIGHEST_CUTOFF
 from payload.test_wrist import LINK, ROBOT, TRUTH, poses_of, run_of
 from support.exact_runs import exact_run
@@ -106,6 +106,11 @@ def test_a_drift_that_is_found_widens_the_interval() -> None:
     assert "up to 2.2 N" in told
     assert abs(drifting.mass - TRUTH.mass) < 1.96 * drifting.mass_stderr
     assert drifting.mass_stderr > 3.0 * calm.mass_stderr
+    equations = pose_equations(turns, late, Sensing())
+    plain, with_drift = (_solve(equations, Sensing(find=f)) for f in ((), ("drift",)))
+    most = np.maximum(plain.stderr, with_drift.stderr[:16])[6:10] ** 2
+    changes = (plain.values - with_drift.values[:16])[6:10] ** 2
+    np.testing.assert_allclose(np.diag(drifting.covariance)[6:], most + changes)
 
 
 def test_blocks_are_three_periods_of_the_cutoff_and_neither_few_nor_many() -> None:

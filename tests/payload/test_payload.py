@@ -65,6 +65,7 @@ def test_the_torque_that_no_load_explains_is_counted(share: float) -> None:
     carried = run.effort - empty.effort
     fast = np.sin(40.0 * run.time)[:, None] * (np.arange(7) == 1)
     extra = share * fast * np.linalg.norm(carried) / np.linalg.norm(fast)
+    extra += 3.0 * np.cos(40.0 * run.time)[:, None] * (np.arange(7) == 6)  # which hardly carries the load
     load = identify_payload(arm(), loaded=replace(run, effort=run.effort + extra))
     told = [f.evidence["unexplained share"] for f in load.findings if f.severity == "warning"]
     assert told == ([pytest.approx(share, rel=0.05)] if share > 0.2 else [])

@@ -80,6 +80,9 @@ def test_a_grasp_is_judged_at_its_tolerances(
     check = verify_grasp(Load.of(held, "tool", stderr=spread), Inertia.from_com(4.0, [0.0, 0.0, 0.0], BOX))
     assert "; ".join(problem.where for problem in check.problems) == where
     assert check.tilt_deg == pytest.approx(abs(deg), abs=1e-6)
+    expected = {"mm off": 1e3 * com, "% too much": 25.0 * (mass - 4.0), "deg turned": abs(deg)}
+    told = {unit: value for problem in check.problems for unit, value in problem.evidence.items()}
+    assert told == pytest.approx({unit: expected[unit] for unit in told}, abs=1e-6)
 
 
 def test_chances_are_those_of_normal_masses() -> None:

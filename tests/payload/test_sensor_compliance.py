@@ -16,7 +16,7 @@ from scipy.ndimage import gaussian_filter1d
 
 import dynid
 from dynid.compiled import wrench_regressor
-from dynid.errors import EstimationError
+from dynid.errors import DataError, EstimationError
 from dynid.payload import sensor_search
 from dynid.payload.load import Load
 from dynid.payload.sensing import Sensing
@@ -133,12 +133,12 @@ def test_a_smoothed_wrench_has_the_rates_of_a_polynomial_and_the_share_of_its_no
     noise = np.random.default_rng(0).normal(size=(2000, 6))
     curve = np.stack([time**2 - 3.0 * time] * 6, axis=1)
 
-    def rigid(wrench: Floats) -> Swinging:
+    def rigid(wrench: Floats, rows: slice = slice(None)) -> Swinging:
         """A stretch of 36 samples, which is too short, and a long one."""
         data = WrenchData(matrix=np.stack([wrench] * 10, axis=2), wrench=wrench, time=time,
                           log=np.zeros(2000, dtype=np.int64), stretch=np.where(np.arange(2000) < 36, 0, 1),
                           R_frame_base=np.tile(np.eye(3), (2000, 1, 1)), gravity=np.zeros(3))  # fmt: skip
-        return Swinging.rigid(data, width)
+        return Swinging.rigid(data.rows(rows), width)
 
     plain, alone = rigid(curve), rigid(noise)
     inner = time[36 + reach : -reach]
@@ -150,6 +150,8 @@ def test_a_smoothed_wrench_has_the_rates_of_a_polynomial_and_the_share_of_its_no
     half = 0.5 * np.sqrt(np.mean(alone.second_rate**2, axis=0))  # the curve's second rate is then as large
     for state, share in ((plain, 0.0), (alone, 1.0), (rigid(noise + half * curve), 0.5)):
         assert np.mean(state.noise_share) == pytest.approx(share, abs=0.07)
+    with pytest.raises(DataError, match="no stretch"):
+        rigid(curve, slice(36))
 
 
 @pytest.mark.parametrize("size", [0.02, 0.1])

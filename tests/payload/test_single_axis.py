@@ -12,6 +12,7 @@ import pytest
 
 import dynid
 from dynid.compiled import wrench_regressor
+from dynid.errors import DataError
 from dynid.payload.load import NAMES, Load, make_possible
 from dynid.payload.load_motions import wrist_test_motion
 from dynid.payload.load_study import LoadStudy
@@ -111,6 +112,12 @@ def test_files_and_summaries_never_bound_an_open_moment(tmp_path: Path) -> None:
     again = Load.read(tmp_path / "load.json")
     assert again.open_moments == ("XX", "XY", "YY")
     np.testing.assert_array_equal(again.stderr, study.load.stderr)
+    for column, wrong in ((9, -1.0), (8, None)):
+        covariance = [[*row] for row in written["covariance"]]
+        covariance[9][column] = wrong
+        (tmp_path / "load.json").write_text(json.dumps(written | {"covariance": covariance}))
+        with pytest.raises(DataError, match="covariance"):
+            Load.read(tmp_path / "load.json")
     assert study.verdict == written["verdict"] == "mass, centre of mass and some moments"
     assert written["known_moments"] == ["XZ", "YZ", "ZZ"]
     assert "Verdict: mass, centre of mass and the moments XZ, YZ, ZZ; not determined: XX, XY, YY." in str(study)

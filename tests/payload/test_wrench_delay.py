@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
+from dynid.payload.sensing import Sensing
 from dynid.payload.sensor_faults import check_wrench, find_wrench_delay
 from dynid.payload.wrench_equations import delayed_wrench
 from dynid.payload.wrist import identify_load
@@ -37,6 +38,9 @@ def test_a_late_wrench_is_named_and_taken_into_account() -> None:
     (proposal,) = check_wrench(ROBOT, run, sensor_frame=LINK)
     assert proposal.finding.code == "delay"
     assert proposal.finding.evidence["amount"] == pytest.approx(30.0, abs=0.5)
+    (further,) = check_wrench(ROBOT, run, sensor_frame=LINK, sensing=Sensing(delay_s=0.01))
+    assert further.finding.evidence["amount"] == pytest.approx(20.0, abs=0.5)
+    assert further.sensing.delay_s == pytest.approx(0.03, abs=5e-4)
     wrong = identify_load(ROBOT, run, sensor_frame=LINK, physical=False)
     right = identify_load(ROBOT, run, sensor_frame=LINK, sensing=proposal.sensing, physical=False)
     assert np.all(right.stderr < 0.5 * wrong.stderr)

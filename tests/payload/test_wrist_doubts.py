@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dynid.payload.sensing import Sensing
 from dynid.payload.sensor_faults import _fit, check_wrench
 from dynid.payload.sensor_search import calibrate_sensor
 from dynid.payload.wrench_equations import wrench_data
-from dynid.payload.wrist import identify_load, identify_load_from_poses
+from dynid.payload.wrist import identify_load, identify_load_from_poses, is_negative
 from dynid.workflows.load_run import LoadRecipe, _proposed_settings
 from payload.test_wrist import BIAS, LINK, ROBOT, TRUTH, poses_of, run_of
 
@@ -59,6 +60,22 @@ def test_signs_of_poses_are_named() -> None:
             said = codes(identify_load_from_poses(*poses_of(count, 100 + seed, 0.3)))
             assert "drift" not in said
             assert "wrench-frame" not in said
+
+
+@pytest.mark.parametrize(("noise", "metres", "stds"), [(1.9, 2.9, 4.9), (2.3, 3.1, 5.1)])
+def test_poses_are_doubted_from_a_limit_on(noise: float, metres: float, stds: float) -> None:
+    """A fifth of the weight is not explained; the centre is three metres away; the mass is below zero."""
+    R, wrench = poses_of(1000, 1, noise)
+    share = 100.0 * noise * 3.0**0.5 / (9.81 * TRUTH.mass)
+    told = [
+        finding.message for finding in identify_load_from_poses(R, wrench).findings if finding.code != "load-uncertain"
+    ]
+    assert told == [f"the residual is {share:.0f} % of the weight of the load"] * (share > 20.0)
+    R, wrench = poses_of(1000, 1, 1e-3)
+    scale = np.repeat([1.0, metres / np.linalg.norm(TRUTH.com)], 3)
+    assert ("unit" in codes(identify_load_from_poses(R, wrench * scale))) == (metres > 3.0)
+    load = Load.of(TRUTH, LINK, stderr=0.1)
+    assert is_negative(replace(load, vector=-0.1 * stds * np.eye(10)[9])) == (stds > 5.0)
 
 
 def test_poses_that_are_none_are_refused_and_strange_ones_named() -> None:

@@ -8,13 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dynid.payload.load_study import LoadStudy
-from dynid.payload.payload import identify_payload
 from dynid.payload.sensing import Sensing
 from dynid.payload.sensor_faults import check_wrench
 from dynid.payload.wrist import identify_load
 from dynid.processing.experiment import Experiment
-from support.yumi_log import FRAME, LOG, TRUSTED, WEIGHED, guessed_arm, log, yumi
+from support.yumi_log import FRAME, LOG, WEIGHED, log, yumi
 
 pytestmark = pytest.mark.skipif(not LOG.exists(), reason=f"the real data set is not at {LOG}")
 
@@ -46,16 +44,3 @@ def test_the_turned_sensor_is_proposed_and_so_are_newton_millimetres() -> None:
     proposals = check_wrench(yumi(), wrong, sensor_frame=FRAME)
     assert [proposal.finding.code for proposal in proposals][:2] == ["unit", "wrench-frame"]
     assert proposals[1].sensing.find == ("orientation",)
-
-
-@pytest.mark.parametrize("along", [0.5, 1.0])
-def test_with_guessed_masses_the_interval_says_what_a_guess_is_worth(along: float) -> None:
-    robot = guessed_arm(along)
-    load = identify_payload(robot, loaded=run(), link=FRAME, arm=TRUSTED)
-    study = LoadStudy(robot=robot, load=load)
-    assert abs(load.mass - WEIGHED) < 1.96 * load.mass_stderr
-    assert load.mass_stderr < 1.0
-    assert study.verdict == "doubtful"
-    assert any("with 95 %" in finding.message for finding in study.problems)
-    bold = identify_payload(robot, loaded=run(), link=FRAME, arm=(0.1, 0.01))
-    assert "arm-model" in {finding.code for finding in LoadStudy(robot=robot, load=bold).problems}

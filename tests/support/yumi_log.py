@@ -1,4 +1,4 @@
-"""The YuMi log: a tool on a wrist sensor, weighed on scales, and an arm whose masses are guesses."""
+"""The YuMi log: a tool on a wrist sensor, weighed on scales."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ import numpy as np
 import dynid
 from dynid.processing.experiment import Experiment
 from dynid.robot.formats.dh import StandardDH, from_dh
-from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about
-from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset
 
 ROOT = Path(__file__).parents[2]
 LOG = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets")) / "yumi_ft" / "gravitylog.mat"
@@ -38,22 +35,6 @@ def yumi() -> Robot:
     base = rotation_about(x, -0.63) @ rotation_about(y, 0.95) @ rotation_about(z, -0.18)
     rows = [StandardDH(a=a, alpha=alpha, d=d, theta=theta) for a, alpha, d, theta in _ROWS]
     return from_dh(rows, degrees=True, name="yumi").with_base_orientation(base)
-
-
-GUESSED = (2.0, 2.0, 1.5, 1.5, 1.0, 0.8, 0.4)
-"""Masses of the links [kg]: the whole arm with its base weighs 9.6 kg by the maker's data sheet."""
-TRUSTED = (0.5, 0.05)
-"""What such a guess is worth."""
-
-
-def guessed_arm(along: float) -> Robot:
-    """The arm with guessed masses, each a part of the way along its link (1: at its far end), and unknown friction."""
-    robot = yumi().with_terms(Viscous(), Coulomb(), Offset())
-    bodies = [
-        Inertia.from_com(mass, [along * a, 0.0, (along - 1.0) * d], 0.4 * mass * 0.08**2 * np.eye(3)).vector
-        for mass, (a, _, d, _) in zip(GUESSED, _ROWS, strict=True)
-    ]
-    return robot.with_parameters(np.concatenate([*bodies, robot.parameter_vector[70:]]))
 
 
 def log() -> Experiment:
