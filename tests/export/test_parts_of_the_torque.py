@@ -11,11 +11,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dynid import compiled
 from dynid.errors import ExportError
 from dynid.export.c.c_check import compare, package_driver, reference
 from dynid.export.c.c_package import generate_c
-from dynid.export.c.c_pruning import prune
 from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.tape import compile_tape
@@ -77,16 +75,6 @@ def test_every_part_agrees(name, options):
     for part, values in expected.items():
         error = relative_error(found[part], values)
         assert error <= (1e-11 if package.text.precision == "double" else 1e-3), (part, error)
-
-
-def test_a_pruned_lift_keeps_its_weight_and_offset():
-    robot = ROBOTS["scara"]
-    states = np.random.default_rng(0).normal(size=(3, 200, 4))
-    pruned = prune(robot, [tuple(states)])
-    model = pinocchio_model(robot)
-    rest = np.zeros(4)
-    weight = pin.computeGeneralizedGravity(model, model.createData(), rest)[2]
-    assert abs(compiled.gravity_torque(pruned.robot, rest)[2] - weight) < 1e-12 * weight
 
 
 @pytest.mark.usefixtures("compiler")

@@ -27,7 +27,7 @@ from dynid.servos import CommandedMotion, MotorLaw, PositionLaw, ServoModel, Ser
 from dynid.servos.drive_laws import Seen
 from dynid.servos.servo_identification import ActuatorEstimate, fit_servos
 from support.planted_servos import chirp, planted
-from support.servo_logs import DATASETS, double_pendulum, go2_motion
+from support.servo_logs import double_pendulum
 
 KINDS = (
     ServoParameter("armature", start=0.03), ServoParameter("viscous", start=0.2), ServoParameter("coulomb", start=0.15),
@@ -80,41 +80,6 @@ def test_mujoco_simulates_a_motor_with_its_back_emf_and_changed_links(tmp_path: 
     found = fit_servos(model, [motion])
     written = write_servo_mjcf(found, tmp_path / "servos.xml")
     assert np.abs(found.simulate(motion) - _in_mujoco(written.path, motion)).max() < 3e-3
-
-
-@pytest.fixture(scope="module")
-def hung_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ActuatorEstimate, CommandedMotion]:
-    """The go2 file without meshes, with sensors of its motors, and servos for it."""
-    pytest.importorskip("mujoco")
-    if not DATASETS.exists():
-        pytest.skip("the shared data sets are not here")
-    text = (DATASETS / "go2" / "go2.xml").read_text()
-    text = re.sub(r"<mesh [^>]*/>|<geom[^>]*mesh=[^>]*/>", "", text)
-    text = text.replace("<sensor>", '<sensor><actuatorfrc name="felt" actuator="FL_calf"/>')
-    text = text.replace('<key name="home"', '<key name="home" ctrl="0 0 0 0 0 0 0 0 0 0 0 0"')
-    folder = tmp_path_factory.mktemp("go2")
-    (folder / "go2.xml").write_text(text)
-    robot = dynid.read_mjcf(folder / "go2.xml", hold={"base_joint1": 0.0})
-    values = {"armature": 0.03, "viscous": 0.3, "coulomb": 0.4}
-    model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.5), tuple(ServoParameter(k, v) for k, v in values.items()))
-    motion = go2_motion().part(slice(0, 300))
-    motion = planted(model, model.start, motion, 1e-4, seed=1)
-    return folder, fit_servos(model, [motion]), motion
-
-
-def test_the_written_quadruped_keeps_its_file(hung_up: tuple[Path, ActuatorEstimate, CommandedMotion]) -> None:
-    """Free joint, limits of joints, names of actuators and sensors of the robot's own file."""
-    mujoco = pytest.importorskip("mujoco")
-    folder, found, _ = hung_up
-    written = write_servo_mjcf(found, folder / "free.xml")
-    assert any("base_joint1: held in the identification" in text for text in written.missing)
-    assert any("controls" in text for text in written.missing)
-    before, after = (mujoco.MjModel.from_xml_path(str(folder / name)) for name in ("go2.xml", "free.xml"))
-    assert after.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE
-    np.testing.assert_array_equal(after.jnt_range, before.jnt_range)
-    assert [after.actuator(k).name for k in range(after.nu)] == [before.actuator(k).name for k in range(before.nu)]
-    assert after.nsensor == before.nsensor
-    np.testing.assert_array_equal(after.actuator_gear, before.actuator_gear)
 
 
 @pytest.mark.parametrize("tag", ["position", "motor"])

@@ -124,16 +124,6 @@ def test_no_interval_spans_samples_without_a_wrench() -> None:
     np.testing.assert_array_equal(data.blocks(), replace(data, time=data.time + 9.0).blocks())
 
 
-def test_a_drift_does_not_end_up_in_the_mass() -> None:
-    drift = np.array([0.5, -0.4, 0.3, 0.02, 0.01, -0.02])
-    run = run_of(noise=0.1, bias=BIAS, drift=drift)
-    with_drift = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(find=("drift",)))
-    assert abs(with_drift.mass - TRUTH.mass) < 3 * with_drift.mass_stderr < 0.01
-    np.testing.assert_allclose(with_drift.drift, drift, atol=0.02)
-    without = identify_load(ROBOT, run, sensor_frame=LINK)
-    assert abs(without.mass - TRUTH.mass) > 2 * abs(with_drift.mass - TRUTH.mass)
-
-
 @pytest.mark.parametrize("turned", [False, True])
 def test_tilted_base(turned: bool) -> None:
     tilt = Rotation.from_euler("xy", [7.0, -4.0], degrees=True).as_matrix()
@@ -202,27 +192,18 @@ def test_quaternions_without_a_robot_model() -> None:
         identify_load_from_poses(quaternions[:5], wrench)
 
 
-def test_gains_and_cross_talk_from_known_loads() -> None:
-    rng = np.random.default_rng(0)
-    gain = np.eye(6) + 0.05 * rng.normal(size=(6, 6))
-    run = run_of(lambda w, q: w @ gain.T, bias=BIAS, noise=0.02)
-    calibration = calibrate_sensor(ROBOT, [(run, TRUTH)], sensor_frame=LINK)
-    assert np.mean(np.abs(calibration.gain - gain) < 3 * calibration.stderr) > 0.9
-    sensing = Sensing(calibration=calibration)
-    plain, corrected = (identify_load(ROBOT, run, sensor_frame=LINK, sensing=s) for s in (Sensing(), sensing))
-    assert abs(corrected.mass - TRUTH.mass) < 0.2 * abs(plain.mass - TRUTH.mass)
-    unbiased = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(calibration=calibration, bias=False))
-    assert abs(unbiased.mass - TRUTH.mass) < 0.01
-
-
 def test_known_loads_at_rest_must_differ_in_their_centre_of_mass() -> None:
     rest = replace(run_of(), dq=0 * run_of().q, ddq=0 * run_of().q)
     data = wrench_data(ROBOT, rest, LINK, Sensing())
     rng = np.random.default_rng(1)
     gain = np.eye(6) + 0.05 * rng.normal(size=(6, 6))
     loads = [Inertia.from_com(1.0 + k, com, np.zeros((3, 3))) for k, com in enumerate(0.1 * np.eye(4, 3))]
-    runs = [(replace(rest, wrench=data.matrix @ body.vector @ gain.T), body) for body in loads]
-    np.testing.assert_allclose(calibrate_sensor(ROBOT, runs, sensor_frame=LINK).gain, gain, atol=1e-6)
+    runs = [(replace(rest, wrench=data.matrix @ body.vector @ gain.T + BIAS), body) for body in loads]
+    found = calibrate_sensor(ROBOT, runs, sensor_frame=LINK)
+    np.testing.assert_allclose(found.gain, gain, atol=1e-6)
+    np.testing.assert_allclose(found.bias, BIAS, atol=1e-6)
+    right = wrench_data(ROBOT, runs[1][0], LINK, Sensing(calibration=found))
+    np.testing.assert_allclose(right.wrench, data.matrix @ loads[1].vector, atol=1e-6)
     alone = calibrate_sensor(
         ROBOT, runs[:1], sensor_frame=LINK
     )  # along x: moments about y and z follow from forces along z and y

@@ -30,6 +30,9 @@ def test_a_drift_and_a_zero_between_logs_are_proposed() -> None:
     drift = np.array([0.2, -0.1, 0.2, 0.01, 0.01, -0.01])
     (proposal,) = check_wrench(ROBOT, run_of(noise=0.1, bias=BIAS, drift=drift), sensor_frame=LINK)
     assert proposal.sensing == Sensing(find=("drift",))
+    found = identify_load(ROBOT, run_of(noise=0.1, bias=BIAS, drift=drift), sensor_frame=LINK, sensing=proposal.sensing)
+    assert abs(found.mass - TRUTH.mass) < 3.0 * found.mass_stderr < 0.01
+    np.testing.assert_allclose(found.drift, drift, atol=0.02)
     logs = [run_of(noise=0.1, bias=BIAS), run_of(noise=0.1, seed=1)]
     (proposal,) = check_wrench(ROBOT, logs, sensor_frame=LINK)
     assert proposal.sensing == Sensing(find=("bias_per_log",))

@@ -297,9 +297,10 @@ class Load:
 
         # (k, 10) which number depends on which parameter, at a body of ones; a number is open if one of its parameters
         # is
-        depends = approx_fprime(np.ones(10), numbers) != 0.0
+        ones = np.ones(10)
+        depends = approx_fprime(ones, numbers) != 0.0
         is_open = depends[:, self.undetermined].any(axis=1)
-        vector = np.where(self.undetermined, 1.0, self.vector)
+        vector = np.where(self.undetermined, ones, self.vector)
         slopes = approx_fprime(vector, numbers)
         covariance = slopes @ self.covariance @ slopes.T
         np.fill_diagonal(covariance, np.where(is_open, np.inf, np.maximum(np.diag(covariance), 0.0)))
