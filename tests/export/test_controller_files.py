@@ -41,6 +41,9 @@ def test_the_program_sets_the_body() -> None:
     mass, com, (xx, yy, zz, xy, xz, yz) = payload_of(ur_payload_script(LOAD).text)
     assert mass == 2.5
     np.testing.assert_allclose(com, BODY.com, atol=1e-5)
+    spread = ", ".join(f"{1000 * value:.2g}" for value in LOAD.com_stderr)
+    assert f"# standard deviations: mass 0.001 kg, centre of mass {spread} mm\n" in ur_payload_script(LOAD).text
+    assert "standard dev" not in ur_payload_script(dynid.Load.of(BODY, "tool0")).text
     np.testing.assert_allclose([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], BODY.about_com, atol=1e-7)
 
 
@@ -88,8 +91,10 @@ def test_the_admittance_controller_gets_the_weight_as_one_number() -> None:
     np.testing.assert_allclose(part["CoG"]["pos"], BODY.com, atol=1e-9)
     assert [finding.code for finding in file.findings] == ["not-in-format"]
     assert "# weight under gravity (0, 0, -9.8) m/s^2 in the controller's world frame\n" in file.text
-    with pytest.raises(ExportError, match="along -z only"):
-        ros2_gravity_compensation(LOAD, "admittance_controller", gravity=[0.0, -9.8, 0.0])
+    for wrong in ([0.0, -1.0, -9.8], [0.0, 0.0, 9.8]):
+        with pytest.raises(ExportError, match="along -z only"):
+            ros2_gravity_compensation(LOAD, "admittance_controller", gravity=wrong)
+    assert "force: [0.0, 0.0, -24.5]\n" in ros2_gravity_compensation(LOAD, gravity=[-0.0, 0.0, -9.8]).text
 
 
 def test_odd_names_stay_in_their_line() -> None:

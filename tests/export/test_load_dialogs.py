@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,6 +59,9 @@ def test_unknown_inertia_is_a_point_mass_and_said_so() -> None:
     assert said["Franka"].endswith(") // zeros: moments of inertia unknown")
     assert said["KUKA"].endswith("} ; zeros: moments of inertia unknown")
     assert all("the inertia is not determined" in str(dialog) for dialog in payload_dialogs(load))
+    some = replace(load, undetermined=np.arange(10) < 2)
+    assert texts(some)["KUKA"].endswith("} ; zeros: XX, XY unknown")
+    assert "XX, XY are not determined; known about the centre of mass" in str(payload_dialogs(some)[0])
 
 
 def test_impossible_or_unknown_loads_are_not_typed() -> None:
