@@ -88,3 +88,6 @@ def test_a_gain_that_is_a_fifth_too_small_leaves_a_fifth_of_the_torque() -> None
     (found,) = chosen.doubts(replace(chosen.noisy(0), loop=wrong), chosen.values)
     shares = [float(share) for share in re.findall(r"([\d.]+) %", found.message)]
     np.testing.assert_allclose(shares, [20.0] * 3, atol=3.0)
+    quiet = chosen.noisy(0, position=1e-5, torque=0.01)
+    wrong = replace(chosen.loop, law=dynid.control_loop.PD(law.kp, 0.8 * np.asarray(law.kd)))
+    assert "derivative part" in [found.where for found in chosen.doubts(replace(quiet, loop=wrong), chosen.values)]

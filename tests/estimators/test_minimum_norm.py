@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,9 @@ def test_equation_20_on_the_regressor_itself() -> None:
 def test_the_papers_figures() -> None:
     equations = atkeson_equations()
     estimate = Ridge(10.0).solve(equations)
+    assert estimate.extras["largest_bias_share"] == pytest.approx(10.0 / 2945, rel=0.01)
+    assert re.search(r"is 0\.0034 times .* up to 0\.0034", estimate.findings[-1].message)
+    assert estimate.stderr == pytest.approx(np.abs(estimate.values - truth(equations)), rel=1e-3, abs=1e-8)
     assert estimate.extras["smallest_eigenvalue"] == pytest.approx(2935, rel=0.01)  # 3395 on the measured motion
     psi, least = estimate.least_norm, TruncatedSVD().solve(equations).least_norm
     assert psi is not None
