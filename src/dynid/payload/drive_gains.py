@@ -211,7 +211,7 @@ def _joint_equations(equations: BlockEquations, joint: int, shared: Floats | Non
     # sandwich over blocks: the scores of white noise of unit variance would have a mean square of one
     fit = np.append(values if shared is None else shared, -1.0)
     scores = [rows @ fit @ rows[:, :-1] @ root @ Vt[is_shown].T for rows in blocks]
-    noise = max(float(np.linalg.norm(scores)) / max(len(A), 1) ** 0.5, TINY**0.5)  # one for all directions
+    noise = max(np.linalg.norm(scores) / max(len(A), 1) ** 0.5, np.sqrt(TINY))  # one for all directions
     return A / noise, A @ values[:10] / noise
 
 
@@ -236,7 +236,7 @@ def _fit_one_arm(equations: BlockEquations, inverse: Floats) -> Floats:
         arm = solve_blocks(replace(equations, blocks=torques)).values
         # given arm and load: the regression of each joint's currents on its torques
         made = [rows[:, :-1] @ arm for rows in equations.channels]
-        inverse = np.array([p @ rows[:, -1] / max(float(p @ p), TINY) for p, rows in zip(made, equations.channels)])
+        inverse = np.array([p @ rows[:, -1] / np.maximum(p @ p, TINY) for p, rows in zip(made, equations.channels)])
     return np.outer(inverse, arm)
 
 
@@ -252,7 +252,7 @@ def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, *, needs_mass
     """
     alone = [solve_minimum_norm(A, b) for A, b in joints]  # values v, root L of the covariance, which are open u
     # (n,) mass / gain over its standard deviation
-    clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.linalg.norm(L[9])), TINY) for v, L, u in alone])
+    clear = np.array([0.0 if u[9] else abs(v[9]) / np.maximum(np.linalg.norm(L[9]), TINY) for v, L, u in alone])
     if needs_mass and clear.max() < SIGNIFICANT_STD:
         raise DataError(
             "no joint shows the mass of the load apart from the rest of it",
@@ -280,7 +280,7 @@ def _fit_inverse_gains(
     n, known = len(joints), np.isfinite(before)
     # prior mean of 1 / gain, and one over its standard deviation (zero where no gain is stated)
     expected, trust = np.where(known, 1.0 / usual, 0.0), np.abs(usual) / before
-    alone = [float((A @ load) @ b) / max(float((A @ load) @ (A @ load)), TINY) for A, b in joints]  # with this load
+    alone = [(A @ load) @ b / np.maximum((A @ load) @ (A @ load), TINY) for A, b in joints]  # with this load
     x = np.append(np.where(known, expected, alone), load[:free])  # unknowns: 1 / gains, then the load's
     # prior mean of the unknowns; with a known centre of mass the moments are expected near those of a point mass
     centre = np.append(expected, load[:free] if free == 6 else np.zeros(free))

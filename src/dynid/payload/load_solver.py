@@ -153,7 +153,7 @@ def solve_blocks(equations: BlockEquations, prior: Floats | None = None) -> Line
     prior_rows = np.column_stack([np.diag(np.zeros(unknowns) if prior is None else prior), np.zeros(unknowns)])
     prior_rows = prior_rows[np.any(prior_rows, axis=1)]
     # least standard deviation, for channels without any residual
-    smallest = EXACT * max(float(np.max([np.abs(rows[:, -1]).max(initial=0.0) for rows in channels])), TINY**0.5)
+    smallest = EXACT * max(np.sqrt(TINY), *(np.abs(rows[:, -1]).max(initial=0.0) for rows in channels))
     std = np.ones(len(channels))
     for _ in range(ROUNDS):  # weights from the residuals of the round before
         rows = np.concatenate([*(own / s for own, s in zip(channels, std, strict=True)), prior_rows])

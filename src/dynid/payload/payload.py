@@ -258,7 +258,7 @@ def _add_gain_spread(load: Load, problem: PayloadProblem, solution: LinearSoluti
     sides = [rows[:, :-1].T @ rows[:, -1] / s**2 for rows, s in zip(raw.channels, solution.noise_std, strict=True)]
     changes = (solution.white @ np.stack(sides, axis=1) * std)[:10]  # of the load's parameters, by each drive
     covariance = load.covariance + changes @ changes.T
-    share = 1.0 - float(load.covariance[9, 9] / max(float(covariance[9, 9]), TINY))  # 9 is the mass
+    share = 1.0 - float(load.covariance[9, 9] / max(covariance[9, 9], TINY))  # 9 is the mass
     message = f"{100 * share:.0f} % of the variance of the mass comes from the gains of the drives"
     remedy = "Calibrate them with a weighed load: dynid drives."
     exact = ", ".join(name for name, value in zip(problem.robot.joint_names, std, strict=True) if not value)
@@ -281,7 +281,7 @@ def _judge_known_arm(problem: PayloadProblem, equations: BlockEquations, solutio
     unexplained = np.array([np.sum((rows @ np.append(solution.values, -1.0)) ** 2) for rows in equations.channels])
     by_load = np.maximum(np.array([np.sum(rows[:, -1] ** 2) for rows in equations.channels]) - unexplained, 0.0)
     feels_load = by_load > SMALL_SHARE**2 * by_load.max()
-    share = float(np.sqrt(unexplained[feels_load].sum() / max(float(by_load[feels_load].sum()), TINY)))
+    share = float(np.sqrt(unexplained[feels_load].sum() / max(by_load[feels_load].sum(), TINY)))
     if share > LARGE_SHARE:
         message = (
             f"the torque that neither the arm's model nor the load explains is {100 * share:.0f} % of the load's torque"

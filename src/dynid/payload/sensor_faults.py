@@ -183,7 +183,7 @@ def _find_faults(equations: Callable[[Sensing], WrenchData], frame: str, setting
     """
     spread = equations(settings).wrench.std(axis=0)
     # how far away a force would have to act
-    lever = float(np.linalg.norm(spread[3:]) / max(float(np.linalg.norm(spread[:3])), TINY))
+    lever = float(np.linalg.norm(spread[3:]) / np.maximum(np.linalg.norm(spread[:3]), TINY))
     if lever > FAR:
         settings = replace(settings, moment_unit=0.001 * settings.moment_unit)
         yield "unit", f"moments over forces are {lever:.0f} m, so that moments are in N mm", {"lever": lever}, settings

@@ -118,7 +118,7 @@ def identify_load_from_poses(
 def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
     """Find signs of wrong input: forces that are no weight in these poses, a far centre of mass, a negative mass."""
     explained = np.linalg.norm((data.matrix @ load.vector).std(axis=0)[:3])
-    share = float(np.linalg.norm(load.residual_std[:3]) / max(float(explained), TINY))
+    share = float(np.linalg.norm(load.residual_std[:3]) / np.maximum(explained, TINY))
     distance = float(np.linalg.norm(np.nan_to_num(load.com)))
     for is_wrong, code, message, remedy in (
         (share > LARGE_SHARE, "wrench-frame", f"the residual is {100 * share:.0f} % of the weight of the load",
