@@ -38,25 +38,6 @@ def test_noise_biases_least_squares() -> None:
     assert np.abs((found.values - chosen.values) / found.stderr).max() > 10.0
 
 
-def test_the_control_law_is_judged_whatever_the_parameters() -> None:
-    chosen = three()
-    law = chosen.loop.law
-    assert isinstance(law, dynid.control_loop.PD)
-    kp, kd = np.asarray(law.kp), np.asarray(law.kd)
-    wrong = chosen.base.project(chosen.prior.parameter_vector)  # up to 20 % off
-    for seed, cutoff_hz in enumerate((20.0, None)):
-        log = chosen.noisy(seed, cutoff_hz=cutoff_hz)
-        assert not chosen.doubts(log, wrong)
-        for part, other in (
-            ("proportional", dynid.control_loop.PD(1.05 * kp, kd)),
-            ("differs", dynid.control_loop.PD(kp, 0.6 * kd)),
-            ("law does not explain", dynid.control_loop.PID(kp, 3.0 * kp, kd)),
-        ):
-            told = replace(log, loop=replace(chosen.loop, law=other))
-            found = chosen.doubts(told, wrong)
-            assert any(part in finding.message for finding in found)
-
-
 def test_a_motion_that_shows_too_little_is_refused() -> None:
     chosen = three()
     still = np.repeat(chosen.loop.reference.q[:1], 1000, axis=0)

@@ -35,6 +35,11 @@ def test_the_triangle_is_that_of_all_rows(width: int, rows: int) -> None:
     assert pytest.approx(whole, abs=1e-10) == triangle.R
     triangle.scale(2.0)
     assert pytest.approx(2.0 * whole, abs=1e-10) == triangle.R
+    shrink = np.linspace(0.5, 0.9, width - 1)
+    triangle.forget(shrink)  # the same solution, with larger deviations
+    values = np.linalg.lstsq(A[:, :-1], A[:, -1], rcond=None)[0]
+    assert triangle.R[:-1, :-1] == pytest.approx(2.0 * whole[:-1, :-1] * shrink)
+    assert triangle.R[:-1, -1] == pytest.approx(triangle.R[:-1, :-1] @ values)
 
 
 def test_sample_by_sample_equals_batch() -> None:

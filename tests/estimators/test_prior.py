@@ -11,12 +11,13 @@ from dynid.compiled import regressor
 from dynid.estimators.equations import Samples, build_equations
 from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.physical.conic import unsvec
+from dynid.estimators.physical.definiteness import check_inertia
 from dynid.estimators.physical.nearest import _information_root, lift_parameters
 from dynid.estimators.physical.prior import PriorCoordinates, WhitenedBody
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.terms.friction import SmoothSign, Viscous
-from dynid.terms.motors import Offset
+from dynid.terms.motors import Offset, RotorInertia
 
 from .planted import Floats, planted_run
 
@@ -114,3 +115,16 @@ def test_whitened_bodies_are_the_priors_root_times_them(
         np.testing.assert_allclose(pseudo, root @ unsvec(unit) @ root, atol=1e-12)
     told = "no mass" if mass <= 0.0 else "not a possible body"
     assert [told in finding.message for finding in body.findings] == [True] * (used is not None)
+
+
+@pytest.mark.parametrize(
+    ("masses", "added", "wrong"), [((3.0, 1.0), 0.0, 0), ((3.0, -1.0), 0.0, 2000), ((3.0, -1.0), 1.5, 0)]
+)
+def test_an_inertia_matrix_that_is_not_positive_definite(masses: tuple[float, float], added: float, wrong: int) -> None:
+    """Of slides it is diag(M1 + M2, M2); a rotor adds to it. A thousand poses of the data and as many others."""
+    equations = build_equations(ROBOT, planted_run(ROBOT, samples=150), terms=[RotorInertia(joint=1)])
+    theta = ROBOT.parameter_vector.copy()
+    theta[[9, 19]] = masses
+    found = check_inertia(equations, theta, np.array([added]))
+    assert [finding.message[-21:] for finding in found] == [f"at {wrong} of 2000 poses"] * bool(wrong)
+    assert [finding.evidence["smallest eigenvalue [kg m^2]"] for finding in found] == [-1.0] * bool(wrong)

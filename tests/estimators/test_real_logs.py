@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import dynid
@@ -39,16 +38,3 @@ def test_tx40_friction_is_the_circulated_one() -> None:
     for symbol, values in CIRCULATED.items():
         for joint, value in enumerate(values, start=1):
             assert found[f"{symbol}{joint}"] == pytest.approx(value, rel=0.1), f"{symbol}{joint}"
-
-
-def test_halves_of_a_log_agree_within_their_intervals() -> None:
-    """The short version of the campaign real_halves: weighted least squares on either half of a log."""
-    robot = dynid.read_urdf(DATASETS / "ur10_unisa" / "ur10_robot.urdf").with_terms(*PLAIN)
-    run = dynid.process(log("ur10_unisa", robot), cutoff_hz=12.0)
-    base, middle = dynid.base_parameters(robot), run.samples // 2
-    first, second = (
-        dynid.WLS().solve(dynid.estimators.build_equations(robot, run.rows(part), base=base, band_hz=6.0))
-        for part in (slice(0, middle), slice(middle, None))
-    )
-    apart = np.abs(first.values - second.values) / np.hypot(first.stderr, second.stderr)
-    assert 0.88 <= np.mean(apart <= 1.96) <= 0.99

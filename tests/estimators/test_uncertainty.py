@@ -49,23 +49,6 @@ def test_intervals_survive_a_wrong_prior(off: float) -> None:
     assert share.mean(axis=0).min() >= 0.75, "no parameter is left out in the cold"
 
 
-def test_intervals_survive_active_constraints() -> None:
-    """The second link is a rod of no thickness, its friction zero: the truth lies on the border of what is possible."""
-    theta = TRUTH.parameter_vector.copy()
-    theta[10:20] = [0.0, 0.0, 0.0, 0.1, 0.0, 0.1, 0.3, 0.0, 0.0, 1.0]
-    theta[10 * TRUTH.dof :] = 0.0
-    robot = TRUTH.with_parameters(theta)
-    held, found = 0, []
-    for seed in range(RUNS):
-        equations = build_equations(robot, planted_run(robot, samples=300, noise=0.3, seed=seed), base=BASE)
-        estimate = FeasibleWLS(prior_weight=1e-3).solve(equations)
-        interval, planted = estimate.interval(), equations.base.project(theta)
-        found.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
-        held += bool(estimate.at_bound)
-    assert held > 0.9 * RUNS
-    assert np.mean(found) > 0.94
-
-
 def test_what_the_data_know_alone_is_never_the_priors() -> None:
     """Noise of long memory, rotor inertias unknown before and found: a prior on links does not make them its own.
 

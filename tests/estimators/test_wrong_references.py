@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import dynid
-from support.closed_loops import EVERY, scene
+from support.closed_loops import scene
 
 CHOSEN = scene("gautier_khalil_3r")
 
@@ -34,16 +33,3 @@ def test_a_reference_that_is_not_the_commanded_one_is_said(name: str, cutoff_hz:
     findings = CHOSEN.doubts(told, wrong)
     accused = {joint for joint in CHOSEN.robot.joint_names if any(joint in found.message for found in findings)}
     assert accused == (set() if name == "right" else {CHOSEN.robot.joint_names[1]})
-
-
-def test_what_the_law_adds_to_its_gains_is_said_by_the_estimate() -> None:
-    """Accelerations are fed forward on joint 3, which the stated law does not tell."""
-    law = CHOSEN.loop.law
-    assert isinstance(law, dynid.control_loop.PD)
-    kp, kd, ahead = np.asarray(law.kp), np.asarray(law.kd), np.array([0.0, 0.0, 3.0])
-    real = dynid.control_loop.UserLaw(
-        lambda q, dq, qr, dqr, ddqr, memory, period: kp * (qr - q) + kd * (dqr - dq) + ahead * ddqr
-    )
-    truth = dynid.control_loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=real), every=EVERY)
-    found = dynid.estimators.DIDIM().solve(CHOSEN.equations(replace(CHOSEN, truth=truth).noisy(0)))
-    assert any(f.code == "controller" and CHOSEN.robot.joint_names[2] in f.message for f in found.findings)
