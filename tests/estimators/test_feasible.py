@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimators.equations import build_equations
+from dynid.estimators.physical import conic
 from dynid.estimators.physical.bounds import Bounds
 from dynid.estimators.physical.conic import ConeProgram, Constraint, solve_cone_program, svec, unsvec
 from dynid.estimators.physical.feasible import FeasibleWLS
@@ -55,6 +58,34 @@ def test_optimality_by_an_independent_check(seed: int) -> None:
     assert (y[held] > -1e-7).all()
     assert (gradient[held] > -1e-4).all()
     assert np.abs(gradient[held] * y[held]).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("value", "gap", "beyond", "accepted"),
+    [
+        (0.5, 0.9e-5, 0.0, 1),
+        (0.5, 1.1e-5, 0.0, 0),
+        (-20.0, 1.9e-4, 1.9e-5, 1),
+        (-20.0, -2.1e-4, 0.0, 0),
+        (1.0, 0.0, 2.1e-5, 0),
+    ],
+)
+def test_answers_of_the_solver_are_checked(
+    value: float, gap: float, beyond: float, accepted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gaps and violations up to 1e-5, relative to what is larger than one; the second try counts, too."""
+    answer = SimpleNamespace(x=np.ones(3), obj_val=value, obj_val_dual=value + gap)
+    tries = [(None, "failed"), (answer, "Solved")]
+    monkeypatch.setattr(conic, "_call", lambda _: tries.pop(0))
+    case = ConeProgram(
+        matrix=np.eye(3), target=np.full(3, 0.5), centre=np.zeros(3), pull=np.zeros(3),
+        constraints=[Constraint("at most", np.eye(3), np.full(3, 1.0 - beyond))],
+    )  # fmt: skip
+    if accepted:
+        np.testing.assert_array_equal(solve_cone_program(case), np.ones(3))
+    else:
+        with pytest.raises(EstimationError, match="passes its check"):
+            solve_cone_program(case)
 
 
 def test_every_body_is_possible_and_near_the_truth() -> None:
