@@ -17,6 +17,7 @@ from dynid.diagnosis.log_changes import (
     _Trial,
     check_scale,
     check_single_scales,
+    find_change,
 )
 from dynid.diagnosis.suspects import Model
 from dynid.processing.simulation import sum_of_sines
@@ -139,3 +140,14 @@ def test_torques_are_compared_with_those_of_the_masses(case: str) -> None:
     for one in found:
         if one.joint is None and one.code != "untestable":
             assert one.evidence["torque over the model's"] == pytest.approx(float(factors[0]), rel=0.02)
+
+
+def test_a_change_is_told_with_what_it_leaves() -> None:
+    found, hidden = find_change(model_of(ROBOT, np.where(np.arange(6) == 1, -1.0, 1.0)), 0.01, 0.5)
+    assert found is not None
+    assert (found.code, found.joint, hidden) == ("flipped", "joint2", ())
+    left = found.evidence["left"]
+    assert 0.0 < left < 0.2
+    assert f"this leaves {100.0 * left:.2g} %" in found.message
+    assert found.strength == pytest.approx(1.0 / left)
+    assert find_change(MODEL, 0.01, 0.5)[0] is None
