@@ -9,6 +9,7 @@ import pytest
 from numpy.polynomial import Polynomial
 
 import dynid
+from dynid.control_loop.loop import TimeFunction
 from dynid.errors import ArgumentError
 from dynid.estimators.closed_loop.added_loops import (
     SplinedMotion,
@@ -63,44 +64,40 @@ def test_logged_positions_are_joined_by_their_spline() -> None:
         SplinedMotion([(time[:1], q[:1])])(time[:1])
 
 
-@pytest.mark.parametrize(
-    ("rate_hz", "used_hz"),
-    [(500.0, 500), (508.0, 500), (98.5, 100), (510.5, None), (97.5, None), (250.0, None), (40.0, None)],
-)
-def test_a_loop_for_every_stretch_that_is_long_enough(rate_hz: float, used_hz: float | None) -> None:
-    """One second settles, or what the low-pass needs, and more than one must remain."""
-    settling = Butterworth(100.0, 1.0).settling_s
-    assert 1.5 < settling < 3.0
-    for run, settles, least in (
-        (log(1000), 100, 201),
-        (log(1000, 1.0), int(np.ceil(100 * settling)), 101 + int(np.ceil(100 * settling))),
+@pytest.mark.parametrize("rate_hz", [510.5, 97.5, 250.0, 40.0])
+def test_rates_that_are_no_multiples_are_refused(rate_hz: float) -> None:
+    near = 100.0 * max(1.0, np.ceil(rate_hz / 100.0))
+    with pytest.raises(
+        ArgumentError, match=f"of {rate_hz:g} Hz is no multiple of the log's 100 Hz. .*such as {near:g} Hz"
     ):
-        lengths = [least - 1, least, 1000 - 2 * least + 1]
-        run = replace(run, segment=np.repeat([0, 1, 2], lengths))
-        if used_hz is None:
-            near = 100.0 * max(1.0, np.ceil(rate_hz / 100.0))
-            with pytest.raises(
-                ArgumentError, match=f"of {rate_hz:g} Hz is no multiple of the log's 100 Hz. .*such as {near:g} Hz"
-            ):
-                with_loop(run, law=LAW, rate_hz=rate_hz)
-            continue
-        known = lambda time: motion(time - 3.0)  # noqa: E731
-        for given in (None, known):
-            found = with_loop(run, given, law=LAW, rate_hz=rate_hz)
-            assert [part.samples for part in found] == [least - settles, lengths[2] - settles]
-            for part, first, length in zip(found, np.cumsum(lengths)[:2], lengths[1:], strict=True):
-                loop = part.loop
-                assert loop is not None
-                assert (loop.law, loop.start_s, part.time[0]) == (LAW, run.time[first], run.time[first + settles])
-                np.testing.assert_array_equal(loop.q0, run.q[first])
-                assert loop.reference.rate_hz == used_hz
-                count = (length - 1) * used_hz // 100 + 1
-                # the low-pass reaches beyond the end of a stretch; beyond the log only a known motion goes on
-                beyond = int(used_hz * settling) if run.derivation and (given or first == lengths[0]) else 0
-                assert len(loop.reference.q) == pytest.approx(count + beyond, abs=1 if beyond else 0)
-                exact = known(loop.start_s + np.arange(len(loop.reference.q)) / used_hz)
-                for name, values in zip(("q", "dq", "ddq"), exact, strict=True):
-                    np.testing.assert_allclose(getattr(loop.reference, name), values, atol=1e-6 * np.abs(values).max())
+        with_loop(log(500), law=LAW, rate_hz=rate_hz)
+
+
+@pytest.mark.parametrize(("rate_hz", "used_hz", "cutoff_hz"), [(500.0, 500, None), (508.0, 500, 1.0), (98.5, 100, 1.0)])
+@pytest.mark.parametrize("known", [None, lambda time: motion(time - 3.0)])
+def test_a_loop_for_every_stretch_that_is_long_enough(
+    rate_hz: float, used_hz: int, cutoff_hz: float | None, known: TimeFunction | None
+) -> None:
+    """One second settles, or what the low-pass needs, and more than one must remain."""
+    settling = Butterworth(100.0, cutoff_hz).settling_s
+    settles = max(100, int(np.ceil(100 * settling)))
+    lengths = [settles + 100, settles + 101, 799 - 2 * settles]
+    run = replace(log(1000, cutoff_hz), segment=np.repeat([0, 1, 2], lengths))
+    found = with_loop(run, known, law=LAW, rate_hz=rate_hz)
+    assert [part.samples for part in found] == [101, lengths[2] - settles]
+    for part, first, length in zip(found, np.cumsum(lengths)[:2], lengths[1:], strict=True):
+        loop = part.loop
+        assert loop is not None
+        assert (loop.law, loop.start_s, part.time[0]) == (LAW, run.time[first], run.time[first + settles])
+        np.testing.assert_array_equal(loop.q0, run.q[first])
+        assert loop.reference.rate_hz == used_hz
+        # the low-pass reaches beyond the end of a stretch; beyond the log only a known motion goes on
+        beyond = int(used_hz * settling) if known or first == lengths[0] else 0
+        count = (length - 1) * used_hz // 100 + 1 + beyond
+        assert len(loop.reference.q) == pytest.approx(count, abs=1 if beyond else 0)
+        exact = motion(loop.start_s - 3.0 + np.arange(len(loop.reference.q)) / used_hz)
+        for name, values in zip(("q", "dq", "ddq"), exact, strict=True):
+            np.testing.assert_allclose(getattr(loop.reference, name), values, atol=1e-6 * np.abs(values).max())
 
 
 @pytest.mark.parametrize(("cutoff_hz", "reach"), [(None, 0), (2.0, 13), (12.5, 2)])
