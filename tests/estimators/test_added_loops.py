@@ -100,12 +100,12 @@ def test_a_loop_for_every_stretch_that_is_long_enough(
             np.testing.assert_allclose(getattr(loop.reference, name), values, atol=1e-6 * np.abs(values).max())
 
 
-@pytest.mark.parametrize(("cutoff_hz", "reach"), [(None, 0), (2.0, 13), (12.5, 2)])
+@pytest.mark.parametrize(("cutoff_hz", "reach"), [(None, 0), (2.0, 13), (12.5, 2), (8.4, 3)])
 def test_torques_near_reversals_of_joints_with_dry_friction_do_not_count(cutoff_hz: float | None, reach: int) -> None:
     """A quarter of the cutoff's period before and behind; at least a quarter of a joint's samples stay."""
     speed = np.ones((120, 4))
     speed[40:, 0] = speed[20:, 1] = speed[60:, 3] = -1.0
-    kept = 7 if reach == 2 else 9  # of a joint that turns in every so many samples, (kept - 2 reach - 1) / kept stay
+    kept = {2: 7, 3: 8}.get(reach, 9)  # samples between turns; all but 2 reach + 1 stay
     speed[:, 2] = (-1.0) ** (np.arange(120) // kept)
     robot = dynid.robots.scara().with_terms(dynid.Coulomb(1.0), joints=ROBOT.joint_names[:3])
     found = exclude_reversals(replace(log(120, cutoff_hz, joints=4), dq=speed), robot)
@@ -113,7 +113,7 @@ def test_torques_near_reversals_of_joints_with_dry_friction_do_not_count(cutoff_
         left_out = np.arange(turn - reach, turn + reach + 1)
         np.testing.assert_array_equal(np.flatnonzero(~found.valid[:, joint]), left_out)
     assert found.valid[:, 3].all()
-    assert found.valid[:, 2].mean() == pytest.approx({0: 107 / 120, 13: 1.0, 2: 0.3}[reach], abs=0.03)
+    assert found.valid[:, 2].mean() == pytest.approx({0: 107 / 120, 13: 1.0, 2: 0.3, 3: 1.0}[reach], abs=0.03)
 
 
 @pytest.mark.parametrize(("spread", "off"), [(0.5, 0.4), (0.01, 0.1), (2.0, 1.6)])

@@ -49,16 +49,6 @@ def test_the_equations_are_the_papers() -> None:
     assert rows[:, :-1] @ truth(equations) == pytest.approx(rows[:, -1], abs=1e-6)
 
 
-def test_masked_samples_and_gaps_are_left_out() -> None:
-    run = planted_run(arm(), samples=3000, rate_hz=250.0)
-    valid = run.valid.copy()
-    valid[500:600, 1] = False
-    effort = np.where(valid, run.effort, np.nan)
-    segment = (np.arange(3000) > 1700).astype(np.int64)
-    equations = build_equations(arm(), replace(run, valid=valid, effort=effort, segment=segment))
-    assert Energy().solve(equations).values == pytest.approx(truth(equations), abs=1e-6)
-
-
 def test_terms_do_work_as_well() -> None:
     run = planted_run(arm(), samples=3000)
     term = SmoothSign(joint=1, scale=0.5)

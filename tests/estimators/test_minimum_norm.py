@@ -97,17 +97,6 @@ def test_the_papers_zeros_leave_the_papers_parameters() -> None:
     assert not kept & set(ATKESONS_ZEROS)
 
 
-@pytest.mark.parametrize("noise", [0.0, 2.0])
-def test_ridge_singular_values_and_reduced_set_agree(noise: float) -> None:
-    equations = atkeson_equations(noise)
-    reduced = ReducedSet(zero=ATKESONS_ZEROS).solve(equations)
-    assert reduced.values == pytest.approx(TruncatedSVD().solve(equations).values, abs=1e-9)
-    ridge = Ridge(10.0).solve(equations).values
-    assert np.linalg.norm(ridge - reduced.values) < 1e-3 * np.linalg.norm(reduced.values)
-    if not noise:
-        assert reduced.values == pytest.approx(truth(equations), abs=1e-9)
-
-
 def test_zeros_that_change_the_torques_are_refused() -> None:
     with pytest.raises(ArgumentError, match="14 of 15"):
         ReducedSet(zero=("MX3",)).solve(atkeson_equations())

@@ -144,20 +144,6 @@ def measured(run: Experiment, seed: int = 0) -> Experiment:
     return experiment(*states, run.effort, run.rate_hz)
 
 
-def test_noise_of_a_robot_at_rest_excites_nothing_if_it_is_stated() -> None:
-    robot = zoo.ddarm()
-    run = measured(held(robot, [0, 1, 2], samples=400, noise=0.1))
-    naive, wary = OnlineLinkByLink(robot), OnlineLinkByLink(robot, motion_std=NOISE)
-    for k in range(400):
-        sample = run.q[k], run.dq[k], run.ddq[k], run.effort[k]
-        naive.update(*sample)
-        wary.update(*sample)
-        if k % 20 == 19:
-            assert np.isinf(wary.estimate().stderr).all()
-            assert not any(link.is_persistently_exciting for link in wary.excitation)
-    assert naive.is_persistently_exciting  # positive definite by noise alone
-
-
 def test_a_measured_motion_that_excites_is_recognised() -> None:
     robot = arm()
     run = measured(planted_run(robot, noise=0.1, samples=1500))

@@ -12,6 +12,7 @@ from dynid.estimators.equations import Samples, build_equations
 from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.physical.conic import unsvec
 from dynid.estimators.physical.definiteness import check_inertia
+from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.estimators.physical.nearest import _information_root, lift_parameters
 from dynid.estimators.physical.prior import PriorCoordinates, WhitenedBody
 from dynid.robot.formats.dh import DH, from_dh
@@ -128,3 +129,19 @@ def test_an_inertia_matrix_that_is_not_positive_definite(masses: tuple[float, fl
     found = check_inertia(equations, theta, np.array([added]))
     assert [finding.message[-21:] for finding in found] == [f"at {wrong} of 2000 poses"] * bool(wrong)
     assert [finding.evidence["smallest eigenvalue [kg m^2]"] for finding in found] == [-1.0] * bool(wrong)
+
+
+def test_a_weak_prior_leaves_the_deviations_of_the_data_and_a_strong_one_has_its_own() -> None:
+    """Of one slide under slow noise: 100 % of a body over the root of the weight, ten times that of a friction."""
+    robot = from_dh([DH(sigma=1)], name="slide", inertias=[BODY]).with_terms(Viscous(0.5), Offset(0.2))
+    run = planted_run(robot, noise=0.1, samples=400)
+    run = replace(run, effort=run.effort + 0.3 * np.sin(np.arange(400) / 15.0)[:, None])
+    equations = build_equations(robot, run)
+    data, weak, strong = (
+        e.solve(equations) for e in (WLS(), FeasibleWLS(prior_weight=1e-9), FeasibleWLS(prior_weight=1e8))
+    )
+    assert data.inflation[0] > 2.0
+    np.testing.assert_allclose(weak.values, data.values, rtol=1e-3)
+    np.testing.assert_allclose(weak.covariance, data.covariance, rtol=1e-3)
+    assert (weak.prior_dominated, strong.prior_dominated) == ((), strong.names)
+    np.testing.assert_allclose(strong.stderr, [2e-4, 5e-4, 2e-4], rtol=0.02)

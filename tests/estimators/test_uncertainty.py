@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from dynid.estimators.equations import build_equations
 from dynid.estimators.estimate import Estimator
-from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.motors import Offset
 from estimators.planted import planted_run
 
 TRUTH = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
@@ -47,24 +44,3 @@ def test_intervals_survive_a_wrong_prior(off: float) -> None:
     share = hits(wrong_prior(off), FeasibleWLS(), noise=0.5)
     assert share.mean() > 0.94
     assert share.mean(axis=0).min() >= 0.75, "no parameter is left out in the cold"
-
-
-def test_what_the_data_know_alone_is_never_the_priors() -> None:
-    """Noise of long memory, rotor inertias unknown before and found: a prior on links does not make them its own.
-
-    Plain least squares, which has never heard of the prior, finds the same values with the same spread.
-    """
-    usual = (RotorInertia(0.5), Viscous(0.5), Coulomb(0.4), Offset(0.1))
-    truth = zoo.puma560().with_terms(*usual)
-    theta = truth.parameter_vector.copy()
-    theta[:60], theta[60:] = 1.3 * theta[:60], 0.0
-    run = planted_run(truth, samples=1000)
-    white = np.random.default_rng(3).normal(size=(run.samples + 20, truth.dof))
-    slow = np.apply_along_axis(lambda x: np.convolve(x, np.ones(21) / 21.0, mode="valid"), 0, white)
-    equations = build_equations(truth.with_parameters(theta), replace(run, effort=run.effort + 0.3 * slow))
-    plain, drawn = WLS().solve(equations), FeasibleWLS(prior_weight=100.0).solve(equations)
-    named = set(drawn.prior_dominated)
-    assert named.isdisjoint({"ZZR1", *(f"{kind}{j}" for kind in ("IA", "FV", "FC", "OFF") for j in range(3, 7))})
-    assert {"XY6", "XXR6"} <= named, "the last link's inertia is far below what such torques show"
-    sharp = plain.stderr < 0.05 * np.abs(plain.values)
-    assert named.isdisjoint(name for name, known in zip(plain.names, sharp, strict=True) if known)
