@@ -1,8 +1,6 @@
-"""Coefficients D_ijk of the velocity torques ([Izaguirre1992] eq. (1)): definition, Pinocchio, formulas, C."""
+"""Coefficients D_ijk of the velocity torques ([Izaguirre1992] eq. (1)): definition, C."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
@@ -11,16 +9,12 @@ from hypothesis import strategies as st
 
 from dynid.compiled import (
     christoffel_coefficients,
-    gravity_torque,
     inertia_matrix,
     kernel,
     velocity_torque,
 )
-from dynid.errors import ArgumentError
-from dynid.export import coefficient_expressions
 from dynid.export.c.c_check import find_compiler
 from dynid.export.c.c_package import generate_c
-from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from support.random_robots import random_robot, random_states
@@ -56,38 +50,3 @@ def test_the_generated_code_has_them(name: str) -> None:
     code = generate_c(robot, ["christoffel_coefficients"], two_rate=False)
     assert code.check(50)["christoffel_coefficients"] < 1e-12
     assert code.counts["christoffel_coefficients"].flops <= kernel(robot, "christoffel_coefficients").count.flops
-
-
-def evaluate(text: str, names: dict[str, float]) -> float:
-    """Value of a formula of one or several lines."""
-    known: dict[str, object] = {"sin": math.sin, "cos": math.cos, **names}
-    for line in text.splitlines():
-        name, formula = line.split(" = ")
-        known[name] = eval(formula, {"__builtins__": {}}, known)  # our own text
-    return float(known[name])  # type: ignore[arg-type]
-
-
-def test_an_unknown_kind_of_coefficients_is_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"kind is 'foo'\. Choose from inertia, gravity, christoffel"):
-        coefficient_expressions(zoo.scara(), "foo")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("robot", [zoo.gautier_khalil_3r(), zoo.stanford(), zoo.scara()], ids=lambda r: r.name)
-def test_formulas_give_the_numbers(robot: Robot) -> None:
-    q = np.random.default_rng(0).uniform(-1, 1, robot.dof)
-    base = base_parameters(robot)
-    values = dict(zip(base.names, base.project(robot.parameter_vector), strict=True))
-    names = {**values, **{f"q{j + 1}": float(q[j]) for j in range(robot.dof)}}
-    truth = {
-        "inertia": inertia_matrix(robot, q),
-        "gravity": gravity_torque(robot, q),
-        "christoffel": christoffel_coefficients(robot, q),
-    }
-    for kind, numbers in truth.items():
-        formulas = coefficient_expressions(robot, kind)  # type: ignore[arg-type]
-        found = np.zeros_like(numbers)
-        for name, text in formulas.items():
-            index = tuple(int(digit) - 1 for digit in name[1:])
-            found[index] = evaluate(text, names)
-            found[(*index[:-2], *index[-2:][::-1])] = found[index]
-        np.testing.assert_allclose(found, numbers, rtol=0, atol=1e-12 * max(1.0, np.abs(numbers).max()))

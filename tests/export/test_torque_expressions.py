@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 import dynid
-from dynid.compiled import record_quantity
+from dynid.compiled import christoffel_coefficients, gravity_torque, inertia_matrix, record_quantity
 from dynid.errors import ArgumentError
-from dynid.export.formulas import TorqueExpressions, torque_expressions
+from dynid.export.formulas import TorqueExpressions, coefficient_expressions, torque_expressions
 from dynid.robot.model import Robot
 from dynid.tape import record
 from dynid.tape.expansion import expand_tape
@@ -130,3 +130,40 @@ def test_what_cannot_be_written_is_refused_with_the_way_out() -> None:
     expressions = torque_expressions(dynid.robots.ddarm())
     with pytest.raises(ArgumentError, match="ZZR1"):
         expressions.coefficient(expressions.robot.joint_names[0], "XX1")
+
+
+def evaluate(text: str, names: dict[str, float]) -> float:
+    """Value of a formula of one or several lines."""
+    known: dict[str, object] = {"sin": math.sin, "cos": math.cos, **names}
+    for line in text.splitlines():
+        name, formula = line.split(" = ")
+        known[name] = eval(formula, {"__builtins__": {}}, known)  # our own text
+    return float(known[name])  # type: ignore[arg-type]
+
+
+def test_an_unknown_kind_of_coefficients_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"kind is 'foo'\. Choose from inertia, gravity, christoffel"):
+        coefficient_expressions(dynid.robots.scara(), "foo")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "robot", [dynid.robots.gautier_khalil_3r(), dynid.robots.stanford(), dynid.robots.scara()], ids=lambda r: r.name
+)
+def test_formulas_give_the_numbers(robot: Robot) -> None:
+    q = np.random.default_rng(0).uniform(-1, 1, robot.dof)
+    base = dynid.base_parameters(robot)
+    values = dict(zip(base.names, base.project(robot.parameter_vector), strict=True))
+    names = {**values, **{f"q{j + 1}": float(q[j]) for j in range(robot.dof)}}
+    truth = {
+        "inertia": inertia_matrix(robot, q),
+        "gravity": gravity_torque(robot, q),
+        "christoffel": christoffel_coefficients(robot, q),
+    }
+    for kind, numbers in truth.items():
+        formulas = coefficient_expressions(robot, kind)  # type: ignore[arg-type]
+        found = np.zeros_like(numbers)
+        for name, text in formulas.items():
+            index = tuple(int(digit) - 1 for digit in name[1:])
+            found[index] = evaluate(text, names)
+            found[(*index[:-2], *index[-2:][::-1])] = found[index]
+        np.testing.assert_allclose(found, numbers, rtol=0, atol=1e-12 * max(1.0, np.abs(numbers).max()))

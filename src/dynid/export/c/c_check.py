@@ -98,7 +98,7 @@ def reference(
     expected = {name: _answer(model, name, {**inputs, PARAMETERS: theta}) for name in functions}
     if "energy" in expected and model.runtime.columns:  # regrouped values count the potential energy from another zero
         difference = theta - model.theta(values + load @ model.load_map.T)
-        energy_rows = energy_regressor(robot, 0.0 * q, 0.0 * q)  # at q = 0 and at rest
+        energy_rows = energy_regressor(robot, *np.zeros((2, samples, n)))  # at q = 0 and at rest
         expected["energy"][:, 1] -= np.einsum("ni,ni->n", energy_rows, difference[:, : 10 * n])
     scale = {name: np.full((1, 1), np.abs(answer).max()) for name, answer in expected.items()}
     # (N, 1) |Y| |theta| of each sample, at the joint where it is largest
