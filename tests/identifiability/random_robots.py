@@ -68,12 +68,12 @@ def random_serial(seed: int, joints: int, models: tuple[StateTerm, ...] = ()) ->
     return from_dh(rows, gravity=gravity_for(random, rows[0]), name=f"random{seed}", terms=[models] * joints)
 
 
-def random_tree(seed: int, joints: int, models: tuple[StateTerm, ...] = ()) -> Robot:
-    """A tree with frames and axes of any kind."""
+def random_tree(seed: int, joints: int, models: tuple[StateTerm, ...] = (), *, chain: bool = False) -> Robot:
+    """A tree, or a chain, with frames and axes of any kind."""
     random = np.random.default_rng(seed)
     links, connections = [Link(name="base")], []
     for j in range(joints):
-        parent = links[int(random.integers(max(0, len(links) - 3), len(links)))].name
+        parent = links[int(random.integers(max(0, len(links) - (1 if chain else 3)), len(links)))].name
         angles = (
             random.choice([0.0, np.pi / 2, -np.pi / 2], size=3) if random.random() < 0.6 else random.uniform(-3, 3, 3)
         )

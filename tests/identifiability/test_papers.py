@@ -117,12 +117,6 @@ def test_puma560_without_gravity_loses_two():
 
 # --- PUMA 260, [Izaguirre1992] Table 1
 
-LINK_PARAMETERS = (
-    "m6 x6 y6 z6 a6 b6 c6 d6 e6 f6 x5 y5 a5 c5 d5 e5 f5 x4 y4 a4 c4 d4 e4 f4 x3 y3 a3 d3 e3 f3 x2 y2 d2 e2"
-)
-TABLE_1 = [*(f"ia{j}" for j in range(1, 7)), *LINK_PARAMETERS.split()]
-TABLE_1 += [f"{friction}{j}" for friction in ("fs", "ds") for j in range(1, 7)]
-
 
 @pytest.mark.parametrize("method", METHODS)
 def test_puma260_counts(method):

@@ -107,14 +107,6 @@ def test_special_values(backend: Any) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_functions_of_functions(backend: Any) -> None:
-    tape = record(lambda x: np.sin(np.exp(np.cos(x) + x) * x) + np.tanh(np.sin(2.0 * x)), x=(3,))
-    x = np.random.default_rng(0).normal(size=(50, 3))
-    expected = np.sin(np.exp(np.cos(x) + x) * x) + np.tanh(np.sin(2.0 * x))
-    np.testing.assert_allclose(compile_tape(tape, backend)(x), expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_outputs_that_are_inputs_or_constants(backend: Any) -> None:
     tape = record(lambda x, y: {"a": [x[1], 3.0, x[1], 0.0], "b": y, "c": [[1.0]], "d": x[0] * 1.0}, x=(2,), y=(2, 2))
     x, y = np.arange(10.0).reshape(5, 2), np.arange(20.0).reshape(5, 2, 2)

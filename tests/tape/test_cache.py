@@ -40,7 +40,6 @@ def test_round_trip_and_absence(tmp_path: Path) -> None:
     assert cache.read("x") is None
     cache.write("x", b"machine code")
     assert cache.read("x") == b"machine code"
-    assert cache.folder is not None
     assert sorted(path.name for path in cache.folder.iterdir()) == [".key", "x.o"]
     assert cache.folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in cache.folder.iterdir()} == {0o600}
@@ -108,7 +107,6 @@ def test_killed_writers_leave_nothing_that_is_accepted(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for _ in range(KILLS):
         with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE) as writer:
-            assert writer.stdout is not None
             writer.stdout.readline()
             time.sleep(float(rng.uniform(0.0, 0.03)))
             writer.send_signal(signal.SIGKILL)
