@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
+from dynid.errors import EstimationError
 from dynid.payload.sensing import Sensing
 from dynid.payload.sensor_faults import check_wrench, find_wrench_delay
 from dynid.payload.wrench_equations import delayed_wrench
@@ -55,3 +56,9 @@ def test_nothing_is_moved_out_of_a_hole_and_what_comes_after_it_is_kept() -> Non
     assert np.isnan(shifted[95:135]).all()
     for known in (slice(94), slice(135, -6)):
         np.testing.assert_allclose(shifted[known], clean[known], atol=1e-6)
+
+
+def test_a_log_without_a_wrench_has_no_delay() -> None:
+    run = run_of()
+    with pytest.raises(EstimationError, match="no delay"):
+        find_wrench_delay(ROBOT, replace(run, wrench=np.full((run.samples, 6), np.nan)), sensor_frame=LINK)

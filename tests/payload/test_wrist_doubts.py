@@ -55,6 +55,13 @@ def test_fewer_equations_than_unknowns_leave_them_open() -> None:
         calibrate_sensor(ROBOT, [(run.rows(slice(0, 300, 100)), TRUTH)], sensor_frame=LINK)
 
 
+def test_turns_about_one_axis_do_not_reveal_the_orientation() -> None:
+    R = Rotation.from_rotvec(np.outer(np.arange(0.0, 6.0, 0.2), [1.0, 0.0, 0.0])).as_matrix()
+    wrench = np.hstack([R[:, 2], 0.0 * R[:, 2]])
+    with pytest.raises(IdentifiabilityError, match="do not reveal the orientation"):
+        identify_load_from_poses(R, wrench, sensing=Sensing(find=("orientation",)))
+
+
 def test_signs_of_poses_are_named() -> None:
     R, wrench = poses_of(30, 1, 0.1)
     assert "wrench-frame" in codes(identify_load_from_poses(R, -wrench))
