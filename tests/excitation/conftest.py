@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,7 +24,7 @@ def link(rng: np.random.Generator, mass: float) -> Inertia:
     return Inertia.from_com(mass, rng.uniform(-0.15, 0.15, 3), mass / 12 * np.diag([b + c, a + c, a + b]))
 
 
-def arm(seed: int = 0, joints: int = 4, *, tight: bool = False) -> Robot:
+def arm(seed: int = 0, joints: int = 4) -> Robot:
     """A random serial robot of revolute joints (and a prismatic one now and then), with friction and limits."""
     rng = np.random.default_rng(seed)
     rows, limits, inertias = [], [], []
@@ -37,19 +40,32 @@ def arm(seed: int = 0, joints: int = 4, *, tight: bool = False) -> Robot:
         )
         half = rng.uniform(0.1, 0.4) if prismatic else rng.uniform(0.8, 3.0)
         middle = rng.uniform(-0.5, 0.5)
-        share = 10 ** rng.uniform(-2, 0) if tight else 1.0
         limits.append(
             JointLimits(
-                lower=middle - share * half,
-                upper=middle + share * half,
-                velocity=share * rng.uniform(0.5, 3.0),
+                lower=middle - half,
+                upper=middle + half,
+                velocity=rng.uniform(0.5, 3.0),
                 acceleration=rng.uniform(2, 15),
-                effort=rng.uniform(100, 300) * (10 ** rng.uniform(-1.3, 0) if tight else 1.0),
+                effort=rng.uniform(100, 300),
             )
         )
         inertias.append(link(rng, rng.uniform(1, 8) / (j + 1)))
     robot = from_dh(rows, degrees=True, name=f"arm{seed}", inertias=inertias, limits=limits)
     return robot.with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(2.0))
+
+
+def slope(value: Callable[[np.ndarray], Any], x: np.ndarray, direction: np.ndarray, h: float = 1e-6) -> Any:
+    """Rate of a value along a direction, by central differences."""
+    return (value(x + h * direction) - value(x - h * direction)) / (2 * h)
+
+
+def limits_of(lower: list[float], upper: list[float], velocity: list[float], acceleration: list[float]) -> MotionLimits:
+    """Limits of joints `joint1` and so on, with free jerks and torques."""
+    names = tuple(f"joint{k + 1}" for k in range(len(lower)))
+    parts = {"lower": lower, "upper": upper, "velocity": velocity, "acceleration": acceleration}
+    arrays = {name: np.array(part) for name, part in parts.items()}
+    free = np.full(len(lower), np.inf)
+    return MotionLimits(joint_names=names, jerk=free, torque=free, **arrays)
 
 
 def all_limits(robot: Robot) -> MotionLimits:

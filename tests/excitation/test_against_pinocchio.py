@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,9 +19,7 @@ pin = pytest.importorskip("pinocchio")
 def test_torque_limit_is_active_and_kept() -> None:
     robot = puma560()
     limits = MotionLimits.from_robot(robot, scale=0.35, acceleration=20.0)
-    limits = MotionLimits(
-        **{**limits.__dict__, "velocity": 6 * limits.velocity, "lower": -np.ones(6), "upper": np.ones(6)}
-    )
+    limits = replace(limits, velocity=6 * limits.velocity, lower=-np.ones(6), upper=np.ones(6))
     settings = SearchSettings(starts=1, iterations=30, outer=6)
     plan = design_excitation(robot, limits, period_s=5, criterion="d-optimality", settings=settings)
     model = pinocchio_model(robot)

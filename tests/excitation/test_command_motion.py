@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
 from dynid.excitation.command_motion import design_commands
-from dynid.excitation.limits import MotionLimits
 
-
-def limits_of(lower: list[float], upper: list[float], velocity: list[float], acceleration: list[float]) -> MotionLimits:
-    names = tuple(f"joint{k + 1}" for k in range(len(lower)))
-    parts = {"lower": lower, "upper": upper, "velocity": velocity, "acceleration": acceleration}
-    free = np.full(len(lower), np.inf)
-    arrays = {name: np.array(part) for name, part in parts.items()}
-    return MotionLimits(joint_names=names, jerk=free, torque=free, **arrays)
-
+from .conftest import limits_of
 
 JOINT = st.tuples(st.floats(-3.0, 0.0), st.floats(0.1, 3.0), st.floats(0.2, 8.0), st.floats(1.0, 60.0))
 

@@ -19,6 +19,8 @@ from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 
+from .conftest import limits_of, slope
+
 
 def three_joints() -> Robot:
     """Table 1 of the paper."""
@@ -62,8 +64,8 @@ def test_gradient(model: EnergyPoints, criterion, count: int, h: float) -> None:
     value, gradient = model.value_and_gradient(x, criterion)
     for _ in range(3):
         d = rng.normal(size=x.shape)
-        ends = [model.value_and_gradient(x + s * h * d, criterion)[0] for s in (1, -1)]
-        assert np.vdot(gradient, d) == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-4, abs=1e-5 * value)
+        rate = slope(lambda x: model.value_and_gradient(x, criterion)[0], x, d, h)
+        assert np.vdot(gradient, d) == pytest.approx(rate, rel=1e-4, abs=1e-5 * value)
 
 
 def test_random_sequences_of_table_2(model: EnergyPoints) -> None:
@@ -95,16 +97,7 @@ def test_predicted_deviation_is_the_paper_s_covariance(model: EnergyPoints) -> N
 
 
 def limits(acceleration: float, half: float = np.pi / 2) -> MotionLimits:
-    ones = np.ones(3)
-    return MotionLimits(
-        joint_names=three_joints().joint_names,
-        lower=-half * ones,
-        upper=half * ones,
-        velocity=2.0 * ones,
-        acceleration=acceleration * ones,
-        jerk=np.inf * ones,
-        torque=np.inf * ones,
-    )
+    return limits_of([-half] * 3, [half] * 3, [2.0] * 3, [acceleration] * 3)
 
 
 QUICK = {"starts": 1, "iterations": 20}

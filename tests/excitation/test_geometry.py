@@ -18,7 +18,7 @@ from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
-from support.described import parse_urdf
+from support.described import parse_urdf, tetrahedron
 
 SHARE = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix" / "share"
 PANDA = SHARE / "example-robot-data" / "robots" / "panda_description" / "urdf" / "panda.urdf"
@@ -89,13 +89,10 @@ def test_panda_meshes_are_as_far_apart_as_pinocchio_says() -> None:
 
 def test_meshes_are_opened_only_where_allowed(tmp_path: Path) -> None:
     mesh = '<collision><geometry><mesh filename="{}" scale="0.001 0.001 0.001"/></geometry></collision>'
-    corners = np.array([[0, 0, 0], [1000, 0, 0], [0, 1000, 0], [0, 0, 1000]], dtype="<f4")
-    triangles = [corners[[0, 1, 2]], corners[[0, 1, 3]], corners[[1, 2, 3]]]
-    body = b"".join(struct.pack("<12fH", 0, 0, 0, *t.ravel(), 0) for t in triangles)
     inside = tmp_path / "meshes"
     (inside / "arm").mkdir(parents=True)
-    (inside / "arm" / "link.stl").write_bytes(b" " * 80 + struct.pack("<I", 3) + body)
-    (tmp_path / "secret.stl").write_bytes(b" " * 80 + struct.pack("<I", 3) + body)
+    (inside / "arm" / "link.stl").write_bytes(tetrahedron(1000.0))
+    (tmp_path / "secret.stl").write_bytes(tetrahedron(1000.0))
     robot = shapes(mesh.format("package://arm/link.stl"))
     assert np.ptp(urdf_hulls(robot, inside)[-1].corners, axis=0) == pytest.approx(np.ones(3))
     with pytest.raises(ArgumentError, match="meshes"):

@@ -32,12 +32,6 @@ def without_visuals(text: str) -> str:
     return text
 
 
-@pytest.fixture
-def mujoco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.chdir(tmp_path)  # MuJoCo writes its log into the working directory
-    return pytest.importorskip("mujoco")
-
-
 def assert_same_inertias(robot: Robot, mujoco: Any, model: Any) -> None:
     for index in range(1, model.nbody):
         if not model.body_mass[index] > 1e-9:
