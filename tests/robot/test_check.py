@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.findings import Finding
 from dynid.robot.check import check_robot, impossible_inertias
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia, inertia_about_com
@@ -48,10 +47,6 @@ def arm(
         name="joint2", kind="revolute", parent="link1", child="link2", limits=limits, terms=terms, T_parent_joint=T
     )
     return Robot(name="arm", links=links, joints=(joints[0], middle, joints[1]), gravity=np.array(gravity))
-
-
-def findings(robot: Robot) -> list[Finding]:
-    return list(check_robot(robot).findings)
 
 
 def test_a_sound_robot_has_nothing_to_report() -> None:

@@ -6,20 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import body_poses, link_poses
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, StandardDH, from_dh
 from dynid.robot.formats.modified_dh import modified_dh
-from dynid.robot.inertia import Inertia
-from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
-from dynid.spatial import inverse_transform, rotation_from_quaternion, transform
+from dynid.spatial import transform
 from dynid.terms.friction import Coulomb, Viscous
+from identifiability.random_robots import random_tree
+from support.random_robots import assert_same_torque, random_inertia, random_states
 
 X, Z = 0, 2
 
@@ -31,39 +28,15 @@ def screw(coordinate: int, angle: float, length: float) -> np.ndarray:
     return transform(R, length * np.eye(3)[coordinate])
 
 
-def random_inertia(rng: np.random.Generator) -> Inertia:
-    points = rng.normal(scale=0.2, size=(4, 3))
-    bodies = [Inertia.from_com(m, p, np.zeros((3, 3))) for m, p in zip(rng.uniform(0.1, 2, 4), points, strict=True)]
-    return sum(bodies, Inertia.zero())
-
-
-def random_pose(rng: np.random.Generator) -> np.ndarray:
-    return transform(rotation_from_quaternion(rng.normal(size=4)), rng.normal(scale=0.5, size=3))
-
-
-def states(robot: Robot, rng: np.random.Generator, count: int = 3) -> list[np.ndarray]:
-    return [rng.normal(size=(3, robot.dof)) for _ in range(count)]
-
-
-def assert_same_torque(one: Robot, other: Robot, rng: np.random.Generator, tolerance: float = 1e-11) -> None:
-    for q, dq, ddq in states(one, rng):
-        expected = newton_euler(one, one.parameter_vector, q, dq, ddq)
-        actual = newton_euler(other, other.parameter_vector, q, dq, ddq)
-        np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * (1 + np.abs(expected).max()))
-
-
 @pytest.mark.parametrize("sigma", [0, 1])
 def test_modified_row_is_its_textbook_product(sigma: int) -> None:
-    row, q = DH(alpha=0.3, d=0.2, theta=-0.7, r=0.4, sigma=sigma), 0.9
-    expected = screw(X, 0.3, 0.2) @ screw(Z, -0.7 + q * (1 - sigma), 0.4 + q * sigma)
-    np.testing.assert_allclose(link_poses(from_dh([row]), np.array([q]))["link1"], expected, atol=1e-15)
-
-
-@pytest.mark.parametrize("sigma", [0, 1])
-def test_standard_row_is_its_textbook_product(sigma: int) -> None:
-    row, q = StandardDH(a=0.2, alpha=0.3, d=0.4, theta=-0.7, sigma=sigma), 0.9
-    expected = screw(Z, -0.7 + q * (1 - sigma), 0.4 + q * sigma) @ screw(X, 0.3, 0.2)
-    np.testing.assert_allclose(link_poses(from_dh([row]), np.array([q]))["link1"], expected, atol=1e-15)
+    """And a standard row is the same two screws in the other order."""
+    q = 0.9
+    across, along = screw(X, 0.3, 0.2), screw(Z, -0.7 + q * (1 - sigma), 0.4 + q * sigma)
+    modified = DH(alpha=0.3, d=0.2, theta=-0.7, r=0.4, sigma=sigma)
+    standard = StandardDH(a=0.2, alpha=0.3, d=0.4, theta=-0.7, sigma=sigma)
+    for row, expected in ((modified, across @ along), (standard, along @ across)):
+        np.testing.assert_allclose(link_poses(from_dh([row]), np.array([q]))["link1"], expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("quarters", range(-5, 6))
@@ -90,7 +63,7 @@ BAD = """
 from_dh([]) -> no row
 from_dh([DH(), StandardDH()]) -> the rows are DH and StandardDH
 from_dh([{"a": 0.3}]) -> the rows are dict
-from_dh([DH(), DH()], inertias=[Inertia.zero()]) -> 1 inertias for 2
+from_dh([DH(), DH()], inertias=[None]) -> 1 inertias for 2
 from_dh([DH()], limits=[None] * 2) -> 2 limits for 1
 from_dh([DH()], terms=[]) -> 0 terms
 from_dh([DH()], gravity=(0, 0)) -> shape
@@ -110,56 +83,15 @@ def test_bad_tables_are_refused(case: str) -> None:
 # --- from any serial robot to modified DH ----------------------------------------------------------------------------
 
 
-@st.composite
-def serial_robots(draw: st.DrawFn) -> Robot:
-    """Chains with axes parallel, coincident, intersecting or skew, in frames turned and shifted at random."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n = draw(st.integers(1, 7))
-    relations = st.sampled_from(["parallel", "antiparallel", "coincident", "intersecting", "right", "skew"])
-    T_before, links, joints = np.eye(4), [Link(name="base")], []
-    for j in range(1, n + 1):
-        T_axis = _axis_pose(draw(relations), rng)  # z is the joint axis
-        T_axis_frame = random_pose(rng)
-        revolute = draw(st.booleans())
-        if revolute:  # the body frame lies anywhere on the axis, turned anyhow
-            T_axis_frame[:2, 3] = 0.0
-        joints.append(
-            Joint(
-                name=f"j{j}",
-                kind="revolute" if revolute else "prismatic",
-                parent=links[-1].name,
-                child=f"l{j}",
-                T_parent_joint=T_before @ T_axis @ T_axis_frame,
-                axis=T_axis_frame[:3, :3].T @ np.array([0, 0, 1.0]),
-                terms=(Viscous(0.1 * j), Coulomb(0.2)),
-            )
-        )
-        links.append(Link(name=f"l{j}", inertia=random_inertia(rng)))
-        T_before = inverse_transform(T_axis_frame)
-    return Robot(name="random", links=tuple(links), joints=tuple(joints), gravity=rng.normal(size=3) * 5)
-
-
-def _axis_pose(relation: str, rng: np.random.Generator) -> np.ndarray:
-    along = screw(Z, rng.uniform(-3, 3), rng.normal())
-    across = {
-        "parallel": (0.0, rng.uniform(0.1, 1)),
-        "antiparallel": (np.pi, rng.uniform(0.1, 1)),
-        "coincident": (0.0, 0.0),
-        "intersecting": (rng.uniform(0.2, 2.9), 0.0),
-        "right": (rng.choice([-1, 1]) * np.pi / 2, rng.normal()),
-        "skew": (rng.uniform(0.2, 2.9), rng.normal()),
-    }[relation]
-    return along @ screw(X, *across)
-
-
-@settings(max_examples=40, deadline=None)
-@given(robot=serial_robots(), seed=st.integers(0, 1000))
-def test_modified_dh_keeps_kinematics_and_torques(robot: Robot, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("seed", range(40))
+def test_modified_dh_keeps_kinematics_and_torques(seed: int) -> None:
+    """Chains with axes parallel, coincident, intersecting or skew, in any frames."""
+    robot = random_tree(seed, 1 + seed % 7, (Viscous(0.1), Coulomb(0.2)), chain=True)
+    robot = robot.with_parameters(np.random.default_rng(seed).normal(size=robot.parameter_vector.size))
     table = modified_dh(robot)
     assert table.deviation < 1e-11
-    assert_same_torque(robot, table.robot, rng, tolerance=1e-10)
-    for q, _, _ in states(robot, rng):
+    assert_same_torque(robot, table.robot, tolerance=1e-10)
+    for q in random_states(robot, 3)[0]:
         old, new = body_poses(robot, q), body_poses(table.robot, q)
         for (R, p), (R_new, p_new), T_body_mdh in zip(old, new, table.T_body_mdh, strict=True):
             expected = transform(R, p) @ T_body_mdh
@@ -186,7 +118,7 @@ def test_nearly_parallel_axes_are_taken_as_parallel() -> None:
     table = modified_dh(robot)
     assert [row.alpha for row in table.rows] == [0, 0, 0]
     assert 0 < table.deviation < 1e-5
-    assert_same_torque(robot, table.robot, np.random.default_rng(2), tolerance=1e-4)
+    assert_same_torque(robot, table.robot, tolerance=1e-4)
 
 
 def test_a_tree_has_no_dh_table() -> None:

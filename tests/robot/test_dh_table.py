@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.formats import read_robot
 from dynid.robot.formats.dh import DH, StandardDH, from_dh
 from dynid.robot.model import Robot
+from support.random_robots import assert_same_torque
 
 ROWS = [(-90.0, 0.1, 20.0, 0.3, 0), (35.0, -0.2, 90.0, 0.15, 1), (90.0, 0.25, -60.0, 0.05, 0)]
 """alpha, a, theta [degrees, m], d and sigma of three joints."""
@@ -35,11 +35,6 @@ upper = 0.5
 lower = 0
 viscous = 3
 """
-
-
-def torque(robot: Robot) -> np.ndarray:
-    q, dq, ddq = np.random.default_rng(0).normal(size=(3, robot.dof))
-    return newton_euler(robot, robot.parameter_vector, q, dq, ddq)
 
 
 def table(head: str, rows: list[dict[str, object]]) -> str:
@@ -72,7 +67,7 @@ def test_the_conventions_are_those_of_from_dh(tmp_path: Path, convention: str, a
     inertia = robot.link("link1").inertia
     expected = from_dh(own, degrees=True, gravity=(0, -9.8, 0), inertias=[inertia] * 3)
     np.testing.assert_allclose(inertia.vector, body)
-    np.testing.assert_allclose(torque(robot), torque(expected), rtol=1e-12)
+    assert_same_torque(robot, expected, tolerance=1e-12)
 
 
 def test_limits_links_and_drives_are_read(tmp_path: Path) -> None:

@@ -17,13 +17,10 @@ from dynid.robot.formats import read_robot
     ("ending", "write"), [(".urdf", dynid.write_urdf), (".xml", dynid.write_mjcf), (".mjcf", dynid.write_mjcf)]
 )
 def test_every_format_reads_what_it_writes(ending: str, write: Callable[..., None], tmp_path: Path) -> None:
-    robot = dynid.robots.scara().with_terms(dynid.RotorInertia(0.5))
-    path = tmp_path / f"arm{ending}"
+    robot, path = dynid.robots.scara(), tmp_path / f"arm{ending}"
     write(robot, path)
     again = read_robot(path)
-    q = np.random.default_rng(1).normal(size=robot.dof)
-    expected = dynid.inertia_matrix(robot.with_terms(), q)
-    np.testing.assert_allclose(dynid.inertia_matrix(again.with_terms(), q), expected, atol=1e-9)
+    np.testing.assert_allclose(again.parameter_vector, robot.parameter_vector, atol=1e-9)
     with pytest.raises(ExportError, match="exists"):
         write(robot, path)
     write(robot, path, force=True)

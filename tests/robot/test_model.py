@@ -6,6 +6,7 @@ import copy
 import pickle
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,23 +55,23 @@ def test_inertia_forms_agree(seed: int) -> None:
     assert body.is_physical
 
 
+def links(*names: str) -> tuple[Link, ...]:
+    return tuple(Link(name=name) for name in names)
+
+
+def joint(name: str, parent: str, child: str, **more: Any) -> Joint:
+    return Joint(name=name, kind="revolute", parent=parent, child=child, **more)
+
+
 def test_numbers_that_are_not_finite_are_refused() -> None:
     with pytest.raises(DescriptionError, match="finite"):
         Inertia(mass=np.nan, first_moment=np.zeros(3), about_origin=np.eye(3))
     with pytest.raises(DescriptionError, match="exceeds the upper limit"):
         JointLimits(lower=1.0, upper=0.0)
     with pytest.raises(DescriptionError, match="rigid transform"):
-        Joint(name="j", kind="revolute", parent="a", child="b", T_parent_joint=2.0 * np.eye(4))
+        joint("j", "a", "b", T_parent_joint=2.0 * np.eye(4))
     with pytest.raises(DescriptionError, match="no direction"):
-        Joint(name="j", kind="revolute", parent="a", child="b", axis=np.zeros(3))
-
-
-def links(*names: str) -> tuple[Link, ...]:
-    return tuple(Link(name=name) for name in names)
-
-
-def joint(name: str, parent: str, child: str) -> Joint:
-    return Joint(name=name, kind="revolute", parent=parent, child=child)
+        joint("j", "a", "b", axis=np.zeros(3))
 
 
 NO_TREES = """

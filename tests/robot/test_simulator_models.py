@@ -8,12 +8,7 @@ import pytest
 import dynid
 from dynid.export import body_parameters, with_body_parameters
 from dynid.robot import to_mujoco, to_pinocchio
-
-RNG = np.random.default_rng(3)
-
-
-def states(dof: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return tuple(RNG.normal(size=(3, 5, dof)))  # type: ignore[return-value]
+from support.random_robots import random_states
 
 
 def test_pinocchio_models_come_in_with_the_torques_of_pinocchio() -> None:
@@ -21,7 +16,7 @@ def test_pinocchio_models_come_in_with_the_torques_of_pinocchio() -> None:
     model = pin.buildSampleModelManipulator()
     robot = dynid.from_pinocchio(model)
     data = model.createData()
-    for q, dq, ddq in zip(*states(robot.dof), strict=True):
+    for q, dq, ddq in zip(*random_states(robot, 5), strict=True):
         wanted = pin.rnea(model, data, q, dq, ddq)
         np.testing.assert_allclose(dynid.inverse_dynamics(robot, q, dq, ddq), wanted, atol=1e-9)
 
@@ -40,7 +35,7 @@ def test_robots_go_to_pinocchio_and_come_back(name: str) -> None:
     again = dynid.from_pinocchio(model)
     assert again.joint_names == robot.joint_names
     data = model.createData()
-    for q, dq, ddq in zip(*states(robot.dof), strict=True):
+    for q, dq, ddq in zip(*random_states(robot, 5), strict=True):
         wanted = dynid.inverse_dynamics(robot, q, dq, ddq)
         np.testing.assert_allclose(pin.rnea(model, data, q, dq, ddq), wanted, atol=1e-9)
         np.testing.assert_allclose(dynid.inverse_dynamics(again, q, dq, ddq), wanted, atol=1e-9)
@@ -86,7 +81,7 @@ def test_mujoco_models_come_in_with_the_torques_of_mujoco() -> None:
     model = mujoco.MjModel.from_xml_string(MODEL)
     robot = dynid.from_mujoco(model)
     assert robot.joint_names == ("turn", "slide", "twist")
-    for q, dq, ddq in zip(*states(3), strict=True):
+    for q, dq, ddq in zip(*random_states(robot, 5), strict=True):
         ours = dynid.inverse_dynamics(robot, q, dq, ddq)
         np.testing.assert_allclose(ours, mujoco_torques(mujoco, model, q, dq, ddq), atol=1e-8)
 
@@ -99,7 +94,7 @@ def test_robots_go_to_mujoco_and_come_back() -> None:
     robot = robot.with_parameters(theta)
     model = to_mujoco(robot)
     again = dynid.from_mujoco(model)
-    for q, dq, ddq in zip(*states(7), strict=True):
+    for q, dq, ddq in zip(*random_states(robot, 5), strict=True):
         wanted = dynid.inverse_dynamics(robot, q, dq, ddq)
         np.testing.assert_allclose(mujoco_torques(mujoco, model, q, dq, ddq), wanted, atol=1e-6)
         np.testing.assert_allclose(dynid.inverse_dynamics(again, q, dq, ddq), wanted, atol=1e-6)

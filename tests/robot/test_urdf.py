@@ -30,7 +30,6 @@ def test_structure(arm: Robot) -> None:
     assert [joint.kind for joint in arm.moving_joints] == ["revolute", "continuous", "prismatic"]
     assert arm.root == "base_link"
     assert [name for name, _ in arm.bodies[2].members] == ["slider", "flange", "tool", "finger"]
-    assert arm.source is not None
     assert arm.source.format == "urdf"
     assert arm.source.text.encode() == ARM.read_bytes()
     np.testing.assert_array_equal(arm.gravity, [0, 0, -9.81])

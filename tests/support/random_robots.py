@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
@@ -83,3 +84,11 @@ def random_states(robot: Robot, count: int, seed: int = 0) -> tuple[np.ndarray, 
     """Positions, velocities and accelerations (count, n)."""
     q, dq, ddq = np.random.default_rng(seed).normal(size=(3, count, robot.dof))
     return 2.0 * q, dq, ddq
+
+
+def assert_same_torque(one: Robot, other: Robot, tolerance: float = 1e-11) -> None:
+    """The torques of both robots by recursion, at three random states."""
+    states = random_states(one, 3)
+    for state in zip(*states, strict=True):
+        expected, found = (newton_euler(robot, robot.parameter_vector, *state) for robot in (one, other))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * (1.0 + np.abs(expected).max()))
