@@ -17,6 +17,7 @@ from dynid.errors import DataError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.joint_order import column_order, match_joints
 from dynid.logs.reading import read_recording, runs_in
+from logs.test_readers import write_states
 from support.header_styles import NAMES, STYLES, Style, joint_pos, motion, write_columns
 
 
@@ -37,6 +38,10 @@ def planted_header(path: Path, names: list[str], *values: Any) -> Path:
 
 
 ARM, MOTION = arm(), motion()
+CLOCK = {"column": "t", "unit": "s"}
+ORDER = [3, 0, 2, 1, 5, 4]
+"""An order of the joints that is not the robot's."""
+SHUFFLED = [NAMES[j] for j in ORDER]
 
 
 @pytest.mark.parametrize("style", STYLES, ids=[style.name for style in STYLES])
@@ -122,7 +127,7 @@ def test_a_log_of_another_robot_is_told_by_its_joints(tmp_path: Path) -> None:
         assert "unit" not in str(caught.value)
         assert missing in inspect_log(path, robot).explanation
     assert "# check: none is a joint of the robot" in inspect_log(path, arm(tuple("abcdef"))).toml
-    bag = write_shuffled_bag(tmp_path / "run.mcap", list(range(6)), extra=False)
+    bag = write_shuffled_bag(tmp_path / "run.db3", list(range(6)), extra=False)
     with pytest.raises(DataError, match=r"no position of joint1.*joint7; it has shoulder_pan_joint"):
         read_recording(bag, panda)
 
@@ -135,24 +140,14 @@ def write_shuffled_bag(path: Path, order: list[int], extra: bool) -> Path:
         names.insert(2, "finger_joint")
         parts = [np.insert(x, 2, 0.01, axis=1) for x in parts]
     stamps = [1_700_000_000_000_000_000 + round(t * 1e9) for t in MOTION.time]
-    rows = [joint_state(stamp, tuple(names), [x[k] for x in parts]) for k, stamp in enumerate(stamps)]
-    from mcap.writer import Writer
-
-    with path.open("wb") as stream:
-        writer = Writer(stream)
-        writer.start("ros2", "test")
-        schema = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", b"")
-        channel = writer.register_channel("/joint_states", "cdr", schema)
-        for k, (stamp, data) in enumerate(zip(stamps, rows, strict=True)):
-            writer.add_message(channel, stamp, data, stamp, k)
-        writer.finish()
+    write_states(path, [joint_state(stamp, tuple(names), [x[k] for x in parts]) for k, stamp in enumerate(stamps)])
     return path
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_bags_with_shuffled_joints_are_mapped_by_name(seed: int, tmp_path: Path) -> None:
     order = np.random.default_rng(seed).permutation(6).tolist()
-    path = write_shuffled_bag(tmp_path / "run.mcap", order, extra=seed % 3 == 0)
+    path = write_shuffled_bag(tmp_path / "run.db3", order, extra=seed % 3 == 0)
     proposal = inspect_log(path, ARM)
     for chosen in (tomllib.loads(proposal.toml), None):
         recording = read_recording(path, ARM, channel_map=chosen)
@@ -174,26 +169,24 @@ def shuffled(order: list[int]) -> dynid.Recording:
 
 def test_a_map_with_the_joints_in_another_order_is_a_warning(tmp_path: Path) -> None:
     """Lists of signs and units follow the columns as the map lists them; the values are matched by name."""
-    order = [3, 0, 2, 1, 5, 4]
-    names = [f"{NAMES[j]}_pos" for j in order]
-    path = planted_header(tmp_path / "run.csv", names, MOTION.q[:, order])
-    clock = {"column": "t", "unit": "s"}
+    names = [f"{name}_pos" for name in SHUFFLED]
+    path = planted_header(tmp_path / "run.csv", names, MOTION.q[:, ORDER])
     sign = [-1, 1, 1, 1, 1, 1]
-    by_columns = {"time": clock, "position": {"columns": names, "unit": "rad", "sign": sign}}
+    by_columns = {"time": CLOCK, "position": {"columns": names, "unit": "rad", "sign": sign}}
     by_joints = {
-        "time": clock,
-        "joints": [NAMES[j] for j in order],
+        "time": CLOCK,
+        "joints": SHUFFLED,
         "position": {"columns": "{joint}_pos", "unit": "rad", "sign": sign},
     }
     wanted = MOTION.q.copy()
-    wanted[:, order[0]] *= -1.0
+    wanted[:, ORDER[0]] *= -1.0
     for chosen in (by_columns, by_joints):
         recording = read_recording(path, ARM, channel_map=chosen)
         np.testing.assert_allclose(recording.q, wanted)
         assert [(finding.code, finding.severity) for finding in recording.findings] == [("joint-order", "warning")]
     other_names = read_recording(path, arm(tuple("abcdef")), channel_map=by_joints)
     np.testing.assert_allclose(
-        np.abs(other_names.q), np.abs(MOTION.q[:, order])
+        np.abs(other_names.q), np.abs(MOTION.q[:, ORDER])
     )  # names that say nothing keep the order
     assert ["paired with the robot by order" in finding.message for finding in other_names.findings] == [True]
 
@@ -201,34 +194,37 @@ def test_a_map_with_the_joints_in_another_order_is_a_warning(tmp_path: Path) -> 
 @pytest.mark.parametrize("twice", [False, True], ids=["misspelt", "twice"])
 def test_a_map_that_names_a_joint_wrongly_is_refused(twice: bool, tmp_path: Path) -> None:
     """Names are never dropped: for one wrong name all columns would be taken by their places."""
-    order = [3, 0, 2, 1, 5, 4]
-    path = planted_header(tmp_path / "run.csv", list("abcdef"), MOTION.q[:, order])
-    joints = [NAMES[j] for j in order]
-    missing = joints[2]
+    path = planted_header(tmp_path / "run.csv", list("abcdef"), MOTION.q[:, ORDER])
+    joints, missing = list(SHUFFLED), SHUFFLED[2]
     joints[2] = joints[0] if twice else missing[1:]
     position = {"columns": list("abcdef"), "unit": "rad"}
     with pytest.raises(DataError) as caught:
-        read_recording(
-            path, ARM, channel_map={"time": {"column": "t", "unit": "s"}, "joints": joints, "position": position}
-        )
+        read_recording(path, ARM, channel_map={"time": CLOCK, "joints": joints, "position": position})
     said = f"is given twice; missing: {missing}" if twice else f"'{missing[1:]}' (near: {missing})"
     wanted = (str(path), "joints of", "channel map", f"'{joints[2]}'", said, ", ".join(NAMES))
     assert [word for word in wanted if word not in str(caught.value)] == []
 
 
+def test_a_map_whose_joints_contradict_its_columns_is_refused(tmp_path: Path) -> None:
+    """The exchanged joints would be fitted all the same, with an error that few would notice."""
+    path = planted_header(tmp_path / "run.csv", list(NAMES), MOTION.q)
+    position = {"columns": list(NAMES), "unit": "rad"}
+    with pytest.raises(DataError, match=f"joints are {SHUFFLED[0]}, .* columns of position are named {NAMES[0]}, "):
+        read_recording(path, ARM, channel_map={"time": CLOCK, "joints": SHUFFLED, "position": position})
+
+
 def test_torques_without_names_beside_shuffled_positions(tmp_path: Path) -> None:
     """Nobody can tell whether they have the robot's order or that of the positions: refused, or a warning."""
-    order = [3, 0, 2, 1, 5, 4]
-    names = [*(f"{NAMES[j]}_pos" for j in order), *(f"tau_{k}" for k in range(6))]
-    path = planted_header(tmp_path / "run.csv", names, MOTION.q[:, order], MOTION.effort[:, order])
+    names = [*(f"{name}_pos" for name in SHUFFLED), *(f"tau_{k}" for k in range(6))]
+    path = planted_header(tmp_path / "run.csv", names, MOTION.q[:, ORDER], MOTION.effort[:, ORDER])
     channel_map = {
-        "time": {"column": "t", "unit": "s"},
+        "time": CLOCK,
         "position": {"columns": names[:6], "unit": "rad"},
         "effort": {"columns": names[6:], "unit": "N m"},
     }
     with pytest.raises(DataError, match=r"those of effort \(tau_0, .*\) do not say their joints"):
         read_recording(path, ARM, channel_map=channel_map)
-    recording = read_recording(path, ARM, channel_map={**channel_map, "joints": [NAMES[j] for j in order]})
+    recording = read_recording(path, ARM, channel_map={**channel_map, "joints": SHUFFLED})
     np.testing.assert_array_equal(recording.effort, MOTION.effort)
     proposal = inspect_log(path, ARM)
     assert "# check: other columns name the joints" in proposal.toml
@@ -277,7 +273,6 @@ def test_names_are_spelled_in_several_ways(robot_names: tuple[str, ...], log_nam
     robot = arm(robot_names)
     order = column_order(log_names, robot)
     numbers = [int(name[-1]) for name in robot_names]
-    assert order is not None
     assert [int(log_names[k][-1]) for k in order] == numbers
 
 
@@ -344,7 +339,6 @@ def test_temperatures_get_a_section(names: list[str], columns: list[int], unit: 
     log = write_columns(tmp_path / "run.csv", head, [np.arange(50) / 100, rng.normal(size=(50, 3)), shown])
     (tmp_path / "map.toml").write_text(dynid.inspect_log(log, arm(joints)).toml)
     found = dynid.read_recording(log, arm(joints), channel_map=tmp_path / "map.toml").temperature
-    assert found is not None
     assert np.allclose(found.values, written[:, columns])
 
 

@@ -62,12 +62,10 @@ def test_it_is_refused_with_its_place_and_a_remedy(case, log):
 def test_units_of_torque_and_force_follow_the_joint(log):
     stanford = dynid.robots.stanford()
     kinds = [joint.kind for joint in stanford.moving_joints]
-    fitting = {
-        "position": ["m" if kind == "prismatic" else "rad" for kind in kinds],
-        "velocity": ["m/s" if kind == "prismatic" else "rad/s" for kind in kinds],
-        "effort": ["N" if kind == "prismatic" else "N m" for kind in kinds],
-    }
-    right = {"time": MAP["time"], **{key: {"columns": COLUMNS[key], "unit": fitting[key]} for key in COLUMNS}}
+    slides = {"position": "m", "velocity": "m/s", "effort": "N"}
+    right = dict(MAP)
+    for key, unit in slides.items():
+        right[key] = MAP[key] | {"unit": [unit if kind == "prismatic" else UNITS[key] for kind in kinds]}
     assert read_recording(log, stanford, channel_map=right).q.shape == (50, 6)
     with pytest.raises(DataError, match="is prismatic, but the unit of its column 'tau3' is one of torque"):
         read_recording(log, stanford, channel_map={**right, "effort": MAP["effort"]})

@@ -51,7 +51,6 @@ def load(name: str, path: str | None = None) -> Recording:
 def test_size_rate_and_ranges(name: str) -> None:
     facts, recording = FACTS[name], load(name)
     assert recording.q.shape == facts.shape
-    assert recording.effort is not None
     assert recording.effort.shape == facts.shape
     assert (facts.shape[0] - 1) / recording.duration == pytest.approx(facts.rate_hz, rel=0.01)
     assert np.isfinite(recording.q).all()
@@ -69,7 +68,6 @@ def test_tx40_wrist_coupling_and_rest() -> None:
     q = recording.q + np.array([0, np.pi / 2, -np.pi / 2, 0, 0, 0])
     np.testing.assert_allclose(32 * q[:, 4] + 32 * q[:, 5], motor[:, 5], atol=1e-9)
     np.testing.assert_allclose(-48 * q[:, 3], motor[:, 3], atol=1e-9)
-    assert recording.effort is not None
     np.testing.assert_allclose(recording.effort[:, 4], 45 * torque[:, 4] + 32 * torque[:, 5], atol=1e-9)
     assert np.ptp(recording.q[-7000:], axis=0).max() < 0.01  # it stands still at the end
 
@@ -93,7 +91,6 @@ def test_bags_equal_their_decoded_copies(name: str) -> None:
 def test_yumi_wrench_in_newton_metres_and_isolated_rows() -> None:
     recording = load("yumi_ft")
     assert recording.isolated
-    assert recording.wrench is not None
     weight = 0.2239 * 9.81
     force = recording.wrench[:, :3] - [-1.09, -3.00, 6.78]
     assert np.median(np.linalg.norm(force, axis=1)) == pytest.approx(weight, rel=0.05)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from dynid.logs.inspect import inspect_log
 from dynid.logs.readers import read_table
 from dynid.logs.recording import Commands, Recording
 from dynid.robot.zoo import gautier_khalil_3r
+from support.servo_logs import write_lerobot
 
 ROOT = Path(__file__).parents[2]
 DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
@@ -42,13 +44,9 @@ def test_commands_of_a_json_log_in_si_units(tmp_path: Path) -> None:
     recording = read_recording(servo_log(tmp_path / "run.json"), channel_map=SERVO_MAP)
     told = recording.commands
     assert recording.effort is None
-    assert told is not None
     np.testing.assert_allclose(told.position[:, 0], np.radians(10.0 * np.arange(20)))
-    assert told.enabled is not None
     assert told.enabled[:, 0].tolist() == [True] * 5 + [False] * 15
-    assert told.kp is not None
     assert set(told.kp.ravel().tolist()) == {100.0}
-    assert told.supply is not None
     np.testing.assert_allclose(told.supply, 7.4)
     two = {**SERVO_MAP, "supply": {"columns": ["volts", "timestamp"], "unit": "V"}}
     with pytest.raises(DataError, match="one voltage for all drives"):
@@ -66,12 +64,10 @@ def test_commands_with_a_clock_of_their_own_in_another_file(tmp_path: Path) -> N
         "enabled": {"file": "state", "columns": "on"},
     }
     recording = read_recording(tmp_path, channel_map=channel_map)
-    assert recording.commands is not None
     np.testing.assert_allclose(recording.time, [1e-3, 2e-3, 6e-3])
     np.testing.assert_allclose(recording.commands.time, [0.0, 5e-3])
     np.testing.assert_array_equal(recording.commands.position, [[1, 2], [3, 4]])
     # the flag of the state holds until the next one: off before the first, on from 2 ms on
-    assert recording.commands.enabled is not None
     assert recording.commands.enabled.tolist() == [[False, False], [True, True]]
 
 
@@ -83,13 +79,8 @@ def test_a_command_of_another_number_of_joints_is_refused() -> None:
 
 def test_inspect_proposes_a_map_that_reads_the_commands(tmp_path: Path) -> None:
     path = servo_log(tmp_path / "run.json")
-    proposed = tmp_path / "map.toml"
-    proposed.write_text(inspect_log(path).toml)
-    recording = read_recording(path, channel_map=proposed)
-    assert recording.commands is not None
-    assert recording.commands.enabled is not None
-    assert recording.commands.kp is not None
-    assert recording.commands.supply is not None
+    told = read_recording(path, channel_map=tomllib.loads(inspect_log(path).toml)).commands
+    assert all(part is not None for part in (told.enabled, told.kp, told.supply))
 
 
 @pytest.mark.parametrize(
@@ -127,37 +118,19 @@ def test_real_logs_of_servos(path: str, name: str, shape: tuple[int, int], rate_
     recording = read_recording(DATASETS / path, channel_map=name)
     assert recording.q.shape == shape
     assert (shape[0] - 1) / recording.duration == pytest.approx(rate_hz, rel=0.01)
-    assert recording.commands is not None
     assert recording.commands.position.shape == shape
 
 
 def test_lerobot_actions_are_commands(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    feature = {"dtype": "float32", "shape": [3], "names": ["joint1.pos", "joint2.pos", "joint3.pos"]}
-    info = {"codebase_version": "v3.0", "fps": 50, "features": {"observation.state": feature, "action": feature}}
-    (tmp_path / "meta").mkdir()
-    (tmp_path / "meta" / "info.json").write_text(json.dumps(info))
     rows = 2 * np.arange(60.0).reshape(20, 3)
-    table = pa.table(
-        {
-            "timestamp": np.tile(np.arange(10) / 50.0, 2),
-            "episode_index": np.repeat([0, 1], 10),
-            "observation.state": list(rows),
-            "action": list(rows + 1.0),
-        }
-    )
-    (tmp_path / "data" / "chunk-000").mkdir(parents=True)
-    pq.write_table(table, tmp_path / "data" / "chunk-000" / "file-000.parquet")
+    columns = {"timestamp": np.tile(np.arange(10) / 50.0, 2), "episode_index": np.repeat([0, 1], 10),
+               "observation.state": rows, "action": rows + 1.0}  # fmt: skip
+    write_lerobot(tmp_path, ["joint1.pos", "joint2.pos", "joint3.pos"], 50, columns)
     runs = read_lerobot(tmp_path, unit="deg")
     assert len(runs) == 2
-    assert runs[1].commands is not None
     np.testing.assert_allclose(runs[1].commands.position, np.radians(rows[10:] + 1.0))
     np.testing.assert_allclose(runs[1].q, np.radians(rows[10:]))
-    feature["names"] = ["joint1.pos", "gripper.pos", "joint3.pos"]  # a gripper is a percentage, no angle
-    (tmp_path / "meta" / "info.json").write_text(json.dumps(info))
+    write_lerobot(tmp_path, ["joint1.pos", "gripper.pos", "joint3.pos"], 50, columns)  # a percentage, no angle
     arm = read_lerobot(tmp_path, unit="deg")[0]
     np.testing.assert_allclose(arm.q, np.radians(rows[:10, [0, 2]]))
     assert (arm.joint_names, [finding.code for finding in arm.findings]) == (("joint1", "joint3"), ["unit"])
@@ -166,6 +139,7 @@ def test_lerobot_actions_are_commands(tmp_path: Path) -> None:
     proposal = inspect_log(tmp_path)
     assert 'columns = ["observation.state[0]", "observation.state[2]"]' in proposal.toml
     assert any("percentage" in note for note in proposal.notes)
-    info["features"]["action"] = {"dtype": "float32", "shape": [4], "names": None}  # type: ignore[index]
+    info = json.loads((tmp_path / "meta" / "info.json").read_text())
+    info["features"]["action"] = {"dtype": "float32", "shape": [4], "names": None}
     (tmp_path / "meta" / "info.json").write_text(json.dumps(info))
     assert read_lerobot(tmp_path, unit="deg")[0].commands is None

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import dynid
 from dynid.servos import CommandedMotion
@@ -131,3 +132,16 @@ def so101_motion(name: str) -> CommandedMotion:
 
 def so101_names() -> list[str]:
     return sorted(path.name for path in (DATASETS / "so101").iterdir() if path.is_dir())
+
+
+def write_lerobot(folder: Path, names: list[str], fps: int, columns: dict[str, np.ndarray]) -> None:
+    """Write a LeRobot data set; columns of rows have a number for each motor. Skip the test without pyarrow."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    feature = {"dtype": "float64", "shape": [len(names)], "names": names}
+    features = {name: feature for name, values in columns.items() if np.ndim(values) > 1}
+    for part in ("meta", "data/chunk-000"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    info = {"codebase_version": "v3.0", "fps": fps, "features": features}
+    (folder / "meta" / "info.json").write_text(json.dumps(info))
+    table = pa.table({name: list(values) for name, values in columns.items()})
+    pq.write_table(table, folder / "data" / "chunk-000" / "file-000.parquet")
