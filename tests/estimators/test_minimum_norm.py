@@ -102,12 +102,3 @@ def test_zeros_that_change_the_torques_are_refused() -> None:
         ReducedSet(zero=("MX3",)).solve(atkeson_equations())
     with pytest.raises(ArgumentError, match="no parameter"):
         ReducedSet(zero=("nonsense",)).solve(atkeson_equations())
-
-
-def test_a_locked_joint_reduces_the_set_further() -> None:
-    equations = still(arm(), [2])
-    estimate = ReducedSet().solve(equations)
-    assert len(kept_by(estimate, equations)) == equations.information.weight().rank < len(equations.names)
-    assert estimate.undetermined.any()
-    run = equations.experiments[0]
-    assert equations.torque(estimate.values, run) == pytest.approx(run.effort, abs=1e-6)

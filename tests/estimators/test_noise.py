@@ -1,4 +1,4 @@
-"""Intervals cover: white noise, coloured noise, filtered equations, noisy positions."""
+"""Noise of joints and autocorrelation factors from the samples themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals hold on planted truth: with wrong priors, active constraints, known bodies, and by the block bootstrap."""
+"""Intervals hold on planted truth with wrong priors."""
 
 from __future__ import annotations
 

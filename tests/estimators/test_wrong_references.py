@@ -1,4 +1,4 @@
-"""The test of the law where law and gains are right, and the commanded motion, or what else it adds, is not."""
+"""The test of the law where law and gains are right, and the commanded motion is not."""
 
 from __future__ import annotations
 
