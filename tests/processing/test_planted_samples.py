@@ -9,7 +9,7 @@ import pytest
 
 from dynid.array_types import Floats
 from dynid.logs.recording import Recording
-from dynid.processing.cutoff import _signal, _spectrum, choose_common_cutoff, noise_through
+from dynid.processing.cutoff import _floor, _signal, _spectrum, choose_common_cutoff, noise_through
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, CentralDifferences, MeasuredVelocity
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
@@ -62,6 +62,8 @@ def test_clipped_samples_are_those_at_the_limit_and_no_digit_below() -> None:
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
         long[run] = len(run) >= 4
     np.testing.assert_array_equal(saturated_samples(clipped[:, None])[:, 0], long)
+    for count in (39, 41):  # too few to judge, and enough
+        assert saturated_samples(clipped[rows[0] - 12 : rows[0] - 12 + count, None]).any() == (count > 39)
     clipped[rows[::3]] *= 1.0 - 1e-7  # a sensor that resolves more than that is not clipped
     assert not saturated_samples(clipped[:, None]).any()
     signals = np.column_stack([np.round(effort / 4.0), np.zeros(TIME.size)])  # coarse, and dead
@@ -92,6 +94,14 @@ def test_noise_and_motion_have_their_power_in_the_spectrum() -> None:
     assert found.bins[high] @ found.noise[high, 1] == pytest.approx(found.bins[high] @ density[high], rel=0.1)
     assert found.noise[0, 1] < density[found.frequency_hz > 1.0].max()
     assert not found.signal[high].any()
+
+
+def test_the_floor_is_that_of_the_narrow_band_where_it_is_clearly_lower() -> None:
+    """One bin in a hundred of the spectrum lies in each hundredth of the rate: 400 bins in the narrow band."""
+    frequency = np.arange(1, 5001) / 10_000.0
+    power = np.where(frequency[:, None] > 0.45, 1.0, [1.3, 1.6]) * np.log(2.0)  # six deviations of 400 bins: 30 %
+    np.testing.assert_allclose(_floor(power, frequency), [1.3, 1.0])
+    np.testing.assert_allclose(_floor(power[:10], frequency[:10]), power[9] / np.log(2.0))
 
 
 def test_a_signal_hidden_in_single_bands_is_the_common_excess_of_a_third_of_an_octave() -> None:

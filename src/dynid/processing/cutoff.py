@@ -137,8 +137,8 @@ def _errors(spectrum: _Spectrum, rate_hz: float, cutoffs_hz: Floats, differentia
         (c, 2) error by lost signal, error by passed noise.
     """
     moves = _moves(spectrum)
-    # power of a derivative: (2 pi f)^4 for positions, (2 pi f)^2 for velocities, in all bins of a band
-    weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * differentiation.times)
+    # power of a derivative, but for a factor: f^4 for positions, f^2 for velocities, in all bins of a band
+    weight = spectrum.bins[:, None] * spectrum.frequency_hz[:, None] ** (2 * differentiation.times)
     scale = weight / (weight * spectrum.signal).sum(axis=0)[moves]  # over the acceleration power of each joint
     lost = scale * spectrum.signal[:, moves]
     passed = scale * spectrum.noise[:, moves]

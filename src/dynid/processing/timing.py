@@ -26,8 +26,8 @@ from dynid.array_types import Floats
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
 
-GAP_PERIODS = 3.0
-"""Number of sampling periods above which a step is a gap (convention)."""
+GAP_PERIODS = 3.01
+"""Number of sampling periods above which a step is a gap (convention: rounded stamps three periods apart are none)."""
 SMALLEST_STEP_PERIODS = 0.05
 """Number of sampling periods below which two stamps count as one (convention)."""
 LARGEST_BACKWARD_SHARE = 0.01
@@ -99,8 +99,7 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
         reason = f"{backward} of {steps.size} time steps run backwards"
         raise DataError(reason, remedy="Check which column is time, or sort the rows by it.")
     rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s  # rough period [s]
-    # a step of exactly three periods is no gap, whatever its rounding
-    gap = GAP_PERIODS * rough * (1 + 1e-9) if max_gap_s is None else max_gap_s
+    gap = GAP_PERIODS * rough if max_gap_s is None else max_gap_s
     jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1
     stretches = []  # of each the indices of its stamps, in the order of time
     repeated = 0
@@ -192,7 +191,7 @@ def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -
     # an instant of the grid is known if it is between the first and last sample, and the samples before and after it
     # are near each other
     after = np.clip(np.searchsorted(time, grid, side="left"), 1, time.size - 1)
-    known = (time[after] - time[after - 1] <= max_gap_s * (1 + 1e-9)) & (grid >= time[0] - tolerance)
+    known = (time[after] - time[after - 1] <= max_gap_s) & (grid >= time[0] - tolerance)
     known &= grid <= time[-1] + tolerance
     result = np.empty(shape)
     is_open = np.ones(grid.size, dtype=bool)  # instants of the grid without a spline

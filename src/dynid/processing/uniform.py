@@ -312,7 +312,8 @@ class _Channel:
             (N, k) values, and (N, k) whether each is known.
         """
         # a spline at the ends of the grid needs a few samples beyond them
-        near = (self.time >= grid[0] - 4 * self.gap_s) & (self.time <= grid[-1] + 4 * self.gap_s)
+        first, last = np.searchsorted(self.time, grid[[0, -1]])
+        near = slice(max(0, first - 12), last + 12)
         return resample(self.time[near], self.values[near], grid, max_gap_s=self.gap_s)
 
 
