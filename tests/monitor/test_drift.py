@@ -16,7 +16,8 @@ from dynid.processing.simulation import sum_of_sines
 from dynid.workflows import run
 from dynid.workflows.drift_run import CompareRuns, Drift
 from fleet.small_fleet import ROBOT, arm
-from support.three_joints import MAP
+from support.header_styles import write_columns
+from support.three_joints import HEADER, MAP
 
 
 def compare_runs(stored: Path, later: list[Path], out: Path | None = None, **options: Any) -> Drift:
@@ -30,13 +31,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "map.toml").write_text(MAP)
     arm = dynid.robots.gautier_khalil_3r()
     usual = arm.with_terms(dynid.Viscous(0.5), dynid.Coulomb(0.6))
-    worn = arm.with_terms(dynid.Viscous(0.5), dynid.Coulomb(0.6)).with_terms(dynid.Coulomb(0.6, joint=1), keep=True)
+    worn = usual.with_terms(dynid.Coulomb(0.6, joint=1), keep=True)
     for seed, (name, robot) in enumerate({"first": usual, "same": usual, "worn": worn}.items()):
         log = dynid.simulate_experiment(
             robot, sum_of_sines(3, seed=seed), rate_hz=100, duration_s=10, noise=dynid.Noise(effort=0.1), seed=seed
         )
-        table = np.column_stack([log.time, log.q, np.asarray(log.effort)])
-        np.savetxt(here / f"{name}.csv", table, delimiter=",", header="t,q1,q2,q3,tau1,tau2,tau3", comments="")
+        write_columns(here / f"{name}.csv", [HEADER], [log.time, log.q, log.effort])
     log = dynid.read_recording(here / "first.csv", channel_map=here / "map.toml")
     kinds = arm.with_terms(dynid.Viscous(), dynid.Coulomb())
     fit = dynid.identify(kinds, dynid.process(log, cutoff_hz=10), dynid.Recipe.bare(), estimator=dynid.WLS())
@@ -45,9 +45,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wear_is_found_on_its_joint_and_nothing_else(folder: Path) -> None:
-    words = ["compare-runs", "result.json", "same.csv", "worn.csv"]
-    arguments = [words[0], *(str(folder / word) for word in words[1:]), "--map", str(folder / "map.toml")]
-    done = CliRunner().invoke(main, [*arguments, "--out", str(folder / "wear"), "--json"], catch_exceptions=False)
+    files = [str(folder / name) for name in ("result.json", "same.csv", "worn.csv")]
+    options = ["--map", str(folder / "map.toml"), "--out", str(folder / "wear"), "--json"]
+    done = CliRunner().invoke(main, ["compare-runs", *files, *options], catch_exceptions=False)
     assert done.exit_code == 1  # something moved
     same, worn = json.loads(done.stdout)["later"]
     assert same["moved"] == []
@@ -63,11 +63,11 @@ def test_wear_is_found_on_its_joint_and_nothing_else(folder: Path) -> None:
 @pytest.mark.parametrize("fault", ["degrees", "reversed"])
 def test_a_log_in_other_units_or_order_is_no_wear(folder: Path, tmp_path: Path, fault: str) -> None:
     table = np.loadtxt(folder / "same.csv", delimiter=",", skiprows=1)
-    if fault == "degrees":
-        table[:, 1:4] = np.rad2deg(table[:, 1:4])
-    else:
-        table = table[:, [0, 3, 2, 1, 6, 5, 4]]
-    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header="t,q1,q2,q3,tau1,tau2,tau3", comments="")
+    changed = {
+        "degrees": table * [1.0, *3 * [180.0 / np.pi], 1.0, 1.0, 1.0],
+        "reversed": table[:, [0, 3, 2, 1, 6, 5, 4]],
+    }
+    write_columns(tmp_path / "log.csv", [HEADER], [changed[fault]])
     result, maps = folder / "result.json", folder / "map.toml"
     with pytest.raises(dynid.errors.DataError, match="--no-check"):
         compare_runs(result, [tmp_path / "log.csv"], channel_map=maps)
@@ -88,7 +88,6 @@ def test_a_load_is_named_where_it_explains_what_moved(tmp_path: Path) -> None:
         fits[name] = dynid.write_result(fit, tmp_path / f"{name}.json")
     found = compare_runs(fits["empty"], [fits["loaded"]])
     load = found.later[0].load
-    assert load is not None
     assert load.mass == pytest.approx(1.2, abs=4.0 * load.stderr)
     assert load.stderr < 0.1
     assert found.verdict.startswith("a load of 1.")

@@ -13,6 +13,7 @@ from dynid.compiled import kernel
 from dynid.errors import ArgumentError, DataError
 from dynid.monitor.observer import MomentumObserver, ObserverModel, observe
 from dynid.terms.memory import Hysteresis, LaggedSign
+from support.exact_runs import exact_run
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric
 from support.random_robots import random_robot, random_states
 from support.small_fit import small_fit
@@ -55,15 +56,8 @@ def pushed_arm(period_s: float) -> tuple[dynid.Robot, dynid.Experiment]:
         rows.append((state[:7], state[7:14], torque))
         state = plant.advance(state, torque + (PUSH if k * period_s >= 0.1 - 1e-9 else 0.0), period_s)
     q, dq, effort = (np.array(part) for part in zip(*rows, strict=True))
-    return robot, experiment(robot, q, dq, effort, 1.0 / period_s)
-
-
-def experiment(robot: dynid.Robot, q: Floats, dq: Floats, effort: Floats, rate_hz: float) -> dynid.Experiment:
-    return dynid.Experiment(
-        time=np.arange(len(q)) / rate_hz, q=q, dq=dq, ddq=np.gradient(dq, 1.0 / rate_hz, axis=0), effort=effort,
-        valid=np.ones(q.shape, dtype=bool), segment=np.zeros(len(q), dtype=np.int64), rate_hz=rate_hz,
-        joint_names=robot.joint_names,
-    )  # fmt: skip
+    motion = q, dq, np.gradient(dq, period_s, axis=0)
+    return robot, exact_run(period_s * np.arange(count), motion, effort=effort, joint_names=robot.joint_names)
 
 
 def response_error(period_s: float) -> float:
@@ -88,11 +82,6 @@ def test_one_step_after_the_other_gives_the_batch_also_with_memory() -> None:
     observer = MomentumObserver(model, gain=GAIN)
     steps = np.array([observer.step(run.q[k], run.dq[k], run.effort[k], 1.0 / run.rate_hz) for k in range(run.samples)])
     np.testing.assert_allclose(steps, observe(model, run, gain=GAIN), atol=1e-10)
-
-
-def test_without_a_push_the_residual_is_the_noise() -> None:
-    fit, run = small_fit()
-    assert np.std(observe(fit, run), axis=0).max() < 0.1  # the planted noise of the torques
 
 
 def test_an_observer_refuses_what_is_no_number_and_keeps_its_state() -> None:

@@ -82,6 +82,10 @@ def calibration_of_runs(offsets: tuple[float, ...] = OFFSETS, *, of_fit: bool = 
     return replace(known, joint_names=("joint1", "joint2"))
 
 
+def alarms_in(known: Calibration, one: WatchedStretch, per_hour: float = 1.0) -> list[Alarm]:
+    return list(find_alarms(known.statistics(one), known.joint_names, known.levels(per_hour)))
+
+
 def test_offsets_that_differ_between_runs_do_not_blind_a_watch() -> None:
     """The band is that within a run, a slow push below the offsets is seen, and what pushes is no offset."""
     known = calibration_of_runs()
@@ -94,12 +98,12 @@ def test_offsets_that_differ_between_runs_do_not_blind_a_watch() -> None:
     found = known.statistics(clean)
     np.testing.assert_allclose(found.external[-1000:, 0].mean(), 0.0, atol=0.3)
     assert np.median(found.std[1000:, 0]) < 1.5
-    assert not list(find_alarms(found, known.joint_names, known.levels(1.0)))
+    assert not alarms_in(known, clean)
     push = 10.0 * np.sin(np.pi * np.clip((clean.time - 30.0) / 1.0, 0.0, 1.0))
-    pushed = known.statistics(replace(clean, raw=clean.raw + push[:, None] * np.array([1.0, 0.0])))
-    (alarm,) = find_alarms(pushed, known.joint_names, known.levels(1.0))
+    pushed = replace(clean, raw=clean.raw + push[:, None] * [1.0, 0.0])
+    (alarm,) = alarms_in(known, pushed)
     assert (alarm.joint, 30.0 < alarm.time_s < 30.5) == ("joint1", True)
-    np.testing.assert_allclose(pushed.external[-1000:, 0].mean(), 0.0, atol=0.3)
+    np.testing.assert_allclose(known.statistics(pushed).external[-1000:, 0].mean(), 0.0, atol=0.3)
 
 
 def test_runs_that_agree_have_no_offsets_of_their_own() -> None:
@@ -109,10 +113,7 @@ def test_runs_that_agree_have_no_offsets_of_their_own() -> None:
     assert not list(known.sight(1.0).findings)
     found = known.statistics(offset_stretch(10.0, 3, 0.0))
     np.testing.assert_array_equal(found.external, follow(found.stretch.raw, np.exp(-100.0 / RATE)))
-    (alarm,) = find_alarms(
-        known.statistics(replace(found.stretch, raw=found.stretch.raw + np.array([90.0, 0.0]))), ("joint1", "joint2"),
-        known.levels(1.0),
-    )  # fmt: skip
+    (alarm,) = alarms_in(known, replace(found.stretch, raw=found.stretch.raw + np.array([90.0, 0.0])))
     assert alarm.time_s < 0.1
 
 
@@ -147,11 +148,10 @@ def test_pushes_that_a_watch_says_to_see_are_seen() -> None:
 def test_false_alarms_stay_within_the_stated_rate() -> None:
     """Twenty minutes of noise that the calibration has not seen, at one alarm a minute."""
     known = calibration()
-    found = known.statistics(stretch(1200.0, seed=2))
-    alarms = list(find_alarms(found, known.joint_names, known.levels(60.0)))
-    assert len(alarms) <= 2 * 20
+    clean = stretch(1200.0, seed=2)
+    assert len(alarms_in(known, clean, 60.0)) <= 2 * 20
     often = 0.2  # [1/s] within the calibrated data, so that the law must hold in both directions
-    for excess in found.excess(known.levels(KINDS * often * 3600.0)).values():
+    for excess in known.statistics(clean).excess(known.levels(KINDS * often * 3600.0)).values():
         assert 0.5 < len(find_peaks(excess.max(axis=1), RATE, 1.0)) / (often * 1200.0) < 2.0
 
 
@@ -166,15 +166,13 @@ def test_the_band_is_wider_near_rest_where_the_noise_is() -> None:
 
 def test_friction_that_may_change_at_rest_is_no_contact_but_more_is() -> None:
     """The friction of a standing joint goes from end to end at once: no alarm; a push beyond it is one."""
-    known = replace(calibration(), joint_names=("joint1", "joint2"))
-    seen = stretch(20.0, seed=10, memory=0.0)
+    known, seen = calibration(), stretch(20.0, seed=10, memory=0.0)
     assert known.band.largest_friction_step == pytest.approx([2.0, 2.0])
     for size, is_found in ((2.0, False), (12.0, True)):
         raw = 0.02 * seen.raw
         raw[1000:, 0] += size
         resting = replace(seen, raw=raw, dq=np.zeros_like(raw), expected=np.zeros_like(raw))
-        alarms = list(find_alarms(known.statistics(resting), known.joint_names, known.levels(60.0)))
-        assert any(a.kind == "contact" for a in alarms) == is_found
+        assert any(a.kind == "contact" for a in alarms_in(known, resting, 60.0)) == is_found
 
 
 def test_a_break_of_the_expected_torque_widens_the_news_of_every_joint_it_reaches() -> None:
@@ -267,11 +265,11 @@ def test_a_watch_over_a_pushed_experiment_names_joint_time_and_kind() -> None:
 
 def alarms_of(*pushes: Callable[[np.ndarray], np.ndarray]) -> list[Alarm]:
     """The alarms of a stretch with a push on joint 1 over time, and perhaps one on joint 2."""
-    clean, known = stretch(30.0, seed=5), calibration()
+    clean = stretch(30.0, seed=5)
     pushed = replace(clean, raw=clean.raw.copy())
     for joint, push in enumerate(pushes):
         pushed.raw[:, joint] += push(clean.time)
-    return list(find_alarms(known.statistics(pushed), known.joint_names, known.levels(1.0)))
+    return alarms_in(calibration(), pushed)
 
 
 def test_letting_go_is_the_end_of_a_contact_and_no_other_one() -> None:

@@ -23,9 +23,10 @@ from dynid.monitor.calibration import calibrate
 from dynid.monitor.live_lines import read_samples
 from dynid.monitor.live_watch import LiveWatch
 from dynid.monitor.watched_signals import watched_stretches
-from dynid.processing.simulation import sum_of_sines
+from support.exact_runs import exact_run
+from support.header_styles import write_columns
 from support.small_fit import small_fit
-from support.three_joints import MAP
+from support.three_joints import HEADER, LIVE_HEADER, MAP, csv_lines, identify_train, rubbing_log
 
 
 @cache
@@ -38,23 +39,14 @@ def calibrated():
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder, its log, a clean log, and one with a push on joint 2."""
     here = tmp_path_factory.mktemp("watch")
-    robot = dynid.robots.gautier_khalil_3r()
-    real = robot.with_terms(dynid.Viscous(0.5), dynid.Coulomb(0.3), dynid.RotorInertia(0.2), dynid.Offset(0.1))
     (here / "map.toml").write_text(MAP)
     for seed, name in enumerate(("train", "clean", "pushed")):
-        log = dynid.simulate_experiment(
-            real, sum_of_sines(3, seed=seed), rate_hz=100, duration_s=12, noise=dynid.Noise(effort=0.1), seed=seed
-        )
-        assert log.effort is not None
+        log = rubbing_log(seed, 12)
         effort = np.array(log.effort)
         if name == "pushed":
             effort[600:700, 1] -= 4.0
-        table = np.column_stack([log.time, log.q, effort])
-        np.savetxt(here / f"{name}.csv", table, delimiter=",", header="t,q1,q2,q3,tau1,tau2,tau3", comments="")
-    words = ["--estimator", "wls", "--set", "friction=plain", "--set", "cutoff_hz=10", "--set", "gate=false"]
-    where = ["gautier_khalil_3r", str(here / "train.csv")]
-    more = ["--map", str(here / "map.toml"), "--out", str(here / "result")]
-    assert CliRunner().invoke(main, ["identify", *where, *words, *more]).exit_code == 0
+        write_columns(here / f"{name}.csv", [HEADER], [log.time, log.q, effort])
+    identify_train(here)
     return here
 
 
@@ -84,8 +76,7 @@ def test_the_logs_of_the_result_calibrate_it_by_default(folder: Path) -> None:
 def test_the_map_of_a_watched_log_is_not_that_of_the_logs_of_the_result(folder: Path) -> None:
     table = np.loadtxt(folder / "pushed.csv", delimiter=",", skiprows=1)
     table[:, 1:4] = np.degrees(table[:, 1:4])
-    header = "t,a1,a2,a3,tau1,tau2,tau3"
-    np.savetxt(folder / "degrees.csv", table, delimiter=",", header=header, comments="")
+    write_columns(folder / "degrees.csv", [HEADER.replace("q", "a")], [table])
     in_degrees = MAP.replace("q{1..3}", "a{1..3}").replace('unit = "rad"', 'unit = "deg"')
     (folder / "degrees.toml").write_text(in_degrees)
     one = dynid.watch(folder / "result", folder / "pushed.csv", channel_map=folder / "map.toml")
@@ -104,68 +95,46 @@ def test_files_of_a_result_that_have_changed_do_not_calibrate_a_watch(folder: Pa
         dynid.watch(tmp_path / "result", folder / "clean.csv", channel_map=folder / "map.toml")
 
 
-def change_log(folder: Path, name: str, change: Callable[[np.ndarray, np.ndarray], None]) -> dynid.Recording:
+def change_log(folder: Path, name: str, change: Callable[..., tuple[np.ndarray, np.ndarray]]) -> dynid.Recording:
     """A log of the folder with other positions and torques."""
     log = dynid.read_recording(folder / name, dynid.robots.gautier_khalil_3r(), channel_map=folder / "map.toml")
-    assert log.effort is not None
-    q, effort = np.array(log.q), np.array(log.effort)
-    change(q, effort)
+    q, effort = change(log.q, log.effort)
     return replace(log, q=q, effort=effort)
 
 
-def degrees(q: np.ndarray, effort: np.ndarray) -> None:
-    q *= 180.0 / np.pi
+def watch_log(folder: Path, log: dynid.Recording | Path, clean: str | dynid.Recording = "clean.csv", **options):
+    """Watch a log by the result of the folder."""
+    given = folder / clean if isinstance(clean, str) else clean
+    return dynid.watch(folder / "result", log, clean=[given], channel_map=folder / "map.toml", **options)
 
 
-def one_in_degrees(q: np.ndarray, effort: np.ndarray) -> None:
-    q[:, 1] *= 180.0 / np.pi
+SWAP = slice(None, None, -1)
+FAULTS = {
+    "degrees": (lambda q, tau: (np.degrees(q), tau), "unit", None),
+    "one in degrees": (lambda q, tau: (q * [1.0, 180.0 / np.pi, 1.0], tau), "unit", "joint2"),
+    "reversed": (lambda q, tau: (q[:, SWAP], tau[:, SWAP]), "swapped", "joint1"),
+    "signs": (lambda q, tau: (q, -tau), "flipped", None),
+    "one sign": (lambda q, tau: (q, tau * [1.0, -1.0, 1.0]), "flipped", "joint2"),
+    "frozen": (lambda q, tau: (q, 0.0 * tau), "frozen", None),
+    "thousandfold": (lambda q, tau: (q, 1000.0 * tau), "unit", None),
+}
+"""What is done to a log -> code and joint of its finding."""
 
 
-def reverse(q: np.ndarray, effort: np.ndarray) -> None:
-    q[:], effort[:] = q[:, ::-1].copy(), effort[:, ::-1].copy()
-
-
-def flip(q: np.ndarray, effort: np.ndarray) -> None:
-    effort *= -1.0
-
-
-def flip_one(q: np.ndarray, effort: np.ndarray) -> None:
-    effort[:, 1] *= -1.0
-
-
-def freeze(q: np.ndarray, effort: np.ndarray) -> None:
-    effort[:] = 0.0
-
-
-def enlarge(q: np.ndarray, effort: np.ndarray) -> None:
-    effort *= 1000.0
-
-
-@pytest.mark.parametrize(
-    ("change", "code", "joint"),
-    [(degrees, "unit", None), (one_in_degrees, "unit", "joint2"),
-     (reverse, "swapped", "joint1"), (flip, "flipped", None), (flip_one, "flipped", "joint2"),
-     (freeze, "frozen", None), (enlarge, "unit", None)],
-)  # fmt: skip
-def test_a_log_with_wrong_signs_units_or_order_is_told_before_its_alarms(folder, change, code, joint) -> None:
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_log_with_wrong_signs_units_or_order_is_told_before_its_alarms(folder, fault) -> None:
+    change, code, joint = FAULTS[fault]
     told: list[dynid.Finding] = []
-    clean = [folder / "clean.csv"]
-    found = dynid.watch(
-        folder / "result", change_log(folder, "pushed.csv", change), clean=clean, channel_map=folder / "map.toml",
-        notice=told.append,
-    )  # fmt: skip
+    found = watch_log(folder, change_log(folder, "pushed.csv", change), notice=told.append)
     assert [(finding.code, finding.joint) for finding in told] == [(code, joint)]
     assert found.findings == tuple(told)
     assert found.to_json()["findings"][0]["code"] == code
 
 
 def test_pushes_loads_and_offsets_are_no_faults_of_a_log(folder: Path) -> None:
-    def carry(q: np.ndarray, effort: np.ndarray) -> None:
-        effort[:, 1] += 0.5 * effort[:, 1]
-        effort[:, 2] += 20.0 + 0.5 * effort[:, 2]
-
-    for log in (change_log(folder, "pushed.csv", carry), folder / "pushed.csv"):
-        found = dynid.watch(folder / "result", log, clean=[folder / "clean.csv"], channel_map=folder / "map.toml")
+    loaded = change_log(folder, "pushed.csv", lambda q, tau: (q, tau * [1.0, 1.5, 1.5] + [0.0, 0.0, 20.0]))
+    for log in (loaded, folder / "pushed.csv"):
+        found = watch_log(folder, log)
         assert found.alarms
         assert not found.findings
 
@@ -179,12 +148,11 @@ def test_logs_that_were_fitted_are_told(folder: Path) -> None:
 
 
 def test_pushes_in_clean_logs_are_told(folder: Path) -> None:
-    def push(q: np.ndarray, effort: np.ndarray) -> None:
-        for start in range(100, 1100, 200):
-            effort[start : start + 60, :] += 20.0
+    def push(q: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return q, tau + 20.0 * (np.arange(100, 100 + len(tau)) % 200 < 60)[:, None]
 
     log = change_log(folder, "clean.csv", push)
-    found = dynid.watch(folder / "result", folder / "pushed.csv", clean=[log], channel_map=folder / "map.toml")
+    found = watch_log(folder, folder / "pushed.csv", log)
     assert [finding.code for finding in found.findings] == ["watch-calibration"]
 
 
@@ -196,20 +164,13 @@ def test_a_watch_says_which_pushes_it_sees(folder: Path) -> None:
 
 
 def test_live_lines_raise_the_same_alarm(folder: Path) -> None:
-    fit = dynid.read_result(folder / "result").identification()
-    run = dynid.process(
-        dynid.read_recording(folder / "pushed.csv", fit.robot, channel_map=folder / "map.toml"), cutoff_hz=10
-    )
+    run = dynid.process(change_log(folder, "pushed.csv", lambda *same: same), cutoff_hz=10)
     lines = [json.dumps({"time": t, "q": q.tolist(), "dq": dq.tolist(), "tau": tau.tolist()})
              for t, q, dq, tau in zip(run.time, run.q, run.dq, run.effort, strict=True)]  # fmt: skip
     words = ("--live", "--clean", "clean.csv", "--map", "map.toml")
     done = watch(folder, "result", *words, stdin="\n".join(lines))
     assert done.exit_code == 1
     assert "joint2" in done.stdout.splitlines()[0]
-    learnt = watch(folder, "result", "--live", "--learn", "5.5", stdin="\n".join(lines))  # before the push
-    assert learnt.exit_code == 1
-    assert "joint2" in learnt.stdout.splitlines()[0]
-    assert "learning from 5.5 s" in learnt.stderr
     assert watch(folder, "result", "clean.csv", *words).exit_code == 2
 
 
@@ -266,9 +227,10 @@ def test_a_live_watch_survives_broken_lines_pauses_and_rest(folder: Path) -> Non
     words = ("--live", "--clean", "clean.csv", "--map", "map.toml", "--per-hour", "1")
     fit = dynid.read_result(folder / "result").identification()
     rng = np.random.default_rng(0)
-    q = np.array([0.3, -0.2, 0.4])
-    weight = fit.torque(_resting(fit, q))[0]
-    lines = ["time,q1,q2,q3,dq1,dq2,dq3,tau1,tau2,tau3", "what", "0,0,0"]
+    q, rest = np.array([0.3, -0.2, 0.4]), np.zeros((4, 3))
+    standing = exact_run(0.01 * np.arange(4), (rest + q, rest, rest), joint_names=fit.robot.joint_names)
+    weight = fit.torque(standing)[0]
+    lines = [LIVE_HEADER, "what", "0,0,0"]
     for k in range(600):
         stamp = 0.01 * k + (50.0 if k > 300 else 0.0)
         row = [stamp, *q, *(0.0, 0.0, 0.0), *(weight + 0.05 * rng.normal(size=3))]
@@ -286,13 +248,12 @@ def live_lines(run: dynid.Experiment, push: slice) -> list[str]:
     torque = run.effort.copy()
     torque[push, 1] -= 4.0
     rows = np.column_stack([run.time, run.q, run.dq, torque])
-    return ["time,q1,q2,q3,dq1,dq2,dq3,tau1,tau2,tau3", *(",".join(map(repr, row)) for row in rows.tolist())]
+    return csv_lines(rows)
 
 
 @pytest.mark.parametrize(("stamp", "ways"), [(1e9, ("ahead", "back")), (-1e9, ("back", "ahead"))])
 def test_a_wrong_stamp_does_not_deafen_a_live_watch(folder: Path, stamp: float, ways: tuple[str, str]) -> None:
-    fit = dynid.read_result(folder / "result").identification()
-    log = dynid.read_recording(folder / "clean.csv", fit.robot, channel_map=folder / "map.toml")
+    log = change_log(folder, "clean.csv", lambda *same: same)
     lines = live_lines(dynid.process(log, cutoff_hz=10), slice(700, 760))
     lines[301] = ",".join([repr(stamp), *lines[301].split(",")[1:]])
     for words in (("--clean", "train.csv", "--map", "map.toml"), ("--learn", "5.5")):
@@ -301,6 +262,7 @@ def test_a_wrong_stamp_does_not_deafen_a_live_watch(folder: Path, stamp: float, 
         assert "joint2" in done.stdout.splitlines()[0]
         assert [f"jumps {way}" in done.stderr for way in ways] == [True, True]
         assert "begins anew" in done.stderr
+        assert ("learning from 5.5 s" in done.stderr) == ("--learn" in words)
         assert "does not follow" not in done.stderr
 
 
@@ -315,15 +277,6 @@ def test_a_clock_that_is_set_back_begins_a_watch_anew() -> None:
     assert {alarm.time_s > 1000.0 for alarm in found if alarm.joint == "joint2"} == {True, False}
     with pytest.raises(DataError, match="does not follow"):
         guard.step(499 / run.rate_hz, run.q[0], run.dq[0], run.effort[0])
-
-
-def _resting(fit: dynid.Identification, q: np.ndarray) -> dynid.Experiment:
-    rows = np.tile(q, (4, 1))
-    zeros = np.zeros_like(rows)
-    return dynid.Experiment(
-        time=0.01 * np.arange(4), q=rows, dq=zeros, ddq=zeros, effort=zeros, valid=np.ones(rows.shape, dtype=bool),
-        segment=np.zeros(4, dtype=np.int64), rate_hz=100.0, joint_names=fit.robot.joint_names,
-    )  # fmt: skip
 
 
 def test_motions_unlike_the_calibration_have_no_stated_rate_and_clean_logs_hardly_an_alarm(tmp_path: Path) -> None:
