@@ -14,6 +14,7 @@ from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from support.header_styles import write_columns
 
 COMMANDS = """[time]
 column = "t"
@@ -47,8 +48,8 @@ class Desk:
 
     def save(self, name: str, table: np.ndarray, joints: int = 3) -> None:
         """Write a log: time, then positions and torques of the joints."""
-        header = ",".join(["t", *(f"{what}{j + 1}" for what in ("q", "tau") for j in range(joints))])
-        np.savetxt(self.folder / f"{name}.csv", table, delimiter=",", header=header, comments="")
+        names = ["t", *(f"{what}{j + 1}" for what in ("q", "tau") for j in range(joints))]
+        write_columns(self.folder / f"{name}.csv", names, [table])
 
     def table(self, name: str) -> np.ndarray:
         """Rows of a log."""

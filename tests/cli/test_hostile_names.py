@@ -13,6 +13,7 @@ from dynid.cli import main
 from dynid.errors import DataError
 from dynid.safe_text import markdown_text, safe_name, visible_text
 from dynid.tables import Table
+from support.header_styles import write_columns
 
 STEERING = "\x1b]0;owned\x07\x9b2J\u202e\x00\u2028"
 """Changes the title of a terminal, clears it, and turns the direction of writing."""
@@ -32,10 +33,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "arm.urdf").write_text(ARM, encoding="utf-8")
     time = np.linspace(0.0, 4.0, 400)
-    rows = np.column_stack([time, np.sin(3 * time), np.cos(3 * time)])
     header = ",".join(["t", f"q{STEERING}".replace("\x00", "").replace("\u2028", ""), "tau\x1b[2J"])
-    text = "\n".join([header, *(",".join(f"{value:.6f}" for value in row) for row in rows)])
-    (folder / "run.csv").write_text(text, encoding="utf-8")
+    write_columns(folder / "run.csv", [header], [time, np.sin(3 * time), np.cos(3 * time)])
     for name, column in (("map", "tau\\u001b[2J"), ("wrong", "no\\u001b[2J\\u009b")):
         position = header.split(",")[1].encode("unicode_escape").decode().replace("\\x", "\\u00")
         (folder / f"{name}.toml").write_text(

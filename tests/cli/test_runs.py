@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,6 +42,17 @@ def identify(out: str | Path, *options: str) -> Result:
     return run("identify", "arm.urdf", "run1.csv", "--validate", "run2.csv", *MAP, "--out", out, *options)
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+
+def record(folder: Path, **changes: object) -> dict[str, Any]:
+    """What run.json of a folder holds, after some changes."""
+    facts = json.loads((folder / "run.json").read_text()) | changes
+    (folder / "run.json").write_text(json.dumps(facts))
+    return facts
+
+
 def test_a_run_folder_says_how_it_was_made() -> None:
     facts = json.loads(Path("res/run.json").read_text())
     assert facts["finished"]
@@ -63,9 +75,9 @@ def test_a_run_folder_says_how_it_was_made() -> None:
 
 
 def test_nothing_is_overwritten_without_force() -> None:
-    before = {file.name: file.read_bytes() for file in Path("res").iterdir()}
+    before = contents(Path("res"))
     assert identify("res").exit_code == 5
-    assert {file.name: file.read_bytes() for file in Path("res").iterdir()} == before
+    assert contents(Path("res")) == before
     Path("mine").mkdir(exist_ok=True)
     Path("mine/summary.txt").write_text("my own notes")
     assert identify("mine").exit_code == 5
@@ -168,34 +180,30 @@ def test_two_runs_are_compared_on_identical_samples() -> None:
     ],
 )
 def test_a_strangers_record_is_not_obeyed(tmp_path: Path, change: dict[str, object], message: str) -> None:
-    shutil.copytree("res", tmp_path / "res")
-    facts = json.loads((tmp_path / "res" / "run.json").read_text())
-    (tmp_path / "res" / "run.json").write_text(json.dumps(facts | change))
-    result = run("rerun", tmp_path / "res", "--out", tmp_path / "new")
+    folder = shutil.copytree("res", tmp_path / "res")
+    record(folder, **change)
+    result = run("rerun", folder, "--out", tmp_path / "new")
     assert result.exit_code == 3
     assert re.search(message, result.stderr)
     assert not (tmp_path / "new").exists()
 
 
 def test_the_record_of_a_refused_run_deletes_no_file_of_others(tmp_path: Path) -> None:
-    folder = tmp_path / "res"
-    folder.mkdir()
-    (folder / "thesis.txt").write_text("years of work")
-    facts = json.loads(Path("res/run.json").read_text())
-    outputs = {"thesis.txt": file_digest(folder / "thesis.txt")}
-    (folder / "run.json").write_text(json.dumps({**facts, "finished": False, "refused": True, "outputs": outputs}))
-    assert identify(folder).exit_code == 0
-    assert (folder / "thesis.txt").read_text() == "years of work"
+    shutil.copy("res/run.json", tmp_path)
+    (tmp_path / "thesis.txt").write_text("years of work")
+    record(tmp_path, finished=False, refused=True, outputs={"thesis.txt": file_digest(tmp_path / "thesis.txt")})
+    assert identify(tmp_path).exit_code == 0
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
 def test_a_command_does_not_replace_the_run_that_it_reads(tmp_path: Path) -> None:
     folder = shutil.copytree("res", tmp_path / "res")
-    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    before = contents(folder)
     for words in (["validate", folder, "run3.csv", *MAP], ["watch", folder, "run3.csv", *MAP], ["report", "res"]):
         result = run(*words, "--out", folder, "--force")
         assert result.exit_code in (2, 5), result.output
         assert "Choose another folder" in result.stderr
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert contents(folder) == before
 
 
 @pytest.mark.parametrize("name", ["summary.txt", "cylindrical_identified.urdf"])
@@ -204,12 +212,12 @@ def test_a_folder_in_the_place_of_a_file_keeps_the_earlier_run(tmp_path: Path, n
     folder = shutil.copytree("res", tmp_path / "res")
     (folder / name).unlink()
     (folder / name / "mine").mkdir(parents=True)
-    before = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+    before = contents(folder)
     words = "arm.urdf", "run3.csv", *MAP, "--out", folder, "--force"
     result = run("identify", *words)
     assert result.exit_code == 5
     assert "it is no file" in result.stderr
-    assert {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()} == before
+    assert contents(folder) == before
     assert [path.name for path in tmp_path.iterdir()] == ["res"]
     (folder / name / "mine").rmdir()
     (folder / name).rmdir()
@@ -304,11 +312,6 @@ def other(_inside: None) -> Path:
     return Path("second")
 
 
-def _unfinish(folder: Path) -> None:
-    facts = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**facts, "finished": False}))
-
-
 def _pipe(folder: Path) -> None:
     (folder / "run.json").unlink()
     os.mkfifo(folder / "run.json")
@@ -318,7 +321,7 @@ MIXED = {
     name: (lambda folder, other, name=name: shutil.copy(other / name, folder / name))
     for name in ("result.json", "run.json", "report.json", "report.html", "cylindrical_identified.urdf")
 } | {
-    "unfinished": lambda folder, other: _unfinish(folder),
+    "unfinished": lambda folder, other: record(folder, finished=False),
     "pipe": lambda folder, other: _pipe(folder),
 }  # fmt: skip
 """What was done to a run's folder."""
@@ -328,7 +331,7 @@ MIXED = {
 def test_every_command_refuses_a_folder_of_two_runs(change: str, other: Path, tmp_path: Path) -> None:
     mixed = shutil.copytree("res", tmp_path / "mixed")
     MIXED[change](mixed, other)
-    before = {file.name: file.read_bytes() for file in mixed.iterdir() if file.is_file()}
+    before = contents(mixed)
     for words in (
         ["report", mixed], ["report", mixed, "--out", tmp_path / "new"], ["rerun", mixed],
         ["codegen", mixed, "--out", tmp_path / "new"], ["export", mixed, "--to", "csv", "--out", tmp_path / "new"],
@@ -339,16 +342,14 @@ def test_every_command_refuses_a_folder_of_two_runs(change: str, other: Path, tm
         assert refused.exit_code == 3, (words[0], refused.output)
         assert "Traceback" not in refused.output
     assert not (tmp_path / "new").exists()
-    assert {file.name: file.read_bytes() for file in mixed.iterdir() if file.is_file()} == before
+    assert contents(mixed) == before
 
 
 def test_a_report_written_again_still_belongs_to_its_run(tmp_path: Path) -> None:
     """As by a newer dynid, whose pages look different."""
     folder = shutil.copytree("res", tmp_path / "res")
-    facts = json.loads((folder / "run.json").read_text())
     (folder / "report.html").write_text("an older page")
-    facts["outputs"]["report.html"] = hashlib.sha256(b"an older page").hexdigest()
-    (folder / "run.json").write_text(json.dumps(facts))
+    record(folder, outputs=record(folder)["outputs"] | {"report.html": file_digest(folder / "report.html")})
     assert run("report", folder).exit_code == 0
     assert (folder / "report.html").read_bytes() == Path("res/report.html").read_bytes()
     assert run("report", folder, "--out", folder / "." / "..").exit_code == 0
@@ -358,20 +359,17 @@ def test_a_report_written_again_still_belongs_to_its_run(tmp_path: Path) -> None
 
 def test_force_removes_only_what_the_earlier_run_wrote(tmp_path: Path) -> None:
     folder = shutil.copytree("res", tmp_path / "res")
-    facts = json.loads((folder / "run.json").read_text())
     (folder / "thesis.txt").write_text("mine")
     (folder / "old.txt").write_text("of the run")
-    digest = hashlib.sha256(b"of the run").hexdigest()
-    facts["outputs"] |= {"thesis.txt": "0" * 64, "old.txt": digest}
-    (folder / "run.json").write_text(json.dumps(facts))
+    outputs = record(folder)["outputs"] | {"thesis.txt": "0" * 64, "old.txt": file_digest(folder / "old.txt")}
+    record(folder, outputs=outputs)
     words = "arm.urdf", "run1.csv", *MAP, "--out", folder, "--force"
     assert run("identify", *words).exit_code == 0
     assert (folder / "thesis.txt").read_text() == "mine"
     assert not (folder / "old.txt").exists()
-    facts["outputs"]["../thesis.txt"] = "0" * 64
-    (folder / "run.json").write_text(json.dumps(facts))
+    record(folder, outputs=outputs | {"../thesis.txt": "0" * 64})
     assert run("identify", *words).exit_code == 0
-    assert json.loads((folder / "run.json").read_text())["finished"]
+    assert record(folder)["finished"]
 
 
 def test_names_in_files_stay_in_the_folder() -> None:
