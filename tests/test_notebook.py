@@ -14,7 +14,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.search import SearchSettings
 from dynid.export.result_file import read_result, write_result
-from dynid.identification.identify import Identification, identify
+from dynid.identification.identify import identify
 from dynid.identification.recipe import Recipe
 from dynid.identification.validation import validate
 from dynid.payload.load import Load
@@ -41,10 +41,7 @@ def objects() -> dict[str, object]:
     limits = MotionLimits.from_robot(arm, acceleration=5.0)
     plan = design_excitation(arm, limits, settings=SearchSettings(starts=1, time_limit_s=0.5))
     return {
-        "robot": robot,
         "base": dynid.base_parameters(robot),
-        "recording": logs[0],
-        "experiment": runs[0],
         "fit": fit,
         "estimate": fit.estimate,
         "validation": validate(fit, runs[1]),
@@ -64,9 +61,7 @@ def test_notebooks_show_html_and_messages_a_line(objects: dict[str, object], nam
 
 
 def test_results_and_code_are_a_line_as_well(objects: dict[str, object], tmp_path: Path) -> None:
-    fit = objects["fit"]
-    assert isinstance(fit, Identification)
-    write_result(fit, tmp_path / "result.json")
+    write_result(objects["fit"], tmp_path / "result.json")  # type: ignore[arg-type]
     for shown in (read_result(tmp_path / "result.json"), dynid.generate_c(cylindrical(), ["gravity"])):
         assert len(repr(shown)) < LONGEST
         assert "\n" not in repr(shown)

@@ -17,13 +17,8 @@ def test_the_stubs_are_up_to_date() -> None:
         assert path.read_text() == text, "run make pages"
 
 
-def test_the_front_door_is_small_and_packages_offer_the_rest() -> None:
-    names = [name for names in dynid._HOME.values() for name in names]
-    assert len(names) <= 66
-    for package in dynid.PACKAGES:
-        module = getattr(dynid, package)
-        for name in module.__all__:
-            assert getattr(module, name) is not None
+def test_the_front_door_is_small() -> None:
+    assert sum(len(names) for names in dynid._HOME.values()) <= 66
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

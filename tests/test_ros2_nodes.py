@@ -22,8 +22,6 @@ RATE_HZ = 125.0
 @pytest.fixture(scope="module")
 def nodes() -> ModuleType:
     spec = importlib.util.spec_from_file_location("ros2_nodes", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert "rclpy" not in sys.modules
@@ -139,6 +137,15 @@ class StandIn:
         raise KeyboardInterrupt
 
 
+def messages(
+    time: np.ndarray, names: list[str], parts: list[np.ndarray], wrench: np.ndarray, late: float = 0.0
+) -> list[tuple[str, Any]]:
+    """A state of the joints and a wrench, which may be late, for every sample."""
+    states = [("/joint_states", joint_state(t, names, *rows)) for t, *rows in zip(time, *parts, strict=True)]
+    forces = [("/ft", wrench_stamped(t + late, row)) for t, row in zip(time, wrench, strict=True)]
+    return [one for pair in zip(states, forces, strict=True) for one in pair]
+
+
 def test_the_recorder_writes_a_log_that_dynid_reads(
     nodes: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,18 +155,14 @@ def test_the_recorder_writes_a_log_that_dynid_reads(
     effort = dynid.inverse_dynamics(robot, q, dq, ddq)
     order = [3, 0, 5, 1, 4, 2]
     names = [robot.joint_names[j] for j in order]
-    messages: list[tuple[str, Any]] = []
-    for k in range(time.size):
-        messages.append(("/joint_states", joint_state(time[k], names, q[k, order], dq[k, order], effort[k, order])))
-        messages.append(("/ft", wrench_stamped(time[k] + 0.001, np.arange(6.0))))
-    StandIn(messages).install(monkeypatch)
+    wrench = np.tile(np.arange(6.0), (time.size, 1))
+    StandIn(messages(time, names, [x[:, order] for x in (q, dq, effort)], wrench, 0.001)).install(monkeypatch)
     nodes.main(["record", str(tmp_path / "arm.urdf"), "--wrench", "/ft", "--out", str(tmp_path / "run")])
     log = dynid.read_recording(tmp_path / "run" / "run.csv", robot, channel_map=tmp_path / "run" / "map.toml")
     np.testing.assert_allclose(log.q, q, atol=1e-12)
     np.testing.assert_allclose(log.effort, effort, atol=1e-9)
     np.testing.assert_allclose(np.diff(log.time), 1.0 / RATE_HZ, atol=1e-6)
-    assert log.wrench is not None
-    np.testing.assert_allclose(log.wrench[1:-1], np.tile(np.arange(6.0), (time.size - 2, 1)))
+    np.testing.assert_allclose(log.wrench[1:-1], wrench[1:-1])
 
 
 def test_the_load_node_publishes(nodes: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,11 +171,7 @@ def test_the_load_node_publishes(nodes: ModuleType, tmp_path: Path, monkeypatch:
     link = robot.bodies[-1].joint.child
     time, q, dq, ddq = motion(2.0)
     wrench = dynid.compiled.wrench_regressor(robot, link, q, dq, ddq) @ BODY.vector
-    messages: list[tuple[str, Any]] = []
-    for k in range(time.size):
-        messages.append(("/joint_states", joint_state(time[k], list(robot.joint_names), q[k], dq[k])))
-        messages.append(("/ft", wrench_stamped(time[k], wrench[k])))
-    stand_in = StandIn(messages)
+    stand_in = StandIn(messages(time, list(robot.joint_names), [q, dq], wrench))
     stand_in.install(monkeypatch)
     nodes.main(["load", str(tmp_path / "arm.urdf"), "--link", link, "--wrench", "/ft"])
     message = stand_in.published[0]

@@ -25,13 +25,6 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
 
 
-def test_the_pictures_of_the_gallery_are_there() -> None:
-    for page in ("index.md", "gallery.md"):
-        named = re.findall(r"images/[\w-]+\.png", (ROOT / "docs" / page).read_text())
-        assert named
-        assert all((ROOT / "docs" / name).is_file() for name in named)
-
-
 @pytest.mark.skipif(not MKDOCS[0], reason="mkdocs is not installed; make site installs it")
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
 def test_the_site_finds_the_torque_constant(tmp_path: Path) -> None:
