@@ -19,18 +19,13 @@ POSITION = PositionLaw(kp=6.0, kd=0.3)
 GRAVITY = ("armature", "viscous", "coulomb")
 
 
-def _weightless() -> dynid.Robot:
-    """A pendulum of no mass: its servo moves the armature alone."""
-    return pendulum(mass=0.0)
-
-
 def open_before(model: ServoModel, motion: CommandedMotion) -> list[OpenDirection]:
     """What a motion cannot tell by the derivatives at the first guess."""
     return hidden_directions(model.entries, ServoEquations(model, (motion,)).normal(model.start).information)
 
 
 CASES = [
-    (_weightless(), POSITION, (*GRAVITY, "gain_scale"), [{"armature", "viscous", "coulomb", "gain_scale"}]),
+    (pendulum(mass=0.0), POSITION, (*GRAVITY, "gain_scale"), [{"armature", "viscous", "coulomb", "gain_scale"}]),
     (pendulum(), POSITION, (*GRAVITY, "gain_scale"), []),
     (pendulum(), POSITION, (*GRAVITY, ServoParameter("effort_limit", start=90.0)), [{"effort_limit"}]),
     (double_pendulum().with_gravity((0.0, 0.0, 0.0)), POSITION, (*GRAVITY, "zero"), [{"zero first"}]),
