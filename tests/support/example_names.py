@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,41 +45,19 @@ URDF = """<robot name="box">
 """A robot with a shape."""
 
 
-def write_lerobot(folder: Path, log: Any) -> None:
-    """Write a log as a LeRobot data set of one episode, where pyarrow is installed."""
-    import numpy as np
-
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        return
-    names = list(log.joint_names)
-    lists = {"observation.state": log.q, "observation.effort": log.effort}
-    info = {"codebase_version": "v3.0", "fps": 100, "features": {name: {"names": names} for name in lists}}
-    for part in ("meta", "data/chunk-000"):
-        (folder / part).mkdir(parents=True)
-    (folder / "meta" / "info.json").write_text(json.dumps(info))
-    columns = {name: pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 3) for name, x in lists.items()}
-    rest = {"timestamp": log.time, "episode_index": np.zeros(len(log.time), dtype=int)}
-    pq.write_table(pa.table({**columns, **rest}), folder / "data" / "chunk-000" / "file-000.parquet")
-
-
 def shared_names(folder: Path) -> dict[str, Any]:
     """Make the objects by name, and the files in a folder."""
     import numpy as np
 
     from dynid.payload.load import NAMES
+    from support.header_styles import write_columns
+    from support.servo_logs import write_lerobot
 
     names: dict[str, Any] = {}
     exec(SHARED, names)
-    log = names["log2"]
-    table = np.column_stack([log.time, log.q, log.effort])
-    header = "time,q0,q1,q2,effort0,effort1,effort2"
-    np.savetxt(folder / "run1.csv", table, delimiter=",", comments="", header=header)
-    held = names["log3"]
-    table = np.column_stack([held.time, held.q, held.effort])
-    np.savetxt(folder / "held.csv", table, delimiter=",", comments="", header=header)
+    for name, log in (("held", names["log3"]), ("run1", names["log2"])):
+        header = ["time,q0,q1,q2,effort0,effort1,effort2"]
+        write_columns(folder / f"{name}.csv", header, [log.time, log.q, log.effort])
     (folder / "map.toml").write_text(MAP)
     (folder / "arm.usda").write_text(ASSET)
     (folder / "box.urdf").write_text(URDF)
@@ -86,5 +65,8 @@ def shared_names(folder: Path) -> dict[str, Any]:
     file = {"parameters": dict(zip(NAMES, load.vector.tolist(), strict=True)), "frame": load.frame,
             "covariance": load.covariance.tolist(), "method": load.method}  # fmt: skip
     (folder / "load.json").write_text(json.dumps(file))
-    write_lerobot(folder / "lerobot", log)
+    if find_spec("pyarrow"):
+        columns = {"observation.state": log.q, "observation.effort": log.effort}
+        columns |= {"timestamp": log.time, "episode_index": np.zeros(len(log.time), dtype=int)}
+        write_lerobot(folder / "lerobot", list(log.joint_names), 100, columns)
     return {**names, "folder": folder}

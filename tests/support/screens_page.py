@@ -25,9 +25,10 @@ from dynid.robot.parts import JointLimits
 from dynid.servos import PositionLaw, ServoModel, ServoParameter
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
+from support.header_styles import write_columns
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum
-from support.three_joints import MAP
+from support.three_joints import HEADER, MAP
 
 PAGE = Path(__file__).parents[2] / "docs" / "screens.md"
 MOST_LINES = 25
@@ -98,8 +99,7 @@ def write_log(robot: Robot, path: Path, seed: int, push: bool = False, duration_
     effort = np.array(log.effort)
     effort[600:700, 1] -= 20.0 * push
     path.parent.mkdir(exist_ok=True)
-    table = np.column_stack([log.time, log.q, effort])
-    np.savetxt(path, table, delimiter=",", header="t,q1,q2,q3,tau1,tau2,tau3", comments="")
+    write_columns(path, [HEADER], [log.time, log.q, effort])
 
 
 def write_files(folder: Path) -> None:
@@ -122,8 +122,7 @@ def write_servo_files(folder: Path) -> None:
     parameters = tuple(ServoParameter(kind, start=value, free=False) for kind, value in truth.items())
     model = ServoModel(legs, PositionLaw(kp=20.0, kd=1.0), parameters)
     motion = planted(model, [], chirp(legs, duration_s=6.0, seed=1), 2e-4, seed=1)
-    table = np.column_stack([motion.time, motion.position, motion.command])
-    np.savetxt(folder / "sent.csv", table, delimiter=",", header="t,q1,q2,c1,c2", comments="", fmt="%.9f")
+    write_columns(folder / "sent.csv", ["t,q1,q2,c1,c2"], [motion.time, motion.position, motion.command])
     (folder / "servo_map.toml").write_text(SERVO_MAP)
     (folder / "law.toml").write_text(LAW.format(20.0, 1.0))
     (folder / "weak.toml").write_text(LAW.format(0.3, 0.02))
