@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,10 @@ from dynid.errors import ArgumentError
 from dynid.estimators.equations import build_equations
 from dynid.estimators.estimate import convert_estimate
 from dynid.estimators.linear.least_squares import WLS
+from dynid.export.result_file import read_result, write_result
 from dynid.identifiability.base import base_parameters
+from dynid.identification.identify import identify
+from dynid.identification.recipe import Recipe
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import SmoothSign
@@ -61,3 +66,23 @@ def test_other_parameters_are_refused() -> None:
     with pytest.raises(ArgumentError, match="different standard parameters"):
         convert_estimate(estimate, equations.base, base_parameters(zoo.stanford()))
     assert convert_estimate(estimate, equations.base, equations.base) is estimate
+
+
+@pytest.mark.parametrize("estimator", ["feasible", "huber", "link-by-link"])
+def test_every_estimator_identifies_in_the_chosen_set(estimator: str, tmp_path: Path) -> None:
+    robot = zoo.stanford()
+    run, lin = planted_run(robot, noise=0.05, samples=400), base_parameters(robot, "minimal-combinations")
+    fit = identify(robot, run, Recipe.bare(), estimator=estimator, base=lin)
+    assert fit.estimate.names == fit.base.names == lin.names
+    away = np.abs(fit.estimate.values - lin.project(robot.parameter_vector)) / fit.estimate.stderr
+    assert np.median(away) < 2.0
+    named = identify(robot, run, Recipe.bare(), estimator=estimator, base="minimal-combinations")
+    assert named.estimate.values == pytest.approx(fit.estimate.values, abs=1e-12)
+    kept = identify(robot, run, Recipe.bare(), estimator=estimator)
+    assert np.array_equal(kept.standard, fit.standard)
+    assert np.array_equal(kept.standard_stderr, fit.standard_stderr)
+    assert "U33_1" in fit.summary()
+    write_result(fit, tmp_path / "result.json")
+    again = read_result(tmp_path / "result.json").identification()
+    assert again.estimate.names == lin.names
+    assert again.estimate.values == pytest.approx(fit.estimate.values)

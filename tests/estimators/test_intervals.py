@@ -7,10 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from dynid.estimators.equations import build_equations
-from dynid.estimators.linear.least_squares import WLS
+from dynid.estimators.estimate import Estimator
+from dynid.estimators.linear.least_squares import OLS, WLS
+from dynid.estimators.linear.robust import Huber
 from dynid.estimators.score_sums import WAVES, ScoreSums, make_waves, student_factor, wave_number
+from dynid.identifiability.base import base_parameters
+from dynid.processing.experiment import Experiment
 from estimators.planted import arm, planted_run
 
 Floats = NDArray[np.float64]
@@ -135,3 +140,25 @@ def test_exact_data_have_intervals_that_are_not_zero() -> None:
     estimate = WLS().solve(build_equations(arm(), planted_run(arm(), samples=400)))
     assert np.all(estimate.stderr > 0.0)
     assert np.all(estimate.stderr < 1e-6 * (np.abs(estimate.values) + 1.0))
+
+
+def coloured_run(seed: int, pole: float = 0.98, samples: int = 1500) -> Experiment:
+    """A motion of its own with autoregressive torque noise."""
+    run = planted_run(arm(), samples=samples, period_s=15.0, motion=seed)
+    white = np.random.default_rng(seed).normal(size=(samples + 500, 3))
+    noise = lfilter([np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=0)[500:]
+    return replace(run, effort=run.effort + 0.3 * noise)
+
+
+@pytest.mark.parametrize(("estimator", "runs"), [(OLS(), 15), (WLS(), 15), (Huber(), 8)], ids=["ols", "wls", "huber"])
+def test_every_group_is_covered_under_noise_of_long_memory(estimator: Estimator, runs: int) -> None:
+    base = base_parameters(arm())
+    planted = base.project(arm().parameter_vector)
+    hits = []
+    for seed in range(runs):
+        interval = estimator.solve(build_equations(arm(), coloured_run(seed), base=base)).interval()
+        hits.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
+    for prefix in ("OFF", "FC", "FV"):
+        mine = [name.startswith(prefix) for name in base.names]
+        assert np.mean(np.array(hits)[:, mine]) >= 0.83, prefix
+    assert 0.90 < np.mean(hits) < 0.99

@@ -11,6 +11,7 @@ import pytest
 import dynid
 from campaigns.emps import DATA, REFERENCE, distance_um, law_rest, read_cascade, read_slide, slide_robot
 from dynid.control_loop.laws import Cascade, Tracked
+from dynid.errors import ArgumentError
 
 ROOT = Path(__file__).parents[2]
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the data of EMPS are not at {DATA}")
@@ -84,3 +85,19 @@ def test_emps_in_its_loop(method: str) -> None:
     assert "controller" not in fit.codes
     wanted = np.array(list(REFERENCE.values()))
     assert (np.abs(fit.values - wanted) < 2.0 * fit.stderr).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kp = 160\nkv = 240\nlimit = 0", "limit"),
+        ("kp = 160", "kv is missing"),
+        ("kp = 160\nkv = 240\nkd = 3", "has no kd"),
+        ("kp = 160\nkv = -1", "negative"),
+        ("kp = 160\nkv = 240\nvelocity_late = 0.5", "velocity_late"),
+    ],
+)
+def test_wrong_law_files_are_refused(text: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "law.toml").write_text(f'kind = "cascade"\n{text}\n')
+    with pytest.raises(ArgumentError, match=reason):
+        dynid.control_loop.read_law(tmp_path / "law.toml")

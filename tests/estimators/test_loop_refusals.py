@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,22 @@ def test_laws_that_no_robot_follows_are_refused(
     equations = CHOSEN.equations(CHOSEN.noisy(0))
     with pytest.raises(getattr(dynid.errors, error), match=reason):
         dynid.estimators.DIDIM(law=law, rate_hz=500.0, motions=(MOTION,)).solve(equations)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('[law]\nkind = "pd"\nkp = 1\nkd = 1\n', r"stands under a heading, \[law\]. Leave the heading out"),
+        ('kind = "pd"\nkp = [300.,60.]\nkd = 1\n', "a digit on both sides of every decimal point"),
+        ("kp = 1\nkd = 1\n", "it has no kind. Give kind, one of pd"),
+        (
+            'kind = "pd"\nkp = 1\nkd = 1\nfeedforward = 1\n',
+            "a law of kind 'pd' has no feedforward. Give kp, kd; other terms",
+        ),
+    ],
+)
+def test_files_that_hold_no_law_say_why(text: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "law.toml"
+    path.write_text(text)
+    with pytest.raises(dynid.errors.ArgumentError, match=reason):
+        dynid.control_loop.read_law(path)
