@@ -15,6 +15,7 @@ from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
+from support.header_styles import write_columns
 
 ROBOT = zoo.ddarm().with_terms(Viscous(1.0), Coulomb(2.0), Offset(0.1))
 MAP = {
@@ -65,7 +66,5 @@ def write_log(robot: Robot, path: Path, seed: int, start_s: float = START_S, dur
     """The same as a file."""
     log = record(robot, seed, start_s=start_s, duration_s=duration_s)
     path.parent.mkdir(parents=True, exist_ok=True)
-    columns = np.column_stack([log.time, log.q, log.effort])
-    header = ",".join(["t", *(f"q{j}" for j in range(robot.dof)), *(f"tau{j}" for j in range(robot.dof))])
-    np.savetxt(path, columns, fmt="%.9g" if start_s < 1e6 else "%.12g", delimiter=",", header=header, comments="")
-    return path
+    names = ["t", *(f"{what}{j}" for what in ("q", "tau") for j in range(robot.dof))]
+    return write_columns(path, names, [log.time, log.q, log.effort])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,9 +35,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
+def fleet_of(logs: Any, **options: Any) -> Fleet:
+    return identify_fleet(ROBOT, logs, RECIPE, channel_map=MAP, **options)
+
+
 @pytest.fixture(scope="module")
 def found(folder: Path) -> Fleet:
-    return identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", RECIPE, channel_map=MAP)
+    return fleet_of(f"{folder}/{{arm}}/*.csv")
 
 
 def test_planted_differences_are_found_and_no_others(found: Fleet) -> None:
@@ -74,42 +79,26 @@ def bits(found: Fleet) -> list[bytes]:
 def test_the_result_does_not_depend_on_the_engine(folder: Path, engine: str) -> None:
     if engine == "dask":
         pytest.importorskip("distributed", reason="Dask is not installed")
-    here, there = (
-        identify_fleet(ROBOT, f"{folder}/{{arm}}/0.csv", RECIPE, channel_map=MAP, engine=where)
-        for where in ("local", f"{engine}:2")
-    )
+    here, there = (fleet_of(f"{folder}/{{arm}}/0.csv", engine=where) for where in ("local", f"{engine}:2"))
     assert bits(there) == bits(here)
 
 
 def test_a_new_day_costs_only_its_own_reading(found: Fleet, folder: Path, tmp_path: Path) -> None:
     pattern, store = f"{folder}/{{arm}}/*.csv", tmp_path / "factors"
     days = [f"{folder}/{{arm}}/{day}.csv" for day in range(DAYS - 1)]
-    before = identify_fleet(ROBOT, days, RECIPE, channel_map=MAP, store=store)
+    before = fleet_of(days, store=store)
     assert before.read == (DAYS - 1) * ARMS
-    after = identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store)
+    after = fleet_of(pattern, store=store)
     assert after.read == ARMS
     assert bits(after) == bits(found)
-    assert identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store).read == 0
+    assert fleet_of(pattern, store=store).read == 0
     damaged = sorted(store.glob("*.information"))[0]
     damaged.write_bytes(damaged.read_bytes()[:-7])  # as if the disk had been full
-    again = identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store)
+    again = fleet_of(pattern, store=store)
     assert (again.read, bits(again)) == (1, bits(found))
     log = folder / "arm0" / "0.csv"
     os.utime(log, ns=(1, 1))  # a changed file is read again
-    assert identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store).read == 1
-
-
-def test_unreadable_logs_are_listed_and_the_rest_is_done(tmp_path: Path) -> None:
-    for number in range(2):
-        write_log(arm(number), tmp_path / f"a{number}.csv", seed=number)
-    (tmp_path / "a2.csv").write_bytes(b"no log")
-    found = identify_fleet(ROBOT, f"{tmp_path}/{{arm}}.csv", RECIPE, channel_map=MAP)
-    assert [one.name for one in found.arms] == ["a0", "a1"]
-    assert [(log.arm, log.path) for log in found.failed] == [("a2", str(tmp_path / "a2.csv"))]
-    assert "log-left-out" in {finding.code for finding in found.findings}
-    assert f"Left out: {tmp_path / 'a2.csv'} (a2): " in found.summary()
-    with pytest.raises(DataError, match="no log of the fleet can be used"):
-        identify_fleet(ROBOT, {"a2": [tmp_path / "a2.csv"]}, RECIPE, channel_map=MAP)
+    assert fleet_of(pattern, store=store).read == 1
 
 
 def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -129,8 +118,8 @@ def test_urls_and_dates_in_names(tmp_path: Path) -> None:
     memory.pipe("/fleet/a1/2026-03-01.csv", path.read_bytes())
     (log,) = find_logs("memory://fleet/{arm}/{date}.csv")
     assert (log.arm, log.start_s) == ("a1", 1772323200.0)
-    there = identify_fleet(ROBOT, "memory://fleet/{arm}/{date}.csv", RECIPE, channel_map=MAP)
-    here = identify_fleet(ROBOT, {"a1": [path]}, RECIPE, channel_map=MAP)
+    there = fleet_of("memory://fleet/{arm}/{date}.csv")
+    here = fleet_of({"a1": [path]})
     assert bits(there) == bits(here)
     assert there.arms[0].history.windows[0].time_s == 1772323200.0
     with pytest.raises(DataError, match="no file fits the pattern"):
@@ -162,13 +151,13 @@ def test_a_full_disk_costs_the_store_and_not_the_run(
         return write(path, content, force=force)
 
     monkeypatch.setattr(store_module, "write_atomically", full)
-    run = identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=tmp_path / "factors")
+    run = fleet_of(pattern, store=tmp_path / "factors")
     assert bits(run) == bits(found)
     (lost,) = [finding for finding in run.findings if finding.code == "store-not-written"]
     assert "No space left" in lost.message
     assert "Not kept:" in run.summary()
     monkeypatch.undo()
-    again = identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=tmp_path / "factors")
+    again = fleet_of(pattern, store=tmp_path / "factors")
     assert (again.read, bits(again)) == (DAYS * ARMS - 3, bits(found))
 
 

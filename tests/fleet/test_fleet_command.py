@@ -83,11 +83,9 @@ def test_a_small_fleet_says_what_it_cannot_tell(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["--engine", "spark"], "spark"),
         (["--engine", "processes:0"], "there is no engine"),
         (["--engine", "tcp://nowhere"], "there is no engine"),
         (["--set", "hold_out=30%"], "hold_out needs a whole log"),
-        (["--window", "0"], "window"),
     ],
 )
 def test_wrong_uses(folder: Path, tmp_path: Path, words: list[str], what: str) -> None:

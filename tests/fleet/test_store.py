@@ -9,6 +9,7 @@ from shutil import copyfile
 import pytest
 
 from campaigns.fleet_kills import go_on, kill, prepare
+from dynid.errors import DataError
 from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.store import LeafStore
 from dynid.report.sections.fleet_sections import fleet_page
@@ -47,6 +48,11 @@ def test_bad_dates_and_lost_arms_are_listed_and_the_rest_is_done(folder: Path) -
     assert "15 Hz, as set" in page
     assert "number in the plots" in page
     assert found.to_json()["arms_without_logs"] == ["a2"]
+    assert "log-left-out" in {finding.code for finding in found.findings}
+    damaged = folder / "a2" / "2026-02-01.csv"
+    assert f"Left out: {damaged} (a2): " in found.summary()
+    with pytest.raises(DataError, match="no log of the fleet can be used"):
+        identify_fleet(ROBOT, {"a2": [damaged]}, RECIPE, channel_map=MAP)
 
 
 def test_only_refused_logs_are_read_again(folder: Path, tmp_path: Path) -> None:
@@ -73,7 +79,6 @@ def test_logs_that_cannot_be_used_do_not_choose_the_cutoff(folder: Path) -> None
     good = identify_fleet(ROBOT, {"a0": [folder / "a0" / "2026-02-01.csv"]}, recipe, channel_map=MAP)
     logs = {"a0": [folder / "a0" / "2026-02-01.csv"], "a2": [folder / "a2" / "2026-02-01.csv"]}
     mixed = identify_fleet(ROBOT, logs, recipe, channel_map=MAP)
-    assert good.cutoff_hz is not None
     assert mixed.cutoff_hz == good.cutoff_hz
     assert mixed.cutoff_origin == "chosen from up to 5 of the logs"
 

@@ -15,6 +15,7 @@ from dynid.logs.recording import Recording, Temperatures
 from dynid.processing.process import process
 from dynid.report.sections.fleet_sections import fleet_page
 from fleet.small_fleet import DAY_S, MAP, RECIPE, ROBOT, START_S, arm, friction_place, record
+from support.header_styles import write_columns
 
 PER_KELVIN, PER_MONTH, MONTHS = -0.01, 0.03, 8
 WARM = 25.0 + 10.0 * np.sin(1.9 * np.arange(MONTHS)) + np.arange(MONTHS)  # seasons, and a little warmer every month
@@ -44,7 +45,6 @@ def test_warmth_is_told_from_wear(found: Fleet) -> None:
     trends = [one.history.trend(place, 0) for one in found.arms]
     scatter = np.sqrt(excess_scatter([trend for trend in trends if trend is not None]))
     for number, (trend, wear) in enumerate(zip(trends, (0.0, PER_MONTH), strict=True)):
-        assert trend is not None
         new = arm(number).parameter_vector[friction_place("FV1")]  # at 25 degC
         month, std = 31.0 * DAY_S, scatter * trend.std
         mean_month, mean_warm = (MONTHS - 1) / 2.0, 1.0 + PER_KELVIN * (WARM.mean() - 25.0)
@@ -73,16 +73,13 @@ def test_time_and_temperature_that_rise_together_are_not_told_apart() -> None:
     noise = 0.1 * np.random.default_rng(0).standard_normal(8)
     both = fit_trend(times, 20.0 + 3.0 * times + 1e-3 * noise, 1.0 + times + noise, std)
     alone = fit_trend(times, np.full(8, 20.0), 1.0 + times + noise, std)
-    assert both is not None
-    assert alone is not None
     assert both.std > 100.0 * alone.std
     assert np.isnan(alone.per_kelvin)
     assert fit_trend(times[:3], np.full(3, np.nan), times[:3], std[:3]) is None
 
 
 def write_warm(path: Path, made: Recording, warm: np.ndarray) -> None:
-    rows = np.column_stack([made.time, made.q, made.effort, warm])
-    np.savetxt(path, rows, fmt="%.12g", delimiter=",", header="t,q0,q1,q2,tau0,tau1,tau2,warm", comments="")
+    write_columns(path, ["t,q0,q1,q2,tau0,tau1,tau2,warm"], [made.time, made.q, made.effort, warm])
 
 
 def test_a_channel_map_reads_temperatures(tmp_path: Path) -> None:
