@@ -83,7 +83,7 @@ def test_bad_tables_are_refused(case: str) -> None:
 # --- from any serial robot to modified DH ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(160))
 def test_modified_dh_keeps_kinematics_and_torques(seed: int) -> None:
     """Chains with axes parallel, coincident, intersecting or skew, in any frames."""
     robot = random_tree(seed, 1 + seed % 7, (Viscous(0.1), Coulomb(0.2)), chain=True)
