@@ -181,3 +181,12 @@ def test_the_nearest_body_against_closed_forms() -> None:
     ball = Inertia.from_com(2.0, np.zeros(3), 0.4 * 2.0 * 0.05**2 * np.eye(3))
     whitened = np.linalg.solve(ball.pseudo, Inertia.from_vector(found[0]).pseudo)
     assert np.linalg.eigvals(whitened).min() == pytest.approx(1e-4, rel=0.1)
+
+
+def test_an_impossible_prior_is_replaced_and_noted() -> None:
+    theta = ROBOT.parameter_vector.copy()
+    theta[10:16], theta[19] = -1.0, -5.0
+    estimate = FeasibleWLS().solve(build_equations(ROBOT.with_parameters(theta), planted_run(ROBOT, noise=0.1)))
+    assert any(f.code == "prior-replaced" and f.where == LINKS[1] for f in estimate.findings)
+    assert estimate.standard is not None
+    assert all(body.inertia.is_physical for body in ROBOT.with_parameters(estimate.standard).bodies)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynid.errors import IdentifiabilityError
 from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.linear.link_by_link import LinkByLink, resolve_columns
 from dynid.estimators.online.online_links import excitation_table
@@ -13,7 +14,7 @@ from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 
-from .planted import arm, equations_of, still, truth, with_friction
+from .planted import arm, equations_of, silent, still, truth, with_friction
 
 
 def chain(name: str, *rows: DH, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> Robot:
@@ -92,3 +93,10 @@ def test_what_equations_determine(
     assert found.determined.tolist() == determined
     np.testing.assert_allclose(found.inverse, inverse, rtol=1e-9, atol=1e-9)
     assert found.condition == pytest.approx(condition, rel=1e-5)
+
+
+def test_unsupported_data() -> None:
+    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
+        LinkByLink().solve(silent(arm()))
+    with pytest.raises(IdentifiabilityError):
+        LinkByLink().steps(equations_of(arm(), samples=3))

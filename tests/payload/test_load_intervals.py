@@ -134,3 +134,18 @@ def test_the_sandwich_against_its_definition_and_correlated_noise() -> None:
 def _root(matrix: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+
+@pytest.mark.parametrize(("count", "repeats"), [(7, 1), (7, 50), (30, 1)])
+def test_few_poses_have_wide_intervals_that_hold_the_truth(count: int, repeats: int) -> None:
+    """Poses with errors that are one per pose (cables, hysteresis), however often each is measured."""
+    rng, loads = np.random.default_rng(1), []
+    for seed in range(60):
+        turns, wrench = (np.repeat(part, repeats, axis=0) for part in poses_of(count, seed, 0.3))
+        loads.append(identify_load_from_poses(turns, wrench + 0.01 * rng.normal(size=wrench.shape)))
+    inside = [
+        np.abs(np.append(load.mass - TRUTH.mass, load.com - TRUTH.com))
+        < 1.96 * np.append(load.mass_stderr, load.com_stderr)
+        for load in loads
+    ]
+    assert np.mean(inside) > 0.9

@@ -215,3 +215,12 @@ def test_the_spread_by_gains_is_the_change_by_a_wrong_gain() -> None:
     seen = np.abs(wrong.vector - plain.vector) / share * 0.02
     np.testing.assert_allclose(claimed[9], seen[9], rtol=0.05)
     np.testing.assert_allclose(claimed[6:9], seen[6:9], rtol=0.3)  # the weights of the joints move with the residuals
+
+
+def test_loaded_bare_bare_loaded_cancels_a_drift() -> None:
+    warm = np.array([0.0, 0.6, 0.4, 0.4, 0.2, 0.2, 0.1])  # offset that grows from run to run [N m]
+    runs = [run_of(robot, extra=k * warm) for k, robot in enumerate((heavy(), arm(), arm(), heavy()))]
+    pair = identify_payload(arm(), loaded=runs[0], unloaded=runs[1])
+    four = identify_payload(arm(), loaded=[runs[0], runs[3]], unloaded=[runs[1], runs[2]])
+    assert np.abs(four.com - TRUTH.com).max() < 0.2 * np.abs(pair.com - TRUTH.com).max()
+    assert abs(four.mass - 2.0) < 1e-3

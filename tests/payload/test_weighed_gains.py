@@ -67,3 +67,11 @@ def test_a_load_that_says_nothing_leaves_the_stated_gains_and_says_so() -> None:
     [finding] = found.findings
     assert finding.code == "drive-gains"
     assert "--com" in finding.remedy
+
+
+def test_a_given_centre_of_mass_does_not_make_a_box_a_point() -> None:
+    wide = Inertia.from_com(4.0, [0.02, 0.05, 0.15], np.diag([0.1, 0.12, 0.08]))
+    held = arm().with_body("box", parent=arm().bodies[-1].joint.child, inertia=wide)
+    pairs = [(run_of(held, 2 * k, noise=0.01), run_of(arm(), 2 * k + 1, noise=0.01)) for k in range(RUNS)]
+    found = [identify_drive_gains(arm(), loaded=a, unloaded=b, mass_kg=4.0, com=[0.02, 0.05, 0.15]) for a, b in pairs]
+    assert covered(found) >= 0.9
