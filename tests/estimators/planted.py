@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,28 +14,19 @@ from dynid.compiled import inverse_dynamics
 from dynid.estimators.equations import Samples, build_equations
 from dynid.estimators.estimate import Estimate
 from dynid.excitation.trajectories.quintic import minimum_jerk
-from dynid.identifiability.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from support.exact_runs import exact_run
 
 Floats = NDArray[np.float64]
 
 
 def experiment(q: Floats, dq: Floats, ddq: Floats, effort: Floats, rate_hz: float) -> Experiment:
-    return Experiment(
-        time=np.arange(len(q)) / rate_hz,
-        q=q,
-        dq=dq,
-        ddq=ddq,
-        effort=effort,
-        valid=np.ones(q.shape, dtype=bool),
-        segment=np.zeros(len(q), dtype=np.int64),
-        rate_hz=rate_hz,
-    )
+    return exact_run(np.arange(len(q)) / rate_hz, (q, dq, ddq), effort=effort, rate_hz=rate_hz)
 
 
 def planted_run(
@@ -64,6 +57,9 @@ def with_friction(robot: Robot) -> Robot:
     return robot.with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.2))
 
 
+SCARA = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+
+
 @cache
 def arm() -> Robot:
     """Three joints of the paper, with friction."""
@@ -74,10 +70,24 @@ def truth(equations: Samples) -> Floats:
     return equations.base.project(equations.robot.parameter_vector)
 
 
+def covered(equations: Samples, estimate: Estimate) -> NDArray[np.bool_]:
+    """(b,) whether the 95 % interval holds the planted value."""
+    interval, planted = estimate.interval(), truth(equations)
+    return (interval[:, 0] <= planted) & (planted <= interval[:, 1])
+
+
 def coverage(equations: Samples, estimate: Estimate) -> float:
     """Share of 95 % intervals that hold the planted value."""
-    interval, planted = estimate.interval(), truth(equations)
-    return float(np.mean((interval[:, 0] <= planted) & (planted <= interval[:, 1])))
+    return float(np.mean(covered(equations, estimate)))
+
+
+def feed(tracker: Any, run: Experiment, portion: int = 1, *, accelerations: bool = True) -> Any:
+    """The tracker, given a run in portions of some samples."""
+    signals = [run.q, run.dq, *[run.ddq] * accelerations, run.effort]
+    for start in range(0, run.samples, portion):
+        here = slice(start, start + portion)
+        tracker.update(*(values[here] for values in signals), valid=run.valid[here])
+    return tracker
 
 
 def equations_of(robot: Robot, **options: object) -> Samples:
@@ -104,15 +114,19 @@ def atkeson_equations(noise: float = 0.0) -> Samples:
     return build_equations(robot, runs)
 
 
-def still(robot: Robot, joints: list[int], **options: object) -> Samples:
-    """Equations in which some joints never move."""
+def held_run(robot: Robot, joints: Sequence[int], *, noise: float = 0.0, **options: object) -> Experiment:
+    """A motion in which some joints stand still."""
     run = planted_run(robot, **options)  # type: ignore[arg-type]
     states = [run.q.copy(), run.dq.copy(), run.ddq.copy()]
-    states[0][:, joints] = 0.3
-    states[1][:, joints] = 0.0
-    states[2][:, joints] = 0.0
-    effort = inverse_dynamics(robot, *states)
-    return build_equations(robot, experiment(*states, effort, run.rate_hz), base=base_parameters(robot))
+    for state, value in zip(states, (0.3, 0.0, 0.0), strict=True):
+        state[:, joints] = value
+    effort = inverse_dynamics(robot, *states) + noise * np.random.default_rng(3).normal(size=run.q.shape)
+    return experiment(*states, effort, run.rate_hz)
+
+
+def still(robot: Robot, joints: Sequence[int], **options: object) -> Samples:
+    """Equations in which some joints never move."""
+    return build_equations(robot, held_run(robot, joints, **options))  # type: ignore[arg-type]
 
 
 def silent(robot: Robot) -> Samples:

@@ -20,7 +20,7 @@ from dynid.robot.model import Robot
 from dynid.terms.base import StateTerm
 from dynid.terms.springs import AngleHarmonic
 
-from .planted import Floats, arm, planted_run, with_friction
+from .planted import Floats, arm, feed, planted_run, with_friction
 
 ROBOTS = [arm(), with_friction(zoo.stanford()), with_friction(zoo.puma560()), with_friction(zoo.scara()), zoo.ur10()]
 
@@ -34,14 +34,6 @@ class Swinging(StateTerm):
 
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
         return np.cos(q) * ddq
-
-
-def fed(robot: Robot, run: Experiment, *, portion: int = 1) -> OnlineEnergy:
-    tracker = OnlineEnergy(robot, rate_hz=run.rate_hz)
-    for start in range(0, run.samples, portion):
-        here = slice(start, start + portion)
-        tracker.update(run.q[here], run.dq[here], run.effort[here], valid=run.valid[here])
-    return tracker
 
 
 def energy_by_hand(robot: Robot, run: Experiment, columns: tuple[int, ...], steps: int) -> tuple[Floats, Floats]:
@@ -66,7 +58,7 @@ def energy_by_hand(robot: Robot, run: Experiment, columns: tuple[int, ...], step
 @pytest.mark.parametrize("robot", ROBOTS, ids=lambda r: r.name)
 def test_after_the_last_sample_it_is_the_batch_estimate(robot: Robot) -> None:
     run = planted_run(robot, noise=0.5, samples=2000, rate_hz=240.0)
-    tracker = fed(robot, run)
+    tracker = feed(OnlineEnergy(robot, rate_hz=240.0), run, accelerations=False)
     online = tracker.estimate()
     batch = Energy().solve(build_equations(robot, run))
     assert np.abs(online.values - batch.values).max() < 1e-9
@@ -96,9 +88,7 @@ def test_gaps_masks_and_portions() -> None:
         tracker = OnlineEnergy(robot, rate_hz=250.0)
         for first, last in ((0, 1701), (1701, 3000)):
             tracker.start_stretch()
-            for start in range(first, last, portion):
-                here = slice(start, min(start + portion, last))
-                tracker.update(broken.q[here], broken.dq[here], broken.effort[here], valid=valid[here])
+            feed(tracker, broken.rows(slice(first, last)), portion, accelerations=False)
         assert tracker.samples == 3000
         assert np.abs(tracker.estimate().values - batch.values).max() < 1e-9
 
@@ -132,7 +122,7 @@ def test_few_equations_and_silence_claim_nothing() -> None:
 def test_terms_of_the_present_state_take_part_and_those_without_energy_are_refused() -> None:
     robot = arm().with_terms(AngleHarmonic(1.5, joint=1, order=3), keep=True)
     run = planted_run(robot, samples=3000, rate_hz=250.0)
-    tracker = fed(robot, run, portion=500)
+    tracker = feed(OnlineEnergy(robot, rate_hz=250.0), run, 500, accelerations=False)
     assert tracker.base.rank == 26
     place = next(k for k, name in enumerate(tracker.base.names) if name.startswith("HC3"))
     assert tracker.estimate().values[place] == pytest.approx(1.5, abs=1e-6)

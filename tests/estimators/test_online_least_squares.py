@@ -12,16 +12,8 @@ from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.least_squares import OLS
 from dynid.estimators.online.online_least_squares import OnlineLeastSquares
 from dynid.estimators.online.triangle import RowTriangle
-from dynid.processing.experiment import Experiment
 
-from .planted import arm, planted_run
-
-
-def feed(tracker: OnlineLeastSquares, run: Experiment, portion: int = 1) -> OnlineLeastSquares:
-    for start in range(0, run.samples, portion):
-        here = slice(start, start + portion)
-        assert tracker.update(run.q[here], run.dq[here], run.ddq[here], run.effort[here]) is None  # type: ignore[func-returns-value]
-    return tracker
+from .planted import arm, feed, planted_run
 
 
 @pytest.mark.parametrize(("width", "rows"), [(1, 1), (5, 3), (9, 1), (53, 6)])
@@ -58,7 +50,7 @@ def test_forgetting_is_weighted_least_squares() -> None:
     run = planted_run(arm(), noise=0.5, samples=200)
     single, whole = (OnlineLeastSquares(arm(), forgetting=0.99) for _ in range(2))
     found = feed(single, run).estimate()
-    assert found.values == pytest.approx(feed(whole, run, portion=77).estimate().values, abs=1e-9)
+    assert found.values == pytest.approx(feed(whole, run, 77).estimate().values, abs=1e-9)
     age = np.arange(200)[::-1, None]
     root = (0.99 ** (age / 2.0) * np.ones(3)).ravel()
     Y = regressor(arm(), run.q, run.dq, run.ddq, columns=single.base.columns).reshape(600, -1) * root[:, None]

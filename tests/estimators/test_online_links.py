@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.compiled import inverse_dynamics, regressor
+from dynid.compiled import regressor
 from dynid.errors import ArgumentError, DataError
 from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.link_by_link import LinkByLink
@@ -17,28 +17,9 @@ from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 
-from .planted import Floats, arm, experiment, planted_run, with_friction
+from .planted import Floats, arm, experiment, feed, held_run, planted_run, with_friction
 
 ROBOTS = [arm(), with_friction(zoo.stanford()), with_friction(zoo.puma560())]
-
-
-def fed(robot: Robot, run: Experiment, *, portion: int = 1) -> OnlineLinkByLink:
-    tracker = OnlineLinkByLink(robot)
-    for start in range(0, run.samples, portion):
-        here = slice(start, start + portion)
-        tracker.update(run.q[here], run.dq[here], run.ddq[here], run.effort[here], valid=run.valid[here])
-    return tracker
-
-
-def held(robot: Robot, joints: list[int], *, samples: int = 300, noise: float = 0.0) -> Experiment:
-    """A motion in which some joints stand still."""
-    run = planted_run(robot, samples=samples)
-    states = [run.q.copy(), run.dq.copy(), run.ddq.copy()]
-    for state, value in zip(states, (0.3, 0.0, 0.0), strict=True):
-        state[:, joints] = value
-    effort = inverse_dynamics(robot, *states)
-    effort = effort + noise * np.random.default_rng(3).normal(size=effort.shape)
-    return experiment(*states, effort, run.rate_hz)
 
 
 def link_by_link_by_hand(Y: Floats, own: list[list[int]]) -> Floats:
@@ -57,7 +38,7 @@ def link_by_link_by_hand(Y: Floats, own: list[list[int]]) -> Floats:
 @pytest.mark.parametrize("robot", ROBOTS, ids=lambda r: r.name)
 def test_after_the_last_sample_it_is_the_batch_estimate(robot: Robot) -> None:
     run = planted_run(robot, noise=0.5, samples=400)
-    tracker = fed(robot, run)
+    tracker = feed(OnlineLinkByLink(robot), run)
     online, batch = tracker.estimate(), LinkByLink().solve(build_equations(robot, run))
     assert np.abs(online.values - batch.values).max() < 1e-9
     assert online.noise_std == pytest.approx(batch.noise_std, rel=1e-9)
@@ -78,8 +59,7 @@ def test_lins_own_constants(robot: Robot) -> None:
     """[Lin1995]'s procedure in his set S, with columns from the whole regressor, beside the tracker in that set."""
     run = planted_run(robot, noise=0.5, samples=400)
     base = base_parameters(robot, method="minimal-combinations")
-    tracker = OnlineLinkByLink(robot, base)
-    tracker.update(run.q, run.dq, run.ddq, run.effort)
+    tracker = feed(OnlineLinkByLink(robot, base), run, 400)
     estimate = tracker.estimate()
     assert estimate.names == base.names
     own = [[base.names.index(name) for name in link.parameters] for link in tracker.excitation]
@@ -96,7 +76,7 @@ def test_portions_and_masks_do_not_matter() -> None:
     valid = run.valid.copy()
     valid[40:90, 2] = False
     masked = replace(run, effort=np.where(valid, run.effort, np.nan), valid=valid)
-    single, whole = fed(robot, masked), fed(robot, masked, portion=77)
+    single, whole = (feed(OnlineLinkByLink(robot), masked, portion) for portion in (1, 77))
     assert single.estimate().values == pytest.approx(whole.estimate().values, abs=1e-9)
     assert single.estimate().stderr == pytest.approx(whole.estimate().stderr, rel=1e-9)
     assert single.estimate().values == pytest.approx(
@@ -114,7 +94,7 @@ NEVER_SHOWN = [
 
 @pytest.mark.parametrize(("robot", "still"), NEVER_SHOWN, ids=lambda case: getattr(case, "name", str(case)))
 def test_what_the_motion_cannot_show_never_gets_a_finite_interval(robot: Robot, still: list[int]) -> None:
-    run = held(robot, still, noise=0.1)
+    run = held_run(robot, still, samples=300, noise=0.1)
     tracker = OnlineLinkByLink(robot)
     Y = regressor(robot, run.q, run.dq, run.ddq, columns=tracker.base.columns).reshape(-1, tracker.base.rank)
     length = np.linalg.norm(Y, axis=0)
@@ -147,12 +127,11 @@ def measured(run: Experiment, seed: int = 0) -> Experiment:
 def test_a_measured_motion_that_excites_is_recognised() -> None:
     robot = arm()
     run = measured(planted_run(robot, noise=0.1, samples=1500))
-    tracker = OnlineLinkByLink(robot, motion_std=NOISE)
-    tracker.update(run.q, run.dq, run.ddq, run.effort)
+    tracker = feed(OnlineLinkByLink(robot, motion_std=NOISE), run, 1500)
     assert tracker.is_persistently_exciting
     estimate = tracker.estimate()
     assert np.isfinite(estimate.stderr).all()
-    exact = fed(robot, run, portion=1500).estimate()
+    exact = feed(OnlineLinkByLink(robot), run, 1500).estimate()
     assert estimate.values == pytest.approx(exact.values, abs=1e-9)
 
 
@@ -170,8 +149,7 @@ def test_few_equations_and_silence_claim_nothing() -> None:
     for k in range(17):  # seven parameters of the last link; ten more equations tell their noise
         tracker.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k])
         assert tracker.estimate().undetermined.all() == (k < 16)
-    quiet = OnlineLinkByLink(robot)
-    quiet.update(run.q, run.dq, run.ddq, np.zeros_like(run.q))
+    quiet = feed(OnlineLinkByLink(robot), replace(run, effort=0.0 * run.q), 17)
     assert quiet.estimate().undetermined.all()
 
 
@@ -189,9 +167,8 @@ def test_memory_is_bounded() -> None:
 @pytest.mark.parametrize("channel", range(4))
 @pytest.mark.parametrize("value", [np.nan, 1e40])
 def test_numbers_that_are_not_finite_are_refused_and_leave_no_trace(channel: int, value: float) -> None:
-    robot = arm()
-    run = planted_run(robot, samples=60)
-    tracker = fed(robot, run, portion=60)
+    run = planted_run(arm(), samples=60)
+    tracker = feed(OnlineLinkByLink(arm()), run, 60)
     before = tracker.estimate()
     sample = [np.array(x[0]) for x in (run.q, run.dq, run.ddq, run.effort)]
     sample[channel][1] = value
