@@ -32,8 +32,6 @@ from dynid.terms import Hysteresis
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 Floats = NDArray[np.float64]
 ROBOTS = ("puma560", "panda", "ur10", "iiwa14", "tx40", "scara")
 LOOPS = ("ddarm", "scara", "puma560")
@@ -99,9 +97,10 @@ def simulate(name: str, seed: int, truth: dynid.Robot | None = None, **options: 
 
 
 Change = Callable[[dict[str, Floats], np.random.Generator], Any]
+Plant = Callable[[str, int], Case]
 
 
-def edit(change: Change) -> Callable[[str, int], Case]:
+def edit(change: Change) -> Plant:
     """A fault that edits the arrays of a clean log; it returns the joint concerned, and the amount, or two joints."""
 
     def plant(name: str, seed: int) -> Case:
@@ -116,7 +115,7 @@ def edit(change: Change) -> Callable[[str, int], Case]:
     return plant
 
 
-def _scale(keys: tuple[str, ...], factors: tuple[float, ...], one: bool) -> Change:
+def _scale(keys: tuple[str, ...], *factors: float, one: bool = False) -> Plant:
     def change(log: dict[str, Floats], rng: np.random.Generator) -> Any:
         joint = int(rng.integers(log["q"].shape[1])) if one else None
         factor = float(rng.choice(factors))
@@ -124,20 +123,20 @@ def _scale(keys: tuple[str, ...], factors: tuple[float, ...], one: bool) -> Chan
             log[key][:, slice(None) if joint is None else joint] *= factor
         return joint
 
-    return change
+    return edit(change)
 
 
-def _swap(*keys: str) -> Change:
+def _swap(*keys: str) -> Plant:
     def change(log: dict[str, Floats], rng: np.random.Generator) -> Any:
         pair = rng.choice(log["q"].shape[1], size=2, replace=False)
         for key in keys:
             log[key][:, pair] = log[key][:, pair[::-1]]
         return sorted(pair.tolist())
 
-    return change
+    return edit(change)
 
 
-def _add(choose: Callable[..., tuple[float, Floats]]) -> Change:
+def _add(choose: Callable[..., tuple[float, Floats]]) -> Plant:
     """Torque on a joint, by `choose` from chance, position and torque: an amount, and the torque of one."""
 
     def change(log: dict[str, Floats], rng: np.random.Generator) -> Any:
@@ -146,10 +145,10 @@ def _add(choose: Callable[..., tuple[float, Floats]]) -> Change:
         log["effort"][:, joint] += amount * shape
         return joint, amount
 
-    return change
+    return edit(change)
 
 
-def _gain(low: float, high: float) -> Change:
+def _gain(low: float, high: float) -> Plant:
     return _add(lambda rng, q, effort: (rng.choice([-1, 1]) * rng.uniform(low, high), effort))
 
 
@@ -163,7 +162,7 @@ def _late(name: str, seed: int) -> Case:
     return simulate(name, seed, delay_s=float(rng.choice([-1, 1]) * rng.uniform(0.005, 0.02)))
 
 
-def _placed(kind: str) -> Callable[[str, int], Case]:
+def _placed(kind: str) -> Plant:
     """A model whose geometry differs from the robot's."""
 
     def plant(name: str, seed: int) -> Case:
@@ -186,7 +185,7 @@ def _placed(kind: str) -> Callable[[str, int], Case]:
     return plant
 
 
-def _gravity(kind: str) -> Callable[[str, int], Case]:
+def _gravity(kind: str) -> Plant:
     def plant(name: str, seed: int) -> Case:
         truth, believed = arm(name, seed)
         rng = np.random.default_rng((seed, 1))
@@ -214,28 +213,25 @@ def _load(name: str, seed: int) -> Case:
     return replace(case, log=replace(case.log, effort=case.log.effort + extra))
 
 
-FAULTS: dict[str, tuple[str, Callable[[str, int], Case]]] = {
-    "degrees": ("unit", edit(_scale(("q", "dq"), (180.0 / np.pi,), False))),
-    "degrees of one joint": ("unit", edit(_scale(("q", "dq"), (180.0 / np.pi,), True))),
-    "turns, or radians taken for degrees": (
-        "unit",
-        edit(_scale(("q", "dq"), (0.5 / np.pi, np.pi / 180.0), False)),
-    ),
-    "torque unit": ("unit", edit(_scale(("effort",), (1e3, 1e-3, 1e2, 1e-2), False))),
-    "torque unit of one joint": ("unit", edit(_scale(("effort",), (1e3, 1e-3, 1e2), True))),
-    "torque flipped": ("flipped", edit(_scale(("effort",), (-1.0,), True))),
-    "all torques flipped": ("flipped", edit(_scale(("effort",), (-1.0,), False))),
-    "motion flipped": ("flipped", edit(_scale(("q", "dq"), (-1.0,), True))),
-    "torques swapped": ("swapped", edit(_swap("effort"))),
-    "joints swapped": ("swapped", edit(_swap("q", "dq", "effort"))),
+FAULTS: dict[str, tuple[str, Plant]] = {
+    "degrees": ("unit", _scale(("q", "dq"), 180.0 / np.pi)),
+    "degrees of one joint": ("unit", _scale(("q", "dq"), 180.0 / np.pi, one=True)),
+    "turns, or radians taken for degrees": ("unit", _scale(("q", "dq"), 0.5 / np.pi, np.pi / 180.0)),
+    "torque unit": ("unit", _scale(("effort",), 1e3, 1e-3, 1e2, 1e-2)),
+    "torque unit of one joint": ("unit", _scale(("effort",), 1e3, 1e-3, 1e2, one=True)),
+    "torque flipped": ("flipped", _scale(("effort",), -1.0, one=True)),
+    "all torques flipped": ("flipped", _scale(("effort",), -1.0)),
+    "motion flipped": ("flipped", _scale(("q", "dq"), -1.0, one=True)),
+    "torques swapped": ("swapped", _swap("effort")),
+    "joints swapped": ("swapped", _swap("q", "dq", "effort")),
     "wall": ("gravity", _gravity("wall")),
     "gravity compensated": ("gravity", _gravity("none")),
     "load": ("load", _load),
-    "drift": ("drift", edit(_drift)),
+    "drift": ("drift", _drift),
     "delay": ("delay", _late),
-    "spring": ("spring", edit(_spring)),
-    "gain 10 to 30 %": ("gain", edit(_gain(0.1, 0.3))),
-    "gain 5 to 10 %": ("gain", edit(_gain(0.05, 0.1))),
+    "spring": ("spring", _spring),
+    "gain 10 to 30 %": ("gain", _gain(0.1, 0.3)),
+    "gain 5 to 10 %": ("gain", _gain(0.05, 0.1)),
     "length 5 %": ("geometry", _placed("length")),
     "zero 1 to 4 deg": ("geometry", _placed("zero")),
     "angle 2 to 4 deg": ("geometry", _placed("angle")),

@@ -50,25 +50,22 @@ def arrays(log: Planted) -> dict[str, NDArray[np.float64]]:
     return {"t": log.time, "q": log.q, "dq": log.dq, "tau": log.effort, "w": log.wrench}
 
 
-_SI = {"position": "rad", "velocity": "rad/s", "effort": "N m"}
-_FLAT = {"position": "q_{0..2}", "velocity": "dq_{0..2}", "effort": "tau_{0..2}", "wrench": "w_{0..5}"}
-_WIDE = {"position": "q", "velocity": "dq", "effort": "tau", "wrench": "w"}
+_UNITS = {"position": "rad", "velocity": "rad/s", "effort": "N m", "wrench": ["N", "N", "N", "N m", "N m", "N m"]}
 
 
-def _map(columns: dict[str, str], prefix: str = "") -> dict[str, Any]:
-    units = {**_SI, "wrench": ["N", "N", "N", "N m", "N m", "N m"]}
-    signals = {key: {"columns": prefix + columns[key], "unit": units[key]} for key in columns}
-    return {"time": {"column": prefix + "t", "unit": "s"}, **signals}
+def _map(time: str, *columns: str) -> dict[str, Any]:
+    """The map of these columns: of time, position, velocity, effort and wrench."""
+    signals = zip(_UNITS.items(), columns, strict=True)
+    return {"time": {"column": time, "unit": "s"}} | {
+        key: {"columns": column, "unit": unit} for (key, unit), column in signals
+    }
 
 
-FLAT_MAP, WIDE_MAP, STRUCT_MAP = _map(_FLAT), _map(_WIDE), _map(_WIDE, "log.")
-NPY_MAP = {
-    "time": {"column": "array[0]", "unit": "s"},
-    "position": {"columns": "array[{1..3}]", "unit": "rad"},
-    "velocity": {"columns": "array[{4..6}]", "unit": "rad/s"},
-    "effort": {"columns": "array[{7..9}]", "unit": "N m"},
-    "wrench": {"columns": "array[{10..15}]", "unit": ["N", "N", "N", "N m", "N m", "N m"]},
-}
+FLAT_MAP = _map("t", "q_{0..2}", "dq_{0..2}", "tau_{0..2}", "w_{0..5}")
+WIDE_MAP = _map("t", "q", "dq", "tau", "w")
+STRUCT_MAP = _map("log.t", "log.q", "log.dq", "log.tau", "log.w")
+NPY_MAP = _map("array[0]", "array[{1..3}]", "array[{4..6}]", "array[{7..9}]", "array[{10..15}]")
+BAG_MAP = {"profile": "joint_state", "joints": list(JOINTS)}
 
 
 def write_text(path: Path, log: Planted, delimiter: str = ",", decimal: str = ".", end: str = "\n") -> None:
@@ -182,13 +179,11 @@ def messages(log: Planted, ros1: bool = False) -> list[tuple[str, int, bytes]]:
 TYPES = {"/joint_states": "sensor_msgs/msg/JointState", "/wrist": "geometry_msgs/msg/WrenchStamped"}
 
 
-def write_mcap(path: Path, log: Planted, compression: str = "ZSTD", chunk_size: int = 4096) -> None:
-    from mcap.writer import CompressionType, Writer
+def write_mcap(path: Path, log: Planted) -> None:
+    from mcap.writer import Writer
 
     with path.open("wb") as stream:
-        writer = Writer(
-            stream, chunk_size=chunk_size, compression=CompressionType[compression], use_chunking=chunk_size > 0
-        )
+        writer = Writer(stream, chunk_size=4096)  # packed by Zstandard
         writer.start("ros2", "test")
         channels = {}
         for topic, kind in TYPES.items():
@@ -200,6 +195,11 @@ def write_mcap(path: Path, log: Planted, compression: str = "ZSTD", chunk_size: 
 
 
 def write_db3(path: Path, log: Planted) -> None:
+    write_database(path, TYPES, messages(log))
+
+
+def write_database(path: Path, kinds: dict[str, str], sent: list[tuple[str, int, bytes]]) -> None:
+    """A ROS 2 bag of some topics: (topic, receive time, bytes) of each message."""
     import sqlite3
 
     path.unlink(missing_ok=True)
@@ -208,10 +208,10 @@ def write_db3(path: Path, log: Planted) -> None:
         "CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, qos TEXT)"
     )
     database.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
-    numbers = {topic: k + 1 for k, topic in enumerate(TYPES)}
-    for topic, kind in TYPES.items():
+    numbers = {topic: k + 1 for k, topic in enumerate(kinds)}
+    for topic, kind in kinds.items():
         database.execute("INSERT INTO topics VALUES (?, ?, ?, 'cdr', '')", (numbers[topic], topic, kind))
-    rows = [(numbers[topic], received, data) for topic, received, data in messages(log)]
+    rows = [(numbers[topic], received, data) for topic, received, data in sent]
     database.executemany("INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)", rows)
     database.commit()
     database.close()
@@ -240,7 +240,7 @@ def write_bag_folder(folder: Path, log: Planted) -> None:
     )
 
 
-def write_bag(path: Path, log: Planted, compression: str = "bz2", chunk_size: int = 8192) -> None:
+def write_bag(path: Path, log: Planted, compression: str = "bz2") -> None:
     """Through an independent writer."""
     from rosbags.rosbag1 import Writer
     from rosbags.typesys import Stores, get_typestore
@@ -250,7 +250,7 @@ def write_bag(path: Path, log: Planted, compression: str = "bz2", chunk_size: in
     writer = Writer(path)
     if compression != "none":
         writer.set_compression(Writer.CompressionFormat[compression.upper()])
-    writer.chunk_threshold = chunk_size
+    writer.chunk_threshold = 8192
     with writer:
         links = {topic: writer.add_connection(topic, kind, typestore=store) for topic, kind in TYPES.items()}
         for topic, received, data in messages(log, ros1=True):
@@ -276,9 +276,9 @@ CASES = {
     "hdf5": Case(".h5", write_hdf5, STRUCT_MAP, "h5py"),
     "parquet": Case(".parquet", write_parquet, FLAT_MAP, "pyarrow"),
     "feather": Case(".feather", write_feather, FLAT_MAP, "pyarrow"),
-    "mcap": Case(".mcap", write_mcap, {"profile": "joint_state", "joints": list(JOINTS)}, "mcap"),
-    "rosbag1": Case(".bag", write_bag, {"profile": "joint_state", "joints": list(JOINTS)}, "rosbags"),
-    "rosbag2": Case(".db3", write_db3, {"profile": "joint_state", "joints": list(JOINTS)}, "rosbags"),
-    "rosbag2_folder": Case("", write_bag_folder, {"profile": "joint_state", "joints": list(JOINTS)}, "rosbags"),
+    "mcap": Case(".mcap", write_mcap, BAG_MAP, "mcap"),
+    "rosbag1": Case(".bag", write_bag, BAG_MAP, "rosbags"),
+    "rosbag2": Case(".db3", write_db3, BAG_MAP, "rosbags"),
+    "rosbag2_folder": Case("", write_bag_folder, BAG_MAP, "rosbags"),
 }
 """Format -> how to write the planted log and the map that reads it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import sqlite3
 import struct
 import sys
 import zipfile
@@ -17,13 +16,16 @@ import pytest
 
 import dynid
 from campaigns.log_writers import (
+    BAG_MAP,
     CASES,
     FLAT_MAP,
     JOINTS,
+    TYPES,
     Planted,
     joint_state,
     planted,
     write_bag,
+    write_database,
     write_db3,
     write_mcap,
     write_text,
@@ -351,21 +353,10 @@ def test_ros1_bag_variants_and_truncation(compression: str, tmp_path: Path) -> N
         read_recording(path, channel_map=channel_map)
 
 
-def write_states(
-    path: Path,
-    states: list[bytes],
-    topics: tuple[str, ...] = ("/joint_states",),
-    kind: str = "sensor_msgs/msg/JointState",
-) -> None:
-    database = sqlite3.connect(path)
-    database.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name, type, serialization_format)")
-    database.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
-    for k, topic in enumerate(topics):
-        database.execute("INSERT INTO topics VALUES (?, ?, ?, 'cdr')", (k, topic, kind))
-    rows = [(k % len(topics), 10**9 + k * 10**6, state) for k, state in enumerate(states)]
-    database.executemany("INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)", rows)
-    database.commit()
-    database.close()
+def write_states(path: Path, states: list[bytes], topics: tuple[str, ...] = ("/joint_states",)) -> None:
+    """Joint states every millisecond, on the topics in turn."""
+    sent = [(topics[k % len(topics)], 10**9 + k * 10**6, state) for k, state in enumerate(states)]
+    write_database(path, dict.fromkeys(topics, TYPES["/joint_states"]), sent)
 
 
 def test_two_publishers_on_one_topic(tmp_path: Path) -> None:
@@ -376,11 +367,11 @@ def test_two_publishers_on_one_topic(tmp_path: Path) -> None:
             states.append(joint_state(10**9 + k * 10**6 + 7, ("finger",), [[0.01 * k], [], []]))
     path = tmp_path / "log.db3"
     write_states(path, states)
-    recording = read_recording(path, channel_map={"profile": "joint_state", "joints": list(JOINTS)})
+    recording = read_recording(path, channel_map=BAG_MAP)
     np.testing.assert_array_equal(recording.q, LOG.q[:30])
     assert recording.dq is None
     with pytest.raises(DataError, match="different messages"):
-        read_recording(path, channel_map={"profile": "joint_state", "joints": [*JOINTS, "finger"]})
+        read_recording(path, channel_map=BAG_MAP | {"joints": [*JOINTS, "finger"]})
 
 
 def test_empty_stamps_and_several_topics(tmp_path: Path) -> None:
@@ -397,7 +388,7 @@ def test_empty_stamps_and_several_topics(tmp_path: Path) -> None:
 
 
 def test_bag_without_useful_messages_says_what_it_holds(tmp_path: Path) -> None:
-    write_states(tmp_path / "log.db3", [], ("/odom",), "nav_msgs/msg/Odometry")
+    write_database(tmp_path / "log.db3", {"/odom": "nav_msgs/msg/Odometry"}, [])
     with pytest.raises(LogReadError, match="odom"):
         read_table(tmp_path / "log.db3")
 
