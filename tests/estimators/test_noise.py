@@ -22,24 +22,20 @@ from dynid.estimators.noise import check_data, correlation_inflation, joint_vari
 from dynid.identifiability.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.robot import zoo
-from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset
+from estimators.planted import SCARA as ROBOT
 from estimators.planted import arm, coverage, planted_run
 
-ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 BASE = base_parameters(ROBOT)
 TRUTH = BASE.project(ROBOT.parameter_vector)
 
 
 def test_variances_and_factors_from_the_samples_themselves() -> None:
     """Scores of ten blocks against ``g' A^+ g`` and its expected value; a silent, an exact and two noisy joints."""
-    robot = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
-    run = planted_run(robot, noise=(0.5, 1.0, 0.0, 0.3), samples=400)
+    run = planted_run(ROBOT, noise=(0.5, 1.0, 0.0, 0.3), samples=400)
     run = replace(run, effort=run.effort + 0.4 * np.sin(np.arange(400) / 30.0)[:, None] * [1.0, 0.0, 0.0, 0.0])
     run = replace(run, valid=run.valid & (np.arange(4) < 3))
-    equations = build_equations(robot, run, base=BASE, blocks=10)
-    Y = regressor(robot, run.q, run.dq, run.ddq, columns=BASE.columns)
+    equations = build_equations(ROBOT, run, base=BASE, blocks=10)
+    Y = regressor(ROBOT, run.q, run.dq, run.ddq, columns=BASE.columns)
     e, b = run.effort - Y @ TRUTH, BASE.rank
     variances = (e**2).sum(axis=0) / (400 * (1.0 - b / 1200.0))
     variances[2] = max(1e-20 * variances.max(), RESOLUTION**2 * np.mean(run.effort[:, 2] ** 2))
@@ -80,13 +76,12 @@ def test_a_column_of_rounding_changes_no_factor(seed: int, size: float) -> None:
 @pytest.mark.parametrize("estimator", [WLS(), Huber(), Energy()], ids=lambda e: type(e).__name__)
 def test_coloured_torque_noise_of_every_estimator(estimator: Estimator) -> None:
     """AR(1) noise of 0.9: intervals hold about as often as those of least squares."""
-    robot = arm()
     hits, inflation = [], []
     for seed in range(10):
-        white = np.random.default_rng(seed).normal(size=(2200, robot.dof))
+        white = np.random.default_rng(seed).normal(size=(2200, 3))
         noise = lfilter([np.sqrt(1.0 - 0.9**2)], [1.0, -0.9], white, axis=0)[200:]
-        clean = planted_run(robot, samples=2000, rate_hz=200.0, period_s=10.0, motion=seed)
-        equations = build_equations(robot, replace(clean, effort=clean.effort + 0.3 * noise))
+        clean = planted_run(arm(), samples=2000, rate_hz=200.0, period_s=10.0, motion=seed)
+        equations = build_equations(arm(), replace(clean, effort=clean.effort + 0.3 * noise))
         estimate = estimator.solve(equations)
         hits.append(coverage(equations, estimate))
         inflation.append(estimate.inflation.mean())

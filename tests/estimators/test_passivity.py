@@ -16,7 +16,7 @@ from dynid.robot import zoo
 from dynid.terms.coupling import Coupling
 from dynid.terms.friction import AsymmetricViscous, Coulomb, SmoothSign, Viscous
 from dynid.terms.motors import Offset, RotorInertia
-from estimators.planted import planted_run
+from estimators.planted import equations_of, planted_run
 
 ROBOT = zoo.scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.4), Offset(0.1))
 
@@ -59,11 +59,9 @@ def test_friction_that_surely_drives_is_named() -> None:
 
 
 def test_the_rotors_of_coupled_motors_have_energy_in_every_motion() -> None:
-    motors = Coupling({"joint1": 1.0, "joint2": 1.0}, rotor_inertia=0.6, viscous=0.3, coulomb=0.1)
-    names = ROBOT.joint_names
-    robot = ROBOT.with_couplings(Coupling({names[0]: 1.0, names[1]: 1.0}, 0.6, 0.3, 0.1))
-    assert motors.rotor_inertia > 0.1, "more than the joints' own rotors: impossible"
-    equations = build_equations(robot, planted_run(robot, noise=0.01, samples=800))
+    motors = Coupling(dict.fromkeys(ROBOT.joint_names[:2], 1.0), rotor_inertia=0.6, viscous=0.3, coulomb=0.1)
+    # more than the joints' own rotors: impossible
+    equations = equations_of(ROBOT.with_couplings(motors), noise=0.01, samples=800)
     estimate = FeasibleWLS().solve(equations)
     assert estimate.standard is not None
     theta = dict(zip(equations.base.layout.names, estimate.standard.tolist(), strict=True))

@@ -16,7 +16,7 @@ from dynid.estimators.estimate import Estimate, Estimator
 from dynid.robot import zoo
 from dynid.terms.friction import Viscous
 
-from .planted import planted_run, truth
+from .planted import equations_of, planted_run, truth
 
 ROBOT = zoo.cylindrical().with_terms(Viscous(0.5))
 
@@ -42,25 +42,23 @@ def test_a_new_estimator_takes_one_class_and_one_line(monkeypatch: pytest.Monkey
     monkeypatch.setitem(registry.ESTIMATORS, "every-second", f"{__name__}:EverySecond")
     mine = next(entry for entry in dynid.estimators.estimators() if entry.name == "every-second")
     assert (mine.simulates_loop, mine.accepts_terms, mine.reads_samples) == (False, False, True)
-    equations = dynid.estimators.build_equations(ROBOT, planted_run(ROBOT, noise=0.0))
+    equations = equations_of(ROBOT)
     found = registry.estimator_class("every-second")().solve(equations)
     np.testing.assert_allclose(found.values, truth(equations), atol=1e-6)
     assert found.method == "least squares on every second sample"
 
 
 def test_equations_of_the_wrong_stage_are_refused() -> None:
-    whole = dynid.estimators.build_equations(ROBOT, planted_run(ROBOT))
+    whole = equations_of(ROBOT)
     fields = ("robot", "base", "information", "blocks", "excerpts")
     factors = Factors(**{name: getattr(whole, name) for name in fields})
-    mine = EverySecond()
+    mine, run = EverySecond(), planted_run(ROBOT)
     with pytest.raises(dynid.errors.ArgumentError, match=r"EverySecond needs whole experiments in memory"):
         mine.solve(factors)
     with pytest.raises(dynid.errors.ArgumentError, match="both sides of these equations are low-passed"):
-        mine.solve(dynid.estimators.build_equations(ROBOT, planted_run(ROBOT), band_hz=5.0))
+        mine.solve(build_equations(ROBOT, run, band_hz=5.0))
     with pytest.raises(dynid.errors.ArgumentError, match="these equations have the terms FVA1"):
-        mine.solve(
-            dynid.estimators.build_equations(ROBOT, planted_run(ROBOT), terms=[dynid.terms.AsymmetricViscous(joint=0)])
-        )
+        mine.solve(build_equations(ROBOT, run, terms=[dynid.terms.AsymmetricViscous(joint=0)]))
 
 
 @pytest.mark.parametrize("name", registry.ESTIMATORS)

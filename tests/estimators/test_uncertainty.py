@@ -18,10 +18,9 @@ from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
-from estimators.planted import planted_run
+from estimators.planted import SCARA as TRUTH
+from estimators.planted import covered, planted_run
 
-TRUTH = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
-LINKS = [body.joint.child for body in TRUTH.bodies]
 RUNS = 20
 BASE = base_parameters(TRUTH)
 
@@ -40,8 +39,7 @@ def hits(prior: Robot, estimator: Estimator, noise: float) -> np.ndarray:
     found = []
     for seed in range(RUNS):
         equations = build_equations(prior, planted_run(TRUTH, samples=300, noise=noise, seed=seed), base=BASE)
-        interval, planted = estimator.solve(equations).interval(), equations.base.project(TRUTH.parameter_vector)
-        found.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
+        found.append(covered(replace(equations, robot=TRUTH), estimator.solve(equations)))
     return np.array(found)
 
 
@@ -62,8 +60,7 @@ def test_intervals_survive_active_constraints() -> None:
     for seed in range(RUNS):
         equations = build_equations(robot, planted_run(robot, samples=300, noise=0.3, seed=seed), base=BASE)
         estimate = FeasibleWLS(prior_weight=1e-3).solve(equations)
-        interval, planted = estimate.interval(), equations.base.project(theta)
-        found.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
+        found.append(covered(equations, estimate))
         held += bool(estimate.at_bound)
     assert held > 0.9 * RUNS
     assert np.mean(found) > 0.94
