@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dynid.compiled import regressor
-from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.errors import ArgumentError
 from dynid.estimators.equations import Factors
 from dynid.estimators.estimate import Estimate
 from dynid.estimators.linear.minimum_norm import Ridge, TruncatedSVD
 from dynid.estimators.linear.reduced_set import ReducedSet
 
-from .planted import arm, atkeson_equations, equations_of, silent, still, truth
+from .planted import arm, atkeson_equations, equations_of, truth
 
 ATKESONS_ZEROS = ("M3", "MZ3", "XX3", "XX2")
 ATKESONS_REST = {"YZ2", "YY3", "ZZ2", "ZZ1", "YY2", "MY2"}
@@ -44,14 +44,7 @@ def test_the_papers_figures() -> None:
     assert Ridge().solve(equations).extras["d"] == pytest.approx(10.0 * 2935 / 3395, rel=0.01)
 
 
-def test_open_and_unsupported_data() -> None:
-    estimate = Ridge().solve(still(arm(), [1]))
-    assert estimate.undetermined.any()
-    assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
-    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
-        Ridge().solve(silent(arm()))
-    with pytest.raises(IdentifiabilityError):
-        Ridge().solve(equations_of(arm(), samples=3))
+def test_a_negative_weight_is_refused() -> None:
     with pytest.raises(ArgumentError):
         Ridge(-1.0)
 
@@ -78,7 +71,6 @@ def test_what_is_cut_is_reported_as_open() -> None:
     estimate = TruncatedSVD(cut=0.02).solve(equations)
     assert estimate.extras["rank"] < len(equations.names)
     assert estimate.undetermined.any()
-    assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
     known = ~estimate.undetermined
     assert np.all(np.abs(estimate.values - truth(equations))[known] < 5 * estimate.stderr[known])
 
