@@ -15,14 +15,14 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from dynid.cli import main as dynid
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
 from dynid.safe_files import file_digest
 from dynid.workflows.run_folder import read_run
+from support.header_styles import write_columns
+from support.three_joints import HEADER
 
 MAP = """[time]
 column = "t"
@@ -50,9 +50,7 @@ def prepare(folder: Path) -> None:
     for seed in (1, 2):
         motion = sum_of_sines(3, seed=seed)
         run = simulate_experiment(cylindrical(), motion, rate_hz=100, duration_s=5, noise=Noise(effort=0.05), seed=seed)
-        names = ["t", *(f"q{j + 1}" for j in range(3)), *(f"tau{j + 1}" for j in range(3))]
-        rows = np.column_stack([run.time, run.q, run.effort])  # type: ignore[list-item]
-        np.savetxt(folder / f"run{seed}.csv", rows, delimiter=",", header=",".join(names), comments="")
+        write_columns(folder / f"run{seed}.csv", [HEADER], [run.time, run.q, run.effort])
 
 
 def start(words: list[str], prelude: Callable[[], None] = lambda: None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from dynid.identification.given_data import SeenSamples
 from dynid.logs.recording import Recording
 from dynid.processing.simulation import sum_of_sines
 from dynid.workflows.validation_run import Validate
+from support.header_styles import write_columns
+from support.three_joints import HEADER, MAP
 
 ROBOT = dynid.robots.gautier_khalil_3r()
 NOISE = dynid.Noise(position=1e-5, effort=0.2)
@@ -42,19 +45,11 @@ def test_a_part_of_another_log_is_refused_both_ways(part: slice) -> None:
 
 def write_csv(recording: Recording, path: Path) -> Path:
     """A recording as a table with a header."""
-    assert recording.effort is not None
-    names = ["time", *(f"{kind}{j}" for kind in ("q", "tau") for j in (1, 2, 3))]
-    table = np.column_stack([recording.time, recording.q, recording.effort])
-    np.savetxt(path, table, delimiter=",", header=",".join(names), comments="")
-    return path
+    return write_columns(path, [HEADER], [recording.time, recording.q, recording.effort])
 
 
 def test_validate_refuses_a_part_of_a_log_that_was_fitted_and_no_other(tmp_path: Path) -> None:
-    chart = {
-        "time": {"column": "time", "unit": "s"},
-        "position": {"columns": ["q1", "q2", "q3"], "unit": "rad"},
-        "effort": {"columns": ["tau1", "tau2", "tau3"], "unit": "N m"},
-    }
+    chart = tomllib.loads(MAP)
     fitted = write_csv(RUN, tmp_path / "fitted.csv")
     recipe = dynid.Recipe.bare(hold_out="40%")
     fit = dynid.identify(ROBOT, fitted, recipe, channel_map=chart, estimator="wls")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import dynid
 from dynid.logs import as_recording, read_lerobot
 from dynid.processing.simulation import sum_of_sines
 from dynid.terms.friction import Coulomb, Viscous
+from support.servo_logs import write_lerobot
 
 ROBOT = dynid.robots.gautier_khalil_3r().with_terms(Viscous(), Coulomb())
 LOG = dynid.simulate_experiment(
@@ -58,32 +58,15 @@ def test_data_frames_by_a_channel_map(library: str) -> None:
 
 @pytest.mark.parametrize("version", ["v2.1", "v3.0"])
 def test_lerobot_episodes_are_runs(version: str, tmp_path: Path) -> None:
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    order = [2, 0, 1]
+    order, halves = [2, 0, 1], (slice(0, 300), slice(300, 600))
     names = [f"{ROBOT.joint_names[j]}.pos" for j in order]
-    features = {"observation.state": {"names": {"motors": names}}, "observation.effort": {"names": names}}
-    (tmp_path / "meta").mkdir()
-    info = {"codebase_version": version, "fps": 100, "features": features}
-    (tmp_path / "meta" / "info.json").write_text(json.dumps(info), encoding="utf-8")
-    data = tmp_path / "data" / "chunk-000"
-    data.mkdir(parents=True)
-    halves = (slice(0, 300), slice(300, 600))
-
-    def table(rows: slice, number: int):
-        lists = {
-            "observation.state": np.rad2deg(LOG.q[rows][:, order]),
-            "observation.effort": LOG.effort[rows][:, order],
-        }
-        arrays = {name: pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 3) for name, x in lists.items()}
-        count = rows.stop - rows.start
-        return pa.table({**arrays, "timestamp": np.arange(count) / 100, "episode_index": np.full(count, number)})
-
-    episodes = [table(rows, number) for number, rows in enumerate(halves)]
-    if version == "v2.1":
-        for number, episode in enumerate(episodes):
-            pq.write_table(episode, data / f"episode_{number:06d}.parquet")
-    else:
-        pq.write_table(pa.concat_tables(episodes), data / "file-000.parquet")
+    columns = {
+        "observation.state": np.rad2deg(LOG.q[:600, order]),
+        "observation.effort": LOG.effort[:600, order],
+        "timestamp": np.tile(np.arange(300) / 100, 2),
+        "episode_index": np.repeat([0, 1], 300),
+    }
+    write_lerobot(tmp_path, names, 100, columns, version)
     runs = read_lerobot(tmp_path, ROBOT, unit="deg")
     assert len(runs) == 2
     for run, rows in zip(runs, halves, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +19,9 @@ from dynid.robot.term_names import add_terms
 from dynid.robot.zoo import cylindrical
 from dynid.terms.friction import Coulomb, SaturatingViscous, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from support.header_styles import write_columns
+from support.three_joints import HEADER
 
-ROOT = Path(__file__).parents[2]
-DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
-MAP = {
-    "time": {"column": "t", "unit": "s"},
-    "position": {"columns": ["q1", "q2", "q3"], "unit": ["rad", "m", "m"]},
-    "effort": {"columns": ["tau1", "tau2", "tau3"], "unit": ["N m", "N", "N"]},
-}
 MAP_TEXT = """[time]
 column = "t"
 unit = "s"
@@ -149,17 +144,15 @@ def values_of(fit: dynid.Identification) -> dict[str, float]:
 def test_library_and_command_agree_on_a_simulated_log(tmp_path: Path) -> None:
     robot = cylindrical().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
     log = simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=100, duration_s=8, noise=Noise(effort=0.05))
-    assert log.effort is not None
-    names = ["t", *(f"q{j}" for j in (1, 2, 3)), *(f"tau{j}" for j in (1, 2, 3))]
-    rows = np.column_stack([log.time, log.q, log.effort])
-    np.savetxt(tmp_path / "run.csv", rows, delimiter=",", header=",".join(names), comments="")
+    write_columns(tmp_path / "run.csv", [HEADER], [log.time, log.q, log.effort])
     (tmp_path / "map.toml").write_text(MAP_TEXT)
+    chart = tomllib.loads(MAP_TEXT)
     dynid.write_urdf(cylindrical(), tmp_path / "arm.urdf")
     by_command = values_of_command(tmp_path / "arm.urdf", tmp_path / "run.csv", "--map", tmp_path / "map.toml",
                                    "--out", tmp_path / "out")  # fmt: skip
     arm = dynid.read_urdf(tmp_path / "arm.urdf")
-    assert values_of(dynid.identify(arm, tmp_path / "run.csv", channel_map=MAP)) == by_command
-    recording = dynid.read_recording(tmp_path / "run.csv", arm, channel_map=MAP)
+    assert values_of(dynid.identify(arm, tmp_path / "run.csv", channel_map=chart)) == by_command
+    recording = dynid.read_recording(tmp_path / "run.csv", arm, channel_map=chart)
     assert values_of(dynid.identify(arm, [recording])) == by_command
     with pytest.raises(ArgumentError, match="mixed"):
         dynid.identify(arm, [recording, dynid.process(recording)])

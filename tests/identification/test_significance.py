@@ -18,9 +18,9 @@ from dynid.identification.significance import (
     contributions,
     significant_parameters,
 )
-from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot import zoo
+from support.exact_runs import exact_run
 
 TABLE_2 = [  # the paper's ia1-6, m6, z6, y4, a4, c4, fs1-6, ds1-6, in modified DH frames
     *(f"IA{'R' if j < 3 else ''}{j}" for j in range(1, 7)),
@@ -42,11 +42,7 @@ def puma_260(trajectories: int = 10, noise: float = 0.02) -> Samples:
         q, dq, ddq = sum_of_sines(6, period_s=4.0, amplitude=1.2, seed=seed)(time)
         effort = inverse_dynamics(robot, q, dq, ddq)
         effort = effort + noise * np.random.default_rng(seed).normal(size=q.shape)
-        valid = np.ones(q.shape, dtype=bool)
-        segment = np.zeros(len(q), dtype=np.int64)
-        runs.append(
-            Experiment(time=time, q=q, dq=dq, ddq=ddq, effort=effort, valid=valid, segment=segment, rate_hz=1 / 0.028)
-        )
+        runs.append(exact_run(time, (q, dq, ddq), effort=effort, rate_hz=1 / 0.028))
     return build_equations(robot, runs, base=base_parameters(robot, order=order))
 
 

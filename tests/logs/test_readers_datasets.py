@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
+from support.servo_logs import DATASETS
 
 ROOT = Path(__file__).parents[2]
-DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
 pytestmark = pytest.mark.skipif(not DATASETS.is_dir(), reason=f"the real data sets are not at {DATASETS}")
 
 

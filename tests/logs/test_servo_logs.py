@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from pathlib import Path
 
@@ -17,10 +16,8 @@ from dynid.logs.inspect import inspect_log
 from dynid.logs.readers import read_table
 from dynid.logs.recording import Commands, Recording
 from dynid.robot.zoo import gautier_khalil_3r
-from support.servo_logs import write_lerobot
+from support.servo_logs import DATASETS, write_lerobot
 
-ROOT = Path(__file__).parents[2]
-DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
 SERVO_MAP = {
     "time": {"column": "timestamp", "unit": "s"},
     "position": {"columns": "position", "unit": "rad"},

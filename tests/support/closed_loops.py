@@ -10,6 +10,7 @@ import dynid
 from dynid.estimators.closed_loop.law_test import check_controller
 from dynid.estimators.closed_loop.loop_runs import LoopRuns
 from dynid.processing.simulation import sum_of_sines
+from support.exact_runs import exact_run
 
 EVERY = 5
 """Control periods per logged sample: 500 Hz and 100 Hz."""
@@ -42,17 +43,8 @@ class Scene:
             joints = [self.robot.joint_names.index(name) for name in coupling.ratios]
             motor = run.dq[:, joints] @ np.array(list(coupling.ratios.values()))
             valid[:, joints] &= (np.abs(motor) > speed)[:, None]
-        return dynid.Experiment(
-            time=run.time,
-            q=run.q,
-            dq=run.dq,
-            ddq=run.ddq,
-            effort=run.torque,
-            valid=valid,
-            segment=np.zeros(len(run.q), dtype=np.int64),
-            rate_hz=run.rate_hz,
-            loop=self.loop,
-        )
+        motion = (run.q, run.dq, run.ddq)
+        return exact_run(run.time, motion, effort=run.torque, valid=valid, rate_hz=run.rate_hz, loop=self.loop)
 
     def noisy(
         self,

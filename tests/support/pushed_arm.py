@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import dynid
 from dynid.robot.formats.mjcf.write import mjcf_text
+from support.exact_runs import exact_run
 
 Floats = NDArray[np.float64]
 STD = np.array([0.1, 0.1, 0.1, 0.1, 0.05, 0.05, 0.05])
@@ -66,9 +67,6 @@ def push(body: int, rng: np.random.Generator) -> Push:
             mujoco.mj_applyFT(model, data, force, np.zeros(3), place, number, outside)
         data.qfrc_applied[:] = drive + outside
         mujoco.mj_step(model, data)
-    run = dynid.Experiment(
-        time=PERIOD_S * np.arange(STEPS), q=q, dq=dq, ddq=np.zeros_like(q), effort=tau,
-        valid=np.ones(q.shape, dtype=bool), segment=np.zeros(STEPS, dtype=np.int64), rate_hz=1.0 / PERIOD_S,
-        joint_names=robot.joint_names,
-    )  # fmt: skip
+    time = PERIOD_S * np.arange(STEPS)
+    run = exact_run(time, (q, dq, np.zeros_like(q)), effort=tau, joint_names=robot.joint_names)
     return Push(body, run, force, point)

@@ -134,14 +134,24 @@ def so101_names() -> list[str]:
     return sorted(path.name for path in (DATASETS / "so101").iterdir() if path.is_dir())
 
 
-def write_lerobot(folder: Path, names: list[str], fps: int, columns: dict[str, np.ndarray]) -> None:
-    """Write a LeRobot data set; columns of rows have a number for each motor. Skip the test without pyarrow."""
+def write_lerobot(
+    folder: Path, names: list[str], fps: int, columns: dict[str, np.ndarray], version: str = "v3.0"
+) -> None:
+    """Write a LeRobot data set; columns of rows have a number for each motor. Skip the test without pyarrow.
+
+    Version 2.1 has a file for each episode, and calls the names those of motors.
+    """
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    feature = {"dtype": "float64", "shape": [len(names)], "names": names}
+    feature = {"dtype": "float64", "shape": [len(names)], "names": names if version == "v3.0" else {"motors": names}}
     features = {name: feature for name, values in columns.items() if np.ndim(values) > 1}
     for part in ("meta", "data/chunk-000"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    info = {"codebase_version": "v3.0", "fps": fps, "features": features}
+    info = {"codebase_version": version, "fps": fps, "features": features}
     (folder / "meta" / "info.json").write_text(json.dumps(info))
     table = pa.table({name: list(values) for name, values in columns.items()})
-    pq.write_table(table, folder / "data" / "chunk-000" / "file-000.parquet")
+    files = {"file-000": table}
+    if version == "v2.1":
+        episodes = np.unique(columns["episode_index"])
+        files = {f"episode_{k:06d}": table.filter(pa.array(columns["episode_index"] == k)) for k in episodes}
+    for name, part in files.items():
+        pq.write_table(part, folder / "data" / "chunk-000" / f"{name}.parquet")

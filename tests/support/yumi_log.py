@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 
 import dynid
@@ -12,9 +9,9 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about
+from support.servo_logs import DATASETS
 
-ROOT = Path(__file__).parents[2]
-LOG = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets")) / "yumi_ft" / "gravitylog.mat"
+LOG = DATASETS / "yumi_ft" / "gravitylog.mat"
 WEIGHED = 0.2205
 """Mass of the tool on scales [kg]."""
 FRAME = "link7"
@@ -39,7 +36,7 @@ def yumi() -> Robot:
 
 def log() -> Experiment:
     """Rows of slow motion: velocities measured, accelerations taken as zero."""
-    recording = dynid.read_recording(LOG, channel_map=ROOT / "channel_maps" / "yumi_ft.toml")
+    recording = dynid.read_recording(LOG, channel_map="yumi_ft")
     assert recording.dq is not None
     assert recording.effort is not None
     return Experiment(
