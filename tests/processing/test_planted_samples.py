@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -125,7 +126,11 @@ def test_the_cutoff_is_the_best_for_the_accelerations(adds_up: bool) -> None:
         smoothing = Butterworth(200.0, cutoff_hz)
         return float(np.std(CentralDifferences().motion(measured[:, None], None, smoothing).ddq[:, 0] - curved.sum(1)))
 
-    chosen, _, predicted = choose_common_cutoff([([measured[:, None]], 200.0)], differentiation=CentralDifferences())
+    chosen, reason, predicted = choose_common_cutoff(
+        [([measured[:, None]], 200.0)], differentiation=CentralDifferences()
+    )
+    total, lost, passed = (float(share) for share in re.findall(r"(\S+) %", reason))
+    assert (total, float(np.hypot(lost, passed))) == pytest.approx((100.0 * predicted,) * 2, rel=0.08)  # two digits
     assert error(chosen) < 1.15 * min(map(error, np.geomspace(2.0, 20.0, 40)))
     assert predicted == pytest.approx(error(chosen) / curved.sum(axis=1).std(), rel=0.5)
 
@@ -197,6 +202,8 @@ def test_parts_of_an_experiment_are_spread_over_it() -> None:
     assert np.bincount(parts.segment).tolist() == [200, 200, 200]
     assert np.bincount(run.parts(900, 3).segment).tolist() == [300, 250, 50, 300]
     assert run.parts(4000, 3) is run
+    start = np.where(run.segment == 0, TIME[0], TIME[2100])
+    np.testing.assert_allclose(run.by_segment(lambda part: part - part[0], run.q)[:, 0], TIME - start)
 
 
 @pytest.mark.parametrize("differentiation", [CentralDifferences(), MeasuredVelocity()], ids=str)

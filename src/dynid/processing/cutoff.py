@@ -289,8 +289,7 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
     cutoff = rate if cutoff_hz is None else cutoff_hz
     frequency, density = signal.periodogram(part.effort, rate, window=np.hanning(part.samples), axis=0)
     low = min(NOISE_BAND[0] * cutoff, HIGHEST_NOISE_BAND_START * rate)
-    high = min(NOISE_BAND[1] * cutoff, 0.5 * rate)
-    band = (frequency > low) & (frequency < high)
+    band = (frequency > low) & (frequency < NOISE_BAND[1] * cutoff)
     level = np.median(density[band], axis=0) / np.log(2.0)  # mean density from the median, as in `_floor`
     # variance: sum of the filtered density over the frequencies, which are frequency[1] apart
     return np.asarray(np.sqrt(level * float(np.sum(gain(frequency) ** 2)) * frequency[1]))
