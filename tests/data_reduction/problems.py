@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynid.compiled import regressor
+from dynid.data_reduction import Information
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from support.random_robots import random_robot, random_states
@@ -61,3 +62,11 @@ def independent_columns(robot: Robot) -> tuple[int, ...]:
             kept.append(int(column))
             basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
     return tuple(kept)
+
+
+def identical(one: Information, other: Information) -> bool:
+    return len(one.parts) == len(other.parts) and all(
+        (a.segment, a.level, a.position, a.samples) == (b.segment, b.level, b.position, b.samples)
+        and all(np.array_equal(x, y) for x, y in zip(a.matrices, b.matrices, strict=True))
+        for a, b in zip(one.parts, other.parts, strict=True)
+    )

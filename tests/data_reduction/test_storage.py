@@ -13,7 +13,7 @@ from dynid.data_reduction import Information, reduce_samples
 from dynid.data_reduction.storage import MAGIC
 from dynid.errors import DataError
 
-from .problems import ROBOTS, random_log
+from .problems import ROBOTS, identical, random_log
 
 
 def small(samples: int = 40) -> Information:
@@ -28,9 +28,7 @@ def test_round_trip(tmp_path: Path) -> None:
     loaded = Information.load(tmp_path / "log.info")
     for name in ("robot", "fingerprint", "columns", "supports", "segments"):
         assert getattr(loaded, name) == getattr(saved, name)
-    for a, b in zip(loaded.parts, saved.parts, strict=True):
-        assert (a.segment, a.level, a.position, a.samples) == (b.segment, b.level, b.position, b.samples)
-        assert all(np.array_equal(x, y) for x, y in zip(a.matrices, b.matrices, strict=True))
+    assert identical(loaded, saved)
     assert np.array_equal(loaded.weight().R, saved.weight().R)
 
 

@@ -10,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynid import compiled
-from dynid.dynamics.inverse_dynamics import newton_euler
-from dynid.dynamics.regressor import torque_regressor
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from support.random_robots import random_robot, random_states
@@ -35,16 +33,6 @@ def test_torque_is_regressor_times_parameters(seed: int) -> None:
     np.testing.assert_allclose(
         compiled.regressor(robot, q, dq, ddq) @ robot.parameter_vector, tau, rtol=1e-10, atol=1e-9
     )
-
-
-@examples
-@given(seeds)
-def test_compiled_kernels_equal_the_plain_equations(seed: int) -> None:
-    robot, q, dq, ddq = robot_and_state(seed, terms=True)
-    plain = [newton_euler(robot, robot.parameter_vector, *state) for state in zip(q, dq, ddq, strict=True)]
-    np.testing.assert_allclose(compiled.inverse_dynamics(robot, q, dq, ddq), plain, rtol=1e-10, atol=1e-9)
-    plain_Y = [torque_regressor(robot, *state) for state in zip(q, dq, ddq, strict=True)]
-    np.testing.assert_allclose(compiled.regressor(robot, q, dq, ddq), plain_Y, rtol=1e-10, atol=1e-9)
 
 
 @examples

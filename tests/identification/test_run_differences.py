@@ -12,7 +12,7 @@ from dynid import workflows
 from dynid.compiled import regressor
 from dynid.errors import ArgumentError
 from dynid.estimators.linear.least_squares import WLS
-from dynid.identification.identify import Identification, identify
+from dynid.identification.identify import identify
 from dynid.identification.recipe import Recipe
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -27,20 +27,12 @@ OFFSETS = np.array([[2.0, 0.0, -1.0], [-0.5, 0.0, 1.5], [-1.5, 0.0, -0.5]])
 
 
 @cache
-def _planted(noise: float) -> tuple[Experiment, ...]:
-    return tuple(planted_run(ROBOT, noise=noise, motion=motion) for motion in (1, 2, 3))
-
-
 def _runs(noise: float = 0.0) -> list[Experiment]:
-    return list(_planted(noise))
+    return [planted_run(ROBOT, noise=noise, motion=motion) for motion in (1, 2, 3)]
 
 
 def _shifted(runs: list[Experiment], torques: list[np.ndarray]) -> list[Experiment]:
     return [replace(run, effort=run.effort + torque) for run, torque in zip(runs, torques, strict=True)]
-
-
-def _values(fit: Identification) -> dict[str, float]:
-    return dict(zip(fit.estimate.names, fit.estimate.values.tolist(), strict=True))
 
 
 @cache

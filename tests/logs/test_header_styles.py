@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,16 @@ from dynid.logs.inspect import inspect_log
 from dynid.logs.joint_order import column_order, match_joints
 from dynid.logs.reading import read_recording, runs_in
 from logs.test_readers import write_states
-from support.header_styles import NAMES, STYLES, Style, joint_pos, motion, write_columns
+from support.header_styles import (
+    NAMES,
+    STYLES,
+    Motion,
+    by_name,
+    file_per_quantity,
+    joint_pos,
+    motion,
+    write_columns,
+)
 
 
 def arm(names: Sequence[str] = NAMES) -> dynid.Robot:
@@ -44,13 +53,13 @@ ORDER = [3, 0, 2, 1, 5, 4]
 SHUFFLED = [NAMES[j] for j in ORDER]
 
 
-@pytest.mark.parametrize("style", STYLES, ids=[style.name for style in STYLES])
-def test_the_map_of_inspect_reads_the_log(style: Style, tmp_path: Path) -> None:
-    path = style.write(tmp_path, MOTION)
+@pytest.mark.parametrize("write", STYLES, ids=lambda write: write.__name__)
+def test_the_map_of_inspect_reads_the_log(write: Callable[[Path, Motion], Path], tmp_path: Path) -> None:
+    path = write(tmp_path, MOTION)
     toml = inspect_log(path, ARM).toml.replace('"?"', "1.0")  # torque constants, which no log states
     recording = read_recording(path, ARM, channel_map=tomllib.loads(toml))
     assert recording.joint_names == NAMES
-    for field in style.holds:
+    for field in STYLES[write]:
         np.testing.assert_allclose(getattr(recording, field), getattr(MOTION, field), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(recording.time - recording.time[0], MOTION.time, atol=2e-6)
 
@@ -114,8 +123,7 @@ def test_columns_outside_the_map_are_named(header: str, said: str, tmp_path: Pat
 
 def test_a_log_of_another_robot_is_told_by_its_joints(tmp_path: Path) -> None:
     """Names come first: nothing is said of units while the joints differ."""
-    style = next(style for style in STYLES if style.name == "by_name")
-    path = style.write(tmp_path, MOTION)
+    path = by_name(tmp_path, MOTION)
     channel_map = tomllib.loads(inspect_log(path).toml)
     assert len(channel_map["position"]["columns"]) == 6
     panda, slide = dynid.robots.panda(), dynid.robots.scara()
@@ -277,10 +285,9 @@ def test_names_are_spelled_in_several_ways(robot_names: tuple[str, ...], log_nam
 
 
 def test_one_map_for_several_runs(tmp_path: Path) -> None:
-    style = next(style for style in STYLES if style.name == "file_per_quantity")
     for run in ("run1", "run2"):
         (tmp_path / run).mkdir()
-        style.write(tmp_path / run, MOTION)
+        file_per_quantity(tmp_path / run, MOTION)
     proposal = inspect_log(tmp_path, ARM)
     assert any("2 runs" in note for note in proposal.notes)
     assert runs_in(tmp_path, tomllib.loads(proposal.toml)) == [tmp_path / "run1", tmp_path / "run2"]

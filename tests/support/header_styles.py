@@ -1,7 +1,7 @@
 """Eighteen ways in which real tools write the log of a six-joint arm; each writes the same motion.
 
 The styles were chosen from what tools write before the recognition of names was written. Positions, velocities and
-torques are those of `Motion`; a style that has no place for a quantity leaves it out and says so in `holds`.
+torques are those of `Motion`; `STYLES` says which style has no place for a quantity.
 """
 
 from __future__ import annotations
@@ -200,23 +200,11 @@ def kinova(folder: Path, m: Motion) -> Path:
     return write_columns(folder / "feedback.csv", ["time_s", *_by_joint(*patterns, start=0)], values)
 
 
-@dataclass(frozen=True)
-class Style:
-    """One way to write a log."""
-
-    write: Callable[[Path, Motion], Path]
-    holds: tuple[str, ...] = ("q", "dq", "effort")
-    """The fields of `Motion` that it writes."""
-
-    @property
-    def name(self) -> str:
-        return self.write.__name__
-
-
-STYLES = (
-    Style(ur_rtde, ("q", "dq")), Style(libfranka), Style(kuka_trace, ("q", "effort")), Style(abb_signals),
-    Style(fanuc, ("q", "effort")), Style(matlab), Style(plotjuggler),
-    Style(lerobot), Style(joint_pos), Style(angle_deg), Style(pos_joint), Style(axis_position),
-    Style(file_per_quantity), Style(shared_clock), Style(by_name), Style(mujoco_arrays),
-    Style(twincat, ("q", "effort")), Style(kinova),
-)  # fmt: skip
+NO_SPEED, NO_EFFORT = ("q", "effort"), ("q", "dq")
+STYLES: dict[Callable[[Path, Motion], Path], tuple[str, ...]] = {
+    ur_rtde: NO_EFFORT, kuka_trace: NO_SPEED, fanuc: NO_SPEED, twincat: NO_SPEED,
+} | dict.fromkeys((
+    libfranka, abb_signals, matlab, plotjuggler, lerobot, joint_pos, angle_deg, pos_joint, axis_position,
+    file_per_quantity, shared_clock, by_name, mujoco_arrays, kinova,
+), ("q", "dq", "effort"))  # fmt: skip
+"""How a log is written -> the fields of `Motion` that it holds."""

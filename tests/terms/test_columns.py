@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,10 +13,11 @@ from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.least_squares import WLS
 from dynid.estimators.rows import RobotTorques, torque_of_terms
 from dynid.robot import zoo
+from dynid.spatial import rotation_about
 from dynid.terms.base import Motion, Reference, Term
 from dynid.terms.coupling import MotorFriction
 from dynid.terms.friction import Coulomb, SaturatingViscous, SmoothSign, Stribeck, Viscous
-from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction
+from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction, horizontal_axes
 from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
@@ -43,16 +46,13 @@ def motion(samples: int = 400) -> Motion:
 
 
 @pytest.mark.parametrize("term", TERMS, ids=lambda f: f.name)
-def test_causal(term: Term) -> None:
+def test_causal_and_only_on_the_joints_that_it_says(term: Term) -> None:
     whole = motion()
     begin = Motion(whole.q[:150], whole.dq[:150], whole.ddq[:150], whole.rate_hz)
-    for joint, column in term.column(RobotTorques(ROBOT), begin).items():
-        np.testing.assert_allclose(term.column(RobotTorques(ROBOT), whole)[joint][:150], column, atol=1e-12)
-
-
-@pytest.mark.parametrize("term", TERMS, ids=lambda t: t.name)
-def test_a_term_says_which_joints_it_acts_on(term: Term) -> None:
-    assert set(term.column(RobotTorques(ROBOT), motion(50))) == set(term.acts_on(ROBOT.joint_names))
+    few, all_rows = (term.column(RobotTorques(ROBOT), rows) for rows in (begin, whole))
+    assert set(few) == set(term.acts_on(ROBOT.joint_names))
+    for joint, column in few.items():
+        np.testing.assert_allclose(all_rows[joint][:150], column, atol=1e-12)
 
 
 def test_units_of_terms_on_a_sliding_joint() -> None:
@@ -80,9 +80,6 @@ def test_base_tilt_is_the_derivative_with_respect_to_gravity() -> None:
     run = planted_run(robot, samples=50)
     at = Motion(run.q, 0.0 * run.dq, 0.0 * run.ddq, 100.0)
     tilt = BaseTilt(axis=0, reference=Reference(robot.parameter_vector))
-    from dynid.spatial import rotation_about
-    from dynid.terms.load_dependent import horizontal_axes
-
     angle = 1e-6
     turned = robot.with_gravity(rotation_about(horizontal_axes(robot.gravity)[0], angle) @ robot.gravity)
     zero = np.zeros_like(run.q)
@@ -95,8 +92,6 @@ def test_planted_terms_are_found() -> None:
     run = planted_run(ROBOT, samples=2000, noise=0.01)
     terms = TERMS[:6]
     planted = np.array([0.5, 0.4, 0.3, 0.2, 0.6, 0.5])
-    from dataclasses import replace
-
     run = replace(run, effort=run.effort + torque_of_terms(ROBOT, terms, planted, run))
     equations = build_equations(ROBOT, run, terms=terms)
     estimate = WLS().solve(equations)
@@ -109,8 +104,6 @@ def test_planted_terms_are_found() -> None:
 @pytest.mark.parametrize("chosen", [slice(None), slice(0, 5), slice(8, None)])
 def test_torques_are_the_same_with_columns_that_a_fit_has_left(chosen: slice) -> None:
     """Bit by bit: what was fitted before must not show."""
-    from dataclasses import replace
-
     run = planted_run(ROBOT, samples=1537)
     run = replace(run, segment=np.repeat([0, 1, 2], [411, 1003, 123]))
     terms = TERMS[chosen]
@@ -128,8 +121,6 @@ def test_parallel_filter_keeps_the_parameters() -> None:
 
 
 def test_samples_that_do_not_count_never_reach_their_neighbours() -> None:
-    from dataclasses import replace
-
     run = planted_run(ROBOT, samples=3000)
     valid = np.ones(run.q.shape, dtype=bool)
     valid[500:700] = False
