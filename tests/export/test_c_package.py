@@ -149,17 +149,13 @@ def test_header_says_what_the_model_is():
     [
         ({"precision": "half"}, "precision is 'half'"),
         ({"load": True}, "load is True. Choose 'struct' or None"),
+        ({"base": base_parameters(zoo.puma560())}, "another robot"),
     ],
 )
 def test_wrong_options_are_refused_by_name(options, named):
     with pytest.raises(ArgumentError, match=named) as refused:
         generate_c(zoo.scara(), **options)
     assert refused.value.remedy
-
-
-def test_base_parameters_of_another_robot_are_refused():
-    with pytest.raises(ArgumentError, match="another robot"):
-        generate_c(zoo.scara(), base=base_parameters(zoo.puma560()))
 
 
 @pytest.mark.parametrize("options", [{}, {"load": "struct"}], ids=str)

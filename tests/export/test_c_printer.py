@@ -10,6 +10,7 @@ import pytest
 from dynid.export.c.c_check import FLAGS, Driver
 from dynid.export.c.c_printer import CPrinter
 from dynid.tape import compile_tape, record
+from support.every_operation import every_operation
 
 PROGRAM = """
 #include <math.h>
@@ -97,14 +98,7 @@ def test_sines_and_cosines_are_those_of_the_library(tmp_path, compiler, flags, b
 def test_every_operation_and_outputs_that_are_inputs(precision, tolerance):
     """As the interpreter computes them; NaN passes; what nothing reads is no warning."""
 
-    def formulas(x, unused):
-        a, b, c = x
-        return {
-            "one": np.array([np.sign(a) + abs(b), np.exp(-c) / np.tanh(b), np.sqrt(a * a) - 1e-7, b, -3.0, 1e6 * c]),
-            "two": np.array([[np.sin(a), np.cos(a - b)], [np.sin(c), 0.0]]),
-        }
-
-    tape = record(formulas, x=(3,), unused=(2,))
+    tape = record(lambda x, unused: every_operation(x), x=(3,), unused=(2,))
     printer = CPrinter("arm", precision)
     declared = f"{printer.declaration(tape, 'arm_formulas')};\n"
     source = "\n".join(["#include <math.h>", '#include "arm.h"', *printer.called([tape])])

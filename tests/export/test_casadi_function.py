@@ -9,6 +9,8 @@ import dynid
 from dynid.compiled import kernel
 from dynid.export.casadi_tape import casadi_from_tape, casadi_function
 from dynid.tape import record
+from support.every_operation import every_operation
+from support.small_fit import small_fit
 
 pytest.importorskip("casadi")
 
@@ -58,21 +60,14 @@ def test_parameters_can_stay_symbols() -> None:
 
 
 def test_every_operation_of_the_tape_and_several_outputs() -> None:
-    def formulas(x):
-        return {
-            "one": np.array([np.sqrt(abs(x[0])), np.exp(-x[1]) / (1.0 + x[0] * x[0]), np.tanh(x[0]) - np.sign(x[1])]),
-            "two": np.array([[np.sin(x[0]), 0.0], [2.5, np.cos(x[1])]]),
-        }  # fmt: skip
-
-    function = casadi_from_tape(record(formulas, x=(2,)), "formulas")
-    x = RNG.normal(size=2)
-    for name, mine in function(x=x).items():
-        np.testing.assert_allclose(mine.full().reshape(np.shape(formulas(x)[name])), formulas(x)[name], rtol=1e-14)
+    function = casadi_from_tape(record(every_operation, x=(3,)), "formulas")
+    x = RNG.normal(size=3)
+    found = function(x=x)
+    for name, value in every_operation(x).items():
+        np.testing.assert_allclose(found[name].full().reshape(value.shape), value, rtol=1e-14)
 
 
 def test_an_identification_brings_its_terms() -> None:
-    from support.small_fit import small_fit
-
     fit, run = small_fit()
     function = casadi_function(fit)
     for row in (0, 17):

@@ -1,8 +1,9 @@
-"""Files for controllers: each is used as its documentation says, and the load's own weight must vanish."""
+"""Files and dialogs of controllers: each as its documentation says; the load's own weight must vanish."""
 
 from __future__ import annotations
 
-import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,18 +14,13 @@ from scipy.spatial.transform import Rotation
 import dynid
 from dynid.cli import main
 from dynid.errors import ArgumentError, ExportError
-from dynid.export.controller_files import ros2_gravity_compensation, ur_payload_script
-from dynid.payload.load import NAMES
+from dynid.export.controller_files import payload_dialogs, ros2_gravity_compensation, ur_payload_script
 from dynid.spatial import transform
+from support.written_loads import write_load
 
 TURN = Rotation.from_euler("xyz", [10.0, 20.0, -70.0], degrees=True).as_matrix()
 BODY = dynid.Inertia.from_com(2.5, [0.012, -0.034, 0.088], TURN @ np.diag([0.012, 0.02, 0.025]) @ TURN.T)
 LOAD = dynid.Load.of(BODY, "tool0", stderr=1e-3)
-
-
-def without_inertia() -> dynid.Load:
-    some = np.array([True, False, True, False, False, False, *4 * [False]])
-    return dynid.Load(frame="tool0", vector=BODY.vector, covariance=np.zeros((10, 10)), undetermined=some)
 
 
 def payload_of(script: str) -> tuple[object, ...]:
@@ -52,7 +48,7 @@ def test_the_flange_frame_counts_and_open_moments_are_named() -> None:
     np.testing.assert_allclose(
         payload_of(ur_payload_script(LOAD.in_frame(T, "flange")).text)[1], BODY.in_frame(T).com, atol=1e-5
     )
-    file = ur_payload_script(without_inertia())
+    file = ur_payload_script(replace(LOAD, undetermined=np.isin(range(10), [0, 2])))
     assert len(payload_of(file.text)) == 2
     assert [finding.code for finding in file.findings] == ["not-in-format"]
     assert "XY, YY, YZ, ZZ are known" in file.findings[0].message
@@ -108,10 +104,11 @@ def test_odd_names_stay_in_their_line() -> None:
 
 
 def test_what_no_controller_accepts_is_refused() -> None:
-    no_mass = dynid.Load(frame="f", vector=BODY.vector, covariance=np.zeros((10, 10)), undetermined=np.ones(10, bool))
-    for write in (ur_payload_script, ros2_gravity_compensation):
+    for write in (ur_payload_script, ros2_gravity_compensation, payload_dialogs):
         with pytest.raises(ExportError, match="not determined"):
-            write(no_mass)
+            write(replace(LOAD, undetermined=np.ones(10, bool)))
+    with pytest.raises(ExportError, match="no physical body"):
+        payload_dialogs(dynid.Load.of(dynid.Inertia.from_com(1.0, np.zeros(3), np.diag([0.1, 0.1, 0.5])), "flange"))
     for wrong in ({"target": "moveit"}, {"gravity": [0.0, 0.0]}):
         with pytest.raises(ArgumentError):
             ros2_gravity_compensation(LOAD, **wrong)  # type: ignore[arg-type]
@@ -119,16 +116,56 @@ def test_what_no_controller_accepts_is_refused() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), [("urscript", "payload.script"), ("ros2", "gravity_compensation.yaml")])
 def test_the_command_writes_the_file_of_a_load(kind: str, name: str, tmp_path: Path) -> None:
-    parameters = dict(zip(NAMES, BODY.vector.tolist(), strict=True))
-    content: dict[str, object] = {"frame": "tool0", "method": "given", "verdict": "good", "parameters": parameters}
-    content["covariance"] = np.zeros((10, 10)).tolist()
-    (tmp_path / "load.json").write_text(json.dumps(content))
+    write_load(tmp_path, LOAD, verdict="good")
     words = ["export", str(tmp_path), "--to", kind, "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "2.5" in (tmp_path / "out" / name).read_text() or "24.525" in (tmp_path / "out" / name).read_text()
     assert CliRunner().invoke(main, words).exit_code == 5  # exists
-    (tmp_path / "load.json").write_text(json.dumps(content | {"verdict": "doubtful"}))
+    write_load(tmp_path, LOAD, verdict="doubtful")
     refused = CliRunner().invoke(main, [*words, "--force"])
     assert refused.exit_code == 5
     assert "doubtful" in refused.output
+
+
+def numbers(text: str) -> np.ndarray:
+    return np.array([float(x) for x in re.findall(r"-?\d+\.\d+", text)])
+
+
+def texts(load: dynid.Load) -> dict[str, str]:
+    return {dialog.controller: dialog.text for dialog in payload_dialogs(load)}
+
+
+def test_every_controller_gets_the_same_body() -> None:
+    said = texts(LOAD)
+    ur = numbers(said["UR"])
+    assert said["UR"].startswith("set_target_payload(2.5000, [0.01200, -0.03400, 0.08800], [")
+    xx, yy, zz, xy, xz, yz = ur[4:]
+    np.testing.assert_allclose([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], BODY.about_com, atol=1e-6)
+    franka = numbers(said["Franka"])
+    np.testing.assert_allclose(franka[4:].reshape(3, 3, order="F"), BODY.about_com, atol=1e-6)
+    kuka = numbers(said["KUKA"])
+    np.testing.assert_allclose(kuka[1:4], 1e3 * BODY.com, atol=1e-2)
+    R = Rotation.from_euler("ZYX", kuka[4:7], degrees=True).as_matrix()
+    np.testing.assert_allclose(R @ np.diag(kuka[7:]) @ R.T, BODY.about_com, atol=1e-5)
+    abb = numbers(said["ABB"].split(":=")[1])
+    R = Rotation.from_quat(np.roll(abb[4:8], -1)).as_matrix()
+    np.testing.assert_allclose(R @ np.diag(abb[8:]) @ R.T, BODY.about_com, atol=1e-5)
+    assert said["KUKA"].startswith("LOAD_DATA[1]={M 2.500,CM {X 12.00,Y -34.00,Z 88.00,A ")
+    assert said["ABB"].endswith("];")
+
+
+def test_unknown_inertia_is_a_point_mass_and_said_so() -> None:
+    load = replace(LOAD, undetermined=np.arange(10) < 6)
+    said = texts(load)
+    assert said["UR"] == "set_target_payload(2.5000, [0.01200, -0.03400, 0.08800])"
+    assert said["ABB"] == (
+        "PERS loaddata load1:=[2.500,[12.00, -34.00, 88.00],[1.000000, 0.000000, 0.000000, 0.000000],"
+        "0.00000000,0.00000000,0.00000000]; ! zeros: moments of inertia unknown"
+    )
+    assert said["Franka"].endswith(") // zeros: moments of inertia unknown")
+    assert said["KUKA"].endswith("} ; zeros: moments of inertia unknown")
+    assert all("the inertia is not determined" in str(dialog) for dialog in payload_dialogs(load))
+    some = replace(load, undetermined=np.arange(10) < 2)
+    assert texts(some)["KUKA"].endswith("} ; zeros: XX, XY unknown")
+    assert "XX, XY are not determined; known about the centre of mass" in str(payload_dialogs(some)[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from dynid.export.data_tables import (
     write_tables,
 )
 from support.small_fit import small_fit
+from support.written_loads import write_load
 
 
 def test_parameters_have_value_unit_interval_and_status() -> None:
@@ -126,14 +126,7 @@ def test_a_load_is_a_table_of_ten_parameters(tmp_path: Path) -> None:
     np.testing.assert_array_equal(columns["value"], body.vector)
     assert columns["status"].tolist() == ["unidentifiable", *9 * ["data"]]
     np.testing.assert_allclose(columns["std"][1:], 1e-3)
-    content = {
-        "parameters": dict(zip(columns["parameter"].tolist(), [None, *body.vector[1:].tolist()], strict=True)),
-        "frame": "tool0",
-        "method": "given",
-        "covariance": load.covariance.tolist(),
-    }
-    (tmp_path / "load.json").write_text(json.dumps(content))
-    arguments = ["export", str(tmp_path / "load.json"), "--to", "csv", "--out", str(tmp_path / "tables")]
+    arguments = ["export", str(write_load(tmp_path, load)), "--to", "csv", "--out", str(tmp_path / "tables")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader((tmp_path / "tables" / "load.csv").read_text().splitlines()))

@@ -34,11 +34,13 @@ KINDS = (
 )  # fmt: skip
 
 
-def _found(*more: ServoParameter) -> tuple[ActuatorEstimate, CommandedMotion]:
-    robot = double_pendulum()
-    model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.0), (*KINDS, *more))
-    motion = planted(model, model.start, chirp(robot, duration_s=3.0), 1e-4, seed=0)
+def _fitted(model: ServoModel) -> tuple[ActuatorEstimate, CommandedMotion]:
+    motion = planted(model, model.start, chirp(model.robot, duration_s=3.0), 1e-4, seed=0)
     return fit_servos(model, [motion]), motion
+
+
+def _found(*more: ServoParameter) -> tuple[ActuatorEstimate, CommandedMotion]:
+    return _fitted(ServoModel(double_pendulum(), PositionLaw(kp=20.0, kd=1.0), (*KINDS, *more)))
 
 
 def _in_mujoco(path: Path, motion: CommandedMotion, every: int = 20) -> np.ndarray:
@@ -73,11 +75,8 @@ def test_mujoco_simulates_a_motor_with_its_back_emf_and_changed_links(tmp_path: 
         *KINDS, ServoParameter("kt", start=0.9, free=False), ServoParameter("resistance", start=4.0, free=False),
         ServoParameter("link_mz", start=-0.02),
     )  # fmt: skip
-    robot = double_pendulum()
-    model = ServoModel(robot, MotorLaw(kp=6.0, voltage=24.0), parameters, step_s=0.0005)
-    motion = planted(model, model.start, chirp(robot, duration_s=3.0), 1e-4, seed=0)
+    found, motion = _fitted(ServoModel(double_pendulum(), MotorLaw(kp=6.0, voltage=24.0), parameters, step_s=0.0005))
     assert np.abs(6.0 * (motion.command - motion.position)).max() > 1.0  # the duty cycle is limited
-    found = fit_servos(model, [motion])
     written = write_servo_mjcf(found, tmp_path / "servos.xml")
     assert np.abs(found.simulate(motion) - _in_mujoco(written.path, motion)).max() < 3e-3
 
@@ -138,11 +137,9 @@ def test_limits_hold_the_motion_where_zeros_move_it_beyond_them(source: str, tmp
         (tmp_path / "arm.xml").write_text(re.sub(r'range="-0\.9\d* 0\.9\d*"', 'range="-51.566 51.566"', text))
         robot = dynid.read_mjcf(tmp_path / "arm.xml")
     zero = ServoParameter("zero", start=[-0.3, 0.0], free=False)
-    model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.0), (*KINDS, zero))
-    motion = planted(model, model.start, chirp(robot, duration_s=3.0), 1e-4, seed=0)
+    found, motion = _fitted(ServoModel(robot, PositionLaw(kp=20.0, kd=1.0), (*KINDS, zero)))
     highest = float(motion.position[:, 0].max()) + 0.3
     assert highest > 0.95
-    found = fit_servos(model, [motion])
     assert found.beyond_limits == ("first",)
     assert "beyond-limits" in {finding.code for finding in found.findings}
     written = write_servo_mjcf(found, tmp_path / "servos.xml")

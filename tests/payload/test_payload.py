@@ -100,12 +100,6 @@ def test_masses_known_and_friction_not() -> None:
     assert not any("no friction" in finding.message for finding in load.findings)
 
 
-def another_arm(seed: int, stated: tuple[float, float]) -> np.ndarray:
-    """(p,) how one arm among those that a statement allows differs from the model."""
-    causes = arm_directions(arm(), stated)
-    return causes @ np.random.default_rng(seed).normal(size=causes.shape[1])
-
-
 def test_directions_of_an_arm_are_the_slopes_of_its_parameters() -> None:
     """A heavier body of the same shape, a shifted centre, moments by a share of the mean principal moment."""
     slopes = []
@@ -173,7 +167,7 @@ def test_an_uncertain_arm_against_the_marginal_likelihood() -> None:
 
 def test_an_arm_that_is_further_off_than_stated_is_named() -> None:
     run = run_of(heavy())
-    change = another_arm(5, (0.2, 0.02))
+    change = arm_directions(arm(), (0.2, 0.02)) @ np.random.default_rng(5).normal(size=70)
     run = replace(run, effort=run.effort + regressor(arm(), run.q, run.dq, run.ddq) @ change)
     load = identify_payload(arm(), loaded=run, arm=(0.02, 0.002))
     study = LoadStudy(robot=arm(), load=load)
