@@ -25,19 +25,17 @@ MARGIN = 1e-3
 LINKS = [body.joint.child for body in ROBOT.bodies]
 
 
-def program(seed: int = 0, bodies: int = 2, extra: int = 2) -> ConeProgram:
-    rng = np.random.default_rng(seed)
-    p = 10 * bodies + extra
-    centre = np.concatenate([np.tile(svec(np.eye(4)), bodies), np.ones(extra)])
-    units = np.eye(p)
+def program(seed: int) -> ConeProgram:
+    """Of two bodies and two numbers that are not negative."""
+    rng, ball, units = np.random.default_rng(seed), svec(np.eye(4)), np.eye(22)
     return ConeProgram(
-        matrix=rng.normal(size=(p // 2, p)),
-        target=3.0 * rng.normal(size=p // 2),
-        centre=centre,
-        pull=np.full(p, 0.1),
+        matrix=rng.normal(size=(11, 22)),
+        target=3.0 * rng.normal(size=11),
+        centre=np.concatenate([ball, ball, np.ones(2)]),
+        pull=np.full(22, 0.1),
         constraints=[
-            *(Constraint("matrix", -units[10 * j : 10 * j + 10], -MARGIN * svec(np.eye(4))) for j in range(bodies)),
-            Constraint("at most", -units[10 * bodies :], np.zeros(extra)),
+            *(Constraint("matrix", -body, -MARGIN * ball) for body in (units[:10], units[10:20])),
+            Constraint("at most", -units[20:], np.zeros(2)),
         ],
     )
 

@@ -14,12 +14,17 @@ from dynid.payload.load import Load
 from dynid.payload.recognition import KnownObject, recognise, verify_grasp
 from dynid.robot.inertia import Inertia
 
-BRICK = Inertia.from_com(1.1, [0.0, 0.0, 0.05], np.diag([0.0005, 0.0021, 0.0024]))
-BAR = Inertia.from_com(1.1, [0.0, 0.0, 0.05], np.diag([0.0007, 0.0242, 0.0244]))
-CAN = Inertia.from_com(0.4, [0.0, 0.0, 0.05], np.diag([0.0005, 0.0005, 0.0003]))
+BODIES = {
+    name: Inertia.from_com(mass, [0.0, 0.0, 0.05], np.diag(moments))
+    for name, mass, moments in (
+        ("brick", 1.1, [0.0005, 0.0021, 0.0024]),
+        ("bar", 1.1, [0.0007, 0.0242, 0.0244]),
+        ("can", 0.4, [0.0005, 0.0005, 0.0003]),
+    )
+}
 LIBRARY = [
     KnownObject(name=name, mass=body.mass, principal_moments=tuple(np.linalg.eigvalsh(body.about_com)))
-    for name, body in (("brick", BRICK), ("bar", BAR), ("can", CAN))
+    for name, body in BODIES.items()
 ]
 
 
@@ -31,27 +36,23 @@ def measured(body: Inertia, *, noise: float = 1e-4, seed: int = 0) -> Load:
     return Load.of(Inertia.from_vector(turned.vector + rng.normal(size=10) * spread), "tool", stderr=spread)
 
 
-@pytest.mark.parametrize("name", ["brick", "bar", "can"])
+@pytest.mark.parametrize("name", BODIES)
 def test_objects_are_recognised_however_they_are_held(name: str) -> None:
-    body = {"brick": BRICK, "bar": BAR, "can": CAN}[name]
-    found = [recognise(measured(body, seed=seed), LIBRARY) for seed in range(10)]
+    found = [recognise(measured(BODIES[name], seed=seed), LIBRARY) for seed in range(10)]
     assert {result.names[0] for result in found} == {name}
     assert all(result.probabilities[0] > 0.6 for result in found)
     assert np.mean([result.fit[0] > 0.05 for result in found]) > 0.7
-    assert name in found[0].__str__()
+    assert name in str(found[0])
 
 
 def test_a_ball_has_no_orientation_and_an_unknown_load_no_grasp() -> None:
-    spread = 1e-6 * np.ones(10)
     ball = Inertia.from_com(1.0, [0.0, 0.0, 0.06], 0.003 * np.eye(3))
-    check = verify_grasp(Load.of(ball, "tool", stderr=spread), ball)
+    load = Load.of(ball, "tool", stderr=1e-6)
+    check = verify_grasp(load, ball)
     assert np.isnan(check.tilt_deg)
     assert "uncertain" in check.problems[0].message
-    assert verify_grasp(Load.of(ball, "tool", stderr=spread), ball, tilt_tolerance_deg=180.0).is_good
-    nothing = Load(
-        frame="tool", vector=ball.vector, covariance=np.zeros((10, 10)), undetermined=np.ones(10, dtype=bool)
-    )
-    assert not verify_grasp(nothing, ball).is_good
+    assert verify_grasp(load, ball, tilt_tolerance_deg=180.0).is_good
+    assert not verify_grasp(replace(load, undetermined=np.ones(10, dtype=bool)), ball).is_good
 
 
 BOX = np.diag([0.01, 0.03, 0.035])
@@ -119,7 +120,7 @@ def test_an_axis_of_symmetry_is_checked(moments: tuple[float, float, float], equ
 
 def test_settings_without_meaning_are_refused() -> None:
     with pytest.raises(ArgumentError, match="library"):
-        recognise(measured(BAR), [])
+        recognise(measured(BODIES["bar"]), [])
     for wrong in (
         {"mass": 0.0},
         {"mass": np.inf},
@@ -132,4 +133,4 @@ def test_settings_without_meaning_are_refused() -> None:
             KnownObject(**{"name": "ghost", "mass": 1.0, **wrong})
     KnownObject(name="rod", mass=1.0, principal_moments=(1.0, 2.001, 1.0), mass_tolerance=0.0)
     with pytest.raises(ArgumentError, match="same name"):
-        recognise(measured(BAR), [LIBRARY[0], LIBRARY[0]])
+        recognise(measured(BODIES["bar"]), [LIBRARY[0], LIBRARY[0]])

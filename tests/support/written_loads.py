@@ -13,9 +13,7 @@ from dynid.payload.load import NAMES
 
 def write_load(folder: Path, load: dynid.Load, **more: object) -> Path:
     """The file load.json of a load; what is undetermined has no value."""
-    values = [
-        None if is_open else value for value, is_open in zip(load.vector.tolist(), load.undetermined, strict=True)
-    ]
+    values = np.where(load.undetermined, None, load.vector).tolist()
     content = {"frame": load.frame, "method": "given", "parameters": dict(zip(NAMES, values, strict=True))}
     path = folder / "load.json"
     path.write_text(json.dumps(content | {"covariance": load.covariance.tolist()} | more))
