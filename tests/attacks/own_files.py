@@ -32,7 +32,6 @@ from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.report.page import Page
 from dynid.robot.formats import read_robot
-from dynid.robot.model import Robot
 from dynid.robot.zoo import ddarm
 from dynid.workflows import Identify
 from dynid.workflows import run as run_task
@@ -209,8 +208,9 @@ LIBRARY = (
 )
 
 
-def _motion(robot: Robot) -> None:
-    """Use a robot: torques of two states."""
+def _use_robot(path: Path) -> None:
+    """Torques of two states."""
+    robot = read_robot(path)
     if robot.dof:
         states = np.linspace(-0.5, 0.5, 2 * robot.dof).reshape(2, robot.dof)
         dynid.inverse_dynamics(robot, states, states, states)
@@ -244,8 +244,9 @@ def _use_result(path: Path) -> None:
     str(fit)
 
 
-def _write(name: str, text: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_text(text) and None
+def _text(name: str, text: str, use: Callable[[Path], object], breaks: Callable[[random.Random, bytes], bytes]) -> Kind:
+    """A file of text that needs no other."""
+    return Kind(name, lambda folder: (folder / name).write_text(text) and None, use, breaks)
 
 
 def _make_load(folder: Path) -> None:
@@ -285,19 +286,19 @@ KINDS: dict[str, Kind] = {
     "result": Kind("result.json", _make_run, _use_result, break_result),
     "recipe": Kind("recipe.toml", _make_run, Recipe.read, break_toml),
     "load_recipe": Kind("l.toml", lambda f: LoadRecipe().write(f / "l.toml") and None, LoadRecipe.read, break_toml),
-    "map": Kind(
+    "map": _text(
         "map.toml",
-        _write("map.toml", MAP),
+        MAP,
         lambda path: convert(read_channel_map(path), {"log": _table()}),
         break_toml,
     ),
-    "law": Kind("law.toml", _write("law.toml", LAW), read_law, break_toml),
-    "library": Kind("objects.toml", _write("objects.toml", LIBRARY), read_library, break_toml),
+    "law": _text("law.toml", LAW, read_law, break_toml),
+    "library": _text("objects.toml", LIBRARY, read_library, break_toml),
     "load": Kind("load.json", _make_load, _use_load, break_json),
     "information": Kind("a.info", _make_information, Information.load, break_information),
-    "urdf": Kind("arm.urdf", _write("arm.urdf", ARM), lambda path: _motion(read_robot(path)), break_xml),
-    "mjcf": Kind("arm.xml", _write("arm.xml", MJCF), lambda path: _motion(read_robot(path)), break_xml),
-    "dh": Kind("arm.toml", _write("arm.toml", DH_TABLE), lambda path: _motion(read_robot(path)), break_toml),
+    "urdf": _text("arm.urdf", ARM, _use_robot, break_xml),
+    "mjcf": _text("arm.xml", MJCF, _use_robot, break_xml),
+    "dh": _text("arm.toml", DH_TABLE, _use_robot, break_toml),
 }
 
 

@@ -22,6 +22,7 @@ import dynid
 from dynid.robot.model import Robot
 from dynid.servos import PositionLaw, ServoModel, ServoParameter
 from dynid.servos.servo_identification import ActuatorEstimate, fit_servos
+from support.chains import chain
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum, pendulum
 
@@ -38,16 +39,12 @@ def leg() -> Robot:
     """Three joints: a hip about the horizontal, a thigh and a calf across it."""
     inertia = dynid.Inertia.from_com(0.6, [0.0, 0.02, -0.09], np.diag([0.004, 0.004, 0.001]))
     axes = ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0])
-    links, joints = [dynid.Link(name="base")], []
+    joints = []
     for k, axis in enumerate(axes):
         T = np.eye(4)
         T[:3, 3] = [0.0, 0.08, 0.0] if k == 1 else [0.0, 0.0, -0.21 * (k == 2)]
-        links.append(dynid.Link(name=f"part{k}", inertia=inertia))
-        joints.append(
-            dynid.Joint(name=f"j{k}", kind="revolute", parent=links[k].name, child=f"part{k}", axis=np.array(axis),
-                        T_parent_joint=T)
-        )  # fmt: skip
-    return dynid.Robot(name="leg", links=tuple(links), joints=tuple(joints))
+        joints.append({"name": f"j{k}", "axis": np.array(axis), "T_parent_joint": T})
+    return chain("leg", *((inertia, joint) for joint in joints))
 
 
 ROBOTS = (pendulum(), double_pendulum(), leg())

@@ -70,6 +70,11 @@ def test_wrong_arguments_are_named(case: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "=",
+        "kp = 1",
+        "kind = 'fuzzy'",
+        "kind = 'pd'\nkp = 1.0",
+        "kind = 'pd'\nkp = 'x'\nkd = 1.0",
         "kind = 'pid'\nkp = nan\nki = 1\nkd = 1",
         "kind = 'pd'\nkp = []\nkd = 1",
         "kind = 'pd'\nkp = true\nkd = 1",

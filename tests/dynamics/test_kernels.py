@@ -11,9 +11,9 @@ from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.robot.parts import Joint, Link
 from dynid.robot.zoo import panda, puma560
 from dynid.terms import friction
+from support.chains import chain
 from support.random_robots import random_inertia, random_states
 
 ROBOT = puma560()
@@ -79,7 +79,7 @@ compiled.wrench_regressor(ROBOT, "base", Q, DQ, DDQ) -> does not move
 Viscous("a") -> finite number
 ROBOT.with_terms(Viscous) -> no term of a joint's present state
 ROBOT.with_base_orientation(2.0 * np.eye(3)) -> not a rotation
-compiled.inertia_matrix(Robot(name="r", links=(Link(name="a"),), joints=()), np.zeros(0)) -> no moving
+compiled.inertia_matrix(chain("r"), np.zeros(0)) -> no moving
 """
 """Call -> what the refusal names."""
 
@@ -94,10 +94,6 @@ def test_wrong_arguments_are_named(case: str) -> None:
 def test_a_mass_on_its_own_axis_cannot_be_accelerated() -> None:
     axis = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
     point = Inertia.from_com(3.0, 0.7 * axis, np.zeros((3, 3)))
-    robot = Robot(
-        name="needle",
-        links=(Link(name="a"), Link(name="b", inertia=point)),
-        joints=(Joint(name="j", kind="revolute", parent="a", child="b", axis=axis),),
-    )
+    robot = chain("needle", (point, {"name": "j", "axis": axis}))
     with pytest.raises(ArgumentError, match="singular"):
         compiled.forward_dynamics(robot, [0.1], [0.2], [0.3])

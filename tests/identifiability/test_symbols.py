@@ -12,11 +12,13 @@ from dynid.identifiability.base import Method, base_parameters
 from dynid.identifiability.expression import dh_symbols
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.formats.modified_dh import dh_rows
+from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.spatial import rotation_from_rpy, transform
 from dynid.terms.friction import Viscous
 from dynid.terms.motors import RotorInertia
+from support.chains import chain
 
 ROUND = (0.0, 0.0, 0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 0.5, -0.1, -0.2)
 QUARTERS = (0.0, np.pi / 2, -np.pi / 2, np.pi)
@@ -112,17 +114,8 @@ def test_a_length_that_cannot_matter_is_not_named() -> None:
     """Joint 2 turns about the vertical: how high joint 2 sits above joint 1 changes no torque."""
     T = [transform(np.eye(3), np.array(p)) for p in ([0, 0, 0.2], [0.1, 0.2, 0.2], [0.2, 0.1, 0.1])]
     turned = transform(rotation_from_rpy([np.pi / 2, 0, 0]), np.zeros(3))
-    joints = tuple(
-        Joint(
-            name=f"j{k}",
-            kind="revolute",
-            parent=f"l{k}",
-            child=f"l{k + 1}",
-            T_parent_joint=T[k] @ turned if k else T[k],
-        )
-        for k in range(3)
-    )
-    robot = Robot(name="arm", links=tuple(Link(name=f"l{k}") for k in range(4)), joints=joints)
+    robot = chain("arm", *((Inertia.zero(), {"name": f"j{k}", "T_parent_joint": T[k] @ (turned if k else np.eye(4))})
+                           for k in range(3)))  # fmt: skip
     (text,) = [text for text in base_parameters(robot, "structural").expressions if text.startswith("ZZR1 ")]
     assert "PZ2" not in text
     assert "PX2^2 + PY2^2" in text

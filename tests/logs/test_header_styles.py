@@ -18,6 +18,7 @@ from dynid.logs.inspect import inspect_log
 from dynid.logs.joint_order import column_order, match_joints
 from dynid.logs.reading import read_recording, runs_in
 from logs.test_readers import write_states
+from support.chains import chain
 from support.header_styles import (
     NAMES,
     STYLES,
@@ -33,12 +34,8 @@ from support.header_styles import (
 def arm(names: Sequence[str] = NAMES) -> dynid.Robot:
     """An arm with given joint names; those of slides say so."""
     kinds = ["prismatic" if "slide" in name else "revolute" for name in names]
-    joints = [
-        dynid.Joint(name=name, kind=kind, parent=f"link{k}", child=f"link{k + 1}")
-        for k, (name, kind) in enumerate(zip(names, kinds, strict=True))
-    ]
-    links = [dynid.Link(name=f"link{k}") for k in range(len(names) + 1)]
-    return dynid.Robot(name="arm", links=links, joints=joints)
+    joints = ({"name": name, "kind": kind} for name, kind in zip(names, kinds, strict=True))
+    return chain("arm", *((dynid.Inertia.zero(), joint) for joint in joints))
 
 
 def planted_header(path: Path, names: list[str], *values: Any) -> Path:

@@ -23,8 +23,6 @@ from dynid.identifiability.base import REFERENCES
 from dynid.identification.identify import Identification, identify
 from dynid.identification.recipe import Recipe
 from dynid.identification.validation import Validation, validate
-from dynid.processing.process import process
-from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.html_blocks import Plot
 from dynid.report.page import Page
 from dynid.report.parameter_sections import base_marks, standard_marks
@@ -39,21 +37,14 @@ from dynid.report.series import (
 )
 from dynid.robot.zoo import cylindrical
 from dynid.terms.friction import Coulomb, Viscous
+from estimators.planted import planted_run
 
 
 @pytest.fixture(scope="module")
 def result() -> tuple[Identification, Validation]:
     robot = cylindrical().with_terms(Viscous(0.5), Coulomb(0.3))
     hostile = replace(robot, name="<script>alert(1)</script>")
-    runs = [
-        process(
-            simulate_experiment(
-                robot, sum_of_sines(3, seed=k), rate_hz=200, duration_s=12, noise=Noise(effort=0.05), seed=k
-            ),
-            cutoff_hz=10,
-        )
-        for k in (0, 1)
-    ]
+    runs = [planted_run(robot, noise=0.05, motion=k, seed=k) for k in (0, 1)]
     fit = identify(hostile, runs[0], Recipe.bare(), estimator=WLS())
     return fit, validate(fit, runs[1])
 

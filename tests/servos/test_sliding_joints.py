@@ -10,6 +10,7 @@ from dynid.errors import ArgumentError
 from dynid.report.sections.servo_sections import servo_table
 from dynid.servos import CommandedMotion, PositionLaw, ServoModel, ServoParameter
 from dynid.servos.kinds import milli
+from support.chains import chain
 
 MASS_KG, VISCOUS, KP, KD = 95.0, 203.0, 9e4, 2e3
 """A slide of the size of the published EMPS machine [kg, N s/m, N/m, N s/m]."""
@@ -17,14 +18,13 @@ MASS_KG, VISCOUS, KP, KD = 95.0, 203.0, 9e4, 2e3
 
 def _cart(*joints: str) -> dynid.Robot:
     """A weightless slide, and a turning joint on it where it is asked for."""
-    links, made = [dynid.Link(name="base")], []
+    parts = []
     for name in joints:
-        kind = "prismatic" if name == "slide" else "revolute"
-        inertia = dynid.Inertia.from_com(0.0 if name == "slide" else 0.3, [0.0, 0.0, -0.1], np.diag([1e-4] * 3))
-        links.append(dynid.Link(name=f"{name}_body", inertia=inertia))
-        made.append(dynid.Joint(name=name, kind=kind, parent=links[-2].name, child=links[-1].name,
-                                axis=np.array([1.0, 0.0, 0.0])))  # fmt: skip
-    return dynid.Robot(name="cart", links=tuple(links), joints=tuple(made))
+        is_slide = name == "slide"
+        body = dynid.Inertia.from_com(0.0 if is_slide else 0.3, [0.0, 0.0, -0.1], np.diag([1e-4] * 3))
+        kind = "prismatic" if is_slide else "revolute"
+        parts.append((body, {"name": name, "kind": kind, "axis": np.array([1.0, 0.0, 0.0])}))
+    return chain("cart", *parts)
 
 
 def _integrated() -> CommandedMotion:

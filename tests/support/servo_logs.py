@@ -14,8 +14,11 @@ import pytest
 
 import dynid
 from dynid.servos import CommandedMotion
+from support.chains import chain
 
 DATASETS = Path(os.environ.get("DYNID_DATASETS", Path(__file__).parents[3] / "shared" / "datasets"))
+ACROSS = np.array([0.0, 1.0, 0.0])
+"""Axis of the pendulums."""
 XL330_DUTY = 4096 / (2 * np.pi) / (256 * 885)
 """Duty cycle per position error and unit of the register's kp (README of the data sets) [1/rad]."""
 SO101 = ("Rotation", "Pitch", "Elbow", "Wrist_Pitch", "Wrist_Roll", "Jaw")
@@ -49,22 +52,17 @@ def xl330_motions() -> list[CommandedMotion]:
 def pendulum(mass: float = 0.49, length: float = 0.1) -> dynid.Robot:
     """A point mass that hangs from a servo."""
     inertia = dynid.Inertia.from_com(mass, [0.0, 0.0, -length], np.zeros((3, 3)))
-    links = (dynid.Link(name="base"), dynid.Link(name="rod", inertia=inertia))
-    joint = dynid.Joint(name="servo", kind="revolute", parent="base", child="rod", axis=np.array([0.0, 1.0, 0.0]))
-    return dynid.Robot(name="pendulum", links=links, joints=(joint,))
+    return chain("pendulum", (inertia, {"name": "servo", "axis": ACROSS}))
 
 
 def double_pendulum() -> dynid.Robot:
     """Two rods in one plane."""
     inertia = dynid.Inertia.from_com(1.0, [0.0, 0.0, -0.2], np.diag([0.01, 0.01, 0.001]))
-    links = (dynid.Link(name="base"), *(dynid.Link(name=f"rod{k}", inertia=inertia) for k in (1, 2)))
     T = np.eye(4)
     T[2, 3] = -0.4
-    axis = np.array([0.0, 1.0, 0.0])
     weak = dynid.robot.JointLimits(effort=1.0)  # less than any servo that the tests plant
-    first = dynid.Joint(name="first", kind="revolute", parent="base", child="rod1", axis=axis, limits=weak)
-    second = dynid.Joint(name="second", kind="revolute", parent="rod1", child="rod2", axis=axis, T_parent_joint=T)
-    return dynid.Robot(name="double pendulum", links=links, joints=(first, second))
+    joints = ({"name": "first", "limits": weak}, {"name": "second", "T_parent_joint": T})
+    return chain("double pendulum", *((inertia, {"axis": ACROSS} | joint) for joint in joints))
 
 
 @cache
@@ -95,21 +93,12 @@ def so101_robot(signs: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> dynid.Ro
     """
     axes = [[0.0, 0.0, 1.0], *([0.0, s, 0.0] for s in signs), [0.0, 0.0, 1.0]]
     inertia = dynid.Inertia.from_com(0.1, [0.0, 0.0, 0.055], np.diag([1e-4, 1e-4, 2e-5]))
-    links, joints = [dynid.Link(name="base")], []
+    joints = []
     for k, axis in enumerate(axes):
         T = np.eye(4)
         T[2, 3] = 0.11 if k > 1 else 0.05
-        links.append(dynid.Link(name=f"link{k + 1}", inertia=inertia))
-        joint = dynid.Joint(
-            name=SO101[k],
-            kind="revolute",
-            parent=links[k].name,
-            child=f"link{k + 1}",
-            axis=np.array(axis),
-            T_parent_joint=T,
-        )
-        joints.append(joint)
-    return dynid.Robot(name="so101", links=tuple(links), joints=tuple(joints))
+        joints.append({"name": SO101[k], "axis": np.array(axis), "T_parent_joint": T})
+    return chain("so101", *((inertia, joint) for joint in joints))
 
 
 @cache
