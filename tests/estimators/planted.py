@@ -76,11 +76,6 @@ def covered(equations: Samples, estimate: Estimate) -> NDArray[np.bool_]:
     return (interval[:, 0] <= planted) & (planted <= interval[:, 1])
 
 
-def coverage(equations: Samples, estimate: Estimate) -> float:
-    """Share of 95 % intervals that hold the planted value."""
-    return float(np.mean(covered(equations, estimate)))
-
-
 def feed(tracker: Any, run: Experiment, portion: int = 1, *, accelerations: bool = True) -> Any:
     """The tracker, given a run in portions of some samples."""
     signals = [run.q, run.dq, *[run.ddq] * accelerations, run.effort]

@@ -23,7 +23,7 @@ from dynid.identifiability.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from estimators.planted import SCARA as ROBOT
-from estimators.planted import arm, coverage, planted_run
+from estimators.planted import arm, covered, planted_run
 
 BASE = base_parameters(ROBOT)
 TRUTH = BASE.project(ROBOT.parameter_vector)
@@ -83,7 +83,7 @@ def test_coloured_torque_noise_of_every_estimator(estimator: Estimator) -> None:
         clean = planted_run(arm(), samples=2000, rate_hz=200.0, period_s=10.0, motion=seed)
         equations = build_equations(arm(), replace(clean, effort=clean.effort + 0.3 * noise))
         estimate = estimator.solve(equations)
-        hits.append(coverage(equations, estimate))
+        hits.append(covered(equations, estimate))
         inflation.append(estimate.inflation.mean())
     if isinstance(estimator, WLS):
         assert np.mean(inflation) > 3.0  # (1 + 0.9) / (1 - 0.9) = 19 for constant columns
@@ -103,5 +103,5 @@ def test_position_noise() -> None:
             seed=seed,
         )
         equations = build_equations(ROBOT, process(log, cutoff_hz=15.0, rest=None), base=BASE)
-        hits.append(coverage(equations, WLS().solve(equations)))
+        hits.append(covered(equations, WLS().solve(equations)))
     assert 0.90 < np.mean(hits) < 0.99

@@ -25,9 +25,9 @@ from dynid.terms.springs import AngleHarmonic
 RANDOM = np.random.default_rng(4).normal(0.0, 3.0, 2)
 
 
-def logs_of(robot, rates=(1, 2), duration_s=8.0):
-    motions = [sum_of_sines(robot.dof, seed=seed) for seed in rates]
-    return [process(simulate_experiment(robot, motion, rate_hz=200, duration_s=duration_s)) for motion in motions]
+def logs_of(robot):
+    motions = [sum_of_sines(robot.dof, seed=seed) for seed in (1, 2)]
+    return [process(simulate_experiment(robot, motion, rate_hz=200, duration_s=8.0)) for motion in motions]
 
 
 @pytest.fixture(scope="module")
