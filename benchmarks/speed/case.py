@@ -129,16 +129,14 @@ class Case:
         return [q, dq, ddq]
 
     def best(self, function: Callable[[], object], count: int = 1) -> float:
-        """Measure the processor time of a function, divided by ``count`` [s]."""
-        return best_time(function, self.repeats) / count
+        """Measure the smallest processor time of a function in this thread, divided by ``count`` [s].
 
-
-def best_time(function: Callable[[], object], repeats: int) -> float:
-    """Measure the smallest processor time of a function in this thread [s]; other processes do not disturb it."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.thread_time()
+        Other processes do not disturb it.
+        """
         function()
-        times.append(time.thread_time() - start)
-    return min(times)
+        times = []
+        for _ in range(self.repeats):
+            start = time.thread_time()
+            function()
+            times.append(time.thread_time() - start)
+        return min(times) / count

@@ -48,7 +48,7 @@ class Ours:
         return {
             **measure_public_functions(case),
             **measure_bound_forms(case),
-            **self._fresh(case),
+            **measure_fresh_processes(case),
             "excitation value and gradient": measure_excitation(case),
             **self._regressors(case),
             **self._reductions(case),
@@ -68,10 +68,8 @@ class Ours:
         }
 
     def _reductions(self, case: Case) -> dict[Workload, float]:
-        states = case.states(case.samples)
-        tau = np.random.default_rng(1).normal(size=states[0].shape)
-
-        q, dq, ddq = states
+        q, dq, ddq = case.states(case.samples)
+        tau = np.random.default_rng(1).normal(size=q.shape)
         robot, columns = case.with_friction, case.friction_columns
 
         def reduce() -> None:
@@ -97,9 +95,6 @@ class Ours:
             "base regressor": _measure_streamed(case, tape, states),
             "base regressor VJP": _measure_streamed(case, vjp(tape, "output"), [*states, cotangents], ("cotangent",)),
         }
-
-    def _fresh(self, case: Case) -> dict[Workload, float]:
-        return measure_fresh_processes(case)
 
     def _first_use(self, case: Case) -> dict[Workload, float]:
         """Measure in separate processes with their own cache: first empty, then filled."""

@@ -99,8 +99,7 @@ def compare(case: Case, peers: Sequence[Callable[[], Peer]] = PEERS) -> list[Row
 
 
 def _targets(peer: str) -> list[Workload]:
-    named: list[Workload] = [workload for workload, name in TARGETS if name == peer]
-    return named or ["regressor streamed"]
+    return [workload for workload, name in TARGETS if name == peer] or ["regressor streamed"]
 
 
 def _compare_times(case: Case, workload: Workload, ours: float, peer: str, theirs: float) -> Row:
@@ -122,12 +121,8 @@ def _compare_with_limits(case: Case, ours: dict[Workload, float]) -> list[Row]:
         for workload, limit in (*LIMITS.items(), ("excitation value and gradient", EXCITATION_LIMITS.get(name, np.inf)))
     ]
     forward, backward = ours["base regressor"], ours["base regressor VJP"]
-    met = backward <= VJP_RATIO * forward
-    wanted = f"at least 1/{VJP_RATIO:g}"
-    return [
-        *rows,
-        Row(name, "base regressor VJP", backward, OWN, forward, forward / backward, wanted, met),
-    ]
+    wanted, met = f"at least 1/{VJP_RATIO:g}", backward <= VJP_RATIO * forward
+    return [*rows, Row(name, "base regressor VJP", backward, OWN, forward, forward / backward, wanted, met)]
 
 
 LABELS: dict[str, str] = {

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.speed import public_functions, suite
+from benchmarks.speed import ours, public_functions, suite
 from benchmarks.speed.case import Case, NotInstalled, Peer, Workload
 from benchmarks.speed.jax_peer import _regressor
 from benchmarks.speed.mujoco_peer import Mujoco, free_model
@@ -50,7 +50,7 @@ class _Absent:
 def test_the_table_and_the_document(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ours, "_first_use", lambda self, case: {"first use": 0.1, "first use, from cache": 0.01})
     fresh = {"first torque in a new process": 0.2, "dynid --help": 0.1}
-    monkeypatch.setattr(Ours, "_fresh", lambda self, case: fresh)
+    monkeypatch.setattr(ours, "measure_fresh_processes", lambda case: fresh)
     monkeypatch.setattr(public_functions, "SIZES", (1, 10, 1000))
     peers: list[type[Peer]] = [_Slow, _Absent]
     rows = suite.compare(case, peers)
