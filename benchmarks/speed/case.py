@@ -125,8 +125,7 @@ class Case:
 
     def states(self, samples: int) -> list[Floats]:
         """Draw random q, dq, ddq, each (samples, n)."""
-        q, dq, ddq = np.random.default_rng(0).normal(size=(3, samples, self.robot.dof))
-        return [q, dq, ddq]
+        return list(np.random.default_rng(0).normal(size=(3, samples, self.robot.dof)))
 
     def best(self, function: Callable[[], object], count: int = 1) -> float:
         """Measure the smallest processor time of a function in this thread, divided by ``count`` [s].
