@@ -158,23 +158,24 @@ def test_pieces_of_which_one_lacks_a_channel_are_joined_without_it() -> None:
         np.testing.assert_array_equal(joined.effort, whole.effort)
 
 
-def test_an_observer_is_told_which_pieces_are_too_short_or_spiked() -> None:
-    told: list[bool] = []
+def test_an_observer_sees_every_raw_and_every_processed_piece() -> None:
+    raw: list[Recording] = []
+    processed: list[Experiment] = []
 
     class Observer:
-        def observe_raw(self, chunk: Recording, period_s: float, *, suspect: bool) -> None:
+        def observe_raw(self, piece: Recording, period_s: float) -> None:
             assert period_s == pytest.approx(1.0 / 200.0)
-            told.append(suspect)
+            raw.append(piece)
 
-        def observe_processed(self, part: Experiment, cutoff_hz: float | None) -> None:
-            assert cutoff_hz == 10.0
+        def observe_processed(self, experiment: Experiment) -> None:
+            processed.append(experiment)
 
-    q = np.sin(TIME)[:, None].copy()
-    q[1900] += 3.0
+    q = np.sin(TIME)[:, None]
     log = Recording(time=TIME, q=q, effort=q)
     pieces = [log.rows(slice(*rows)) for rows in ((0, 100), (100, 800), (800, 1600), (1600, 2400), (3200, 4000))]
-    list(process_stream(pieces, Processing(cutoff_hz=10.0, rest=None), overlap_s=0.3, check=Observer()))
-    assert told == [True, False, False, True, False]
+    given = list(process_stream(pieces, Processing(cutoff_hz=10.0, rest=None), overlap_s=0.3, check=Observer()))
+    assert raw == pieces
+    assert processed == given
 
 
 def test_noise_behind_a_filter_has_the_power_that_the_filter_passes() -> None:

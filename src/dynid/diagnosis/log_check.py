@@ -21,18 +21,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynid.array_types import Bools
-from dynid.compiled import wrench_regressor
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.commands import check_commands
-from dynid.diagnosis.evidence import FEW, Evidence
+from dynid.diagnosis.evidence import FEW
 from dynid.diagnosis.naming import diagnose
-from dynid.diagnosis.signals import FEWEST, check_signals
-from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, judge_suspects
+from dynid.diagnosis.signals import check_signals
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding, QualityReport
 from dynid.logs.joint_order import match_joints
-from dynid.logs.recording import Recording, all_finite
+from dynid.logs.recording import Recording
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples
 from dynid.processing.process import Chain, Processing, process
@@ -40,8 +37,6 @@ from dynid.processing.timing import CLOCK_FAULTS, read_clock
 from dynid.robot.model import Robot
 
 Progress = Callable[[float, str], None]
-DRIFT = 0.02
-"""Smallest drift of a force sensor that is reported, as a share of the range of its channel (effect)."""
 STREAM_ROWS, KEPT = 20_000, 8
 """Number of the first rows of a stream that are checked like a whole log, and number of processed pieces that are kept
 for the check of the equations (convention)."""
@@ -149,12 +144,11 @@ def _report_rest(run: Experiment) -> Iterator[Finding]:
 
 
 def _check_equations(robot: Robot, recording: Recording, run: Experiment) -> Iterator[Finding]:
-    """Compare torques, and a force sensor, with the robot's equations."""
-    yield from check_wrench_drift(robot, run)
+    """Compare the torques with the robot's equations."""
     if recording.effort is None:
         return
     try:
-        found = diagnose(robot, [run], level=LEVEL)
+        found = diagnose(robot, [run])
         # without accelerations only gross errors can be told from inertia
         yield from (finding for finding in found if not recording.isolated or finding.severity == "error")
     except (DataError, IdentifiabilityError):
@@ -162,37 +156,6 @@ def _check_equations(robot: Robot, recording: Recording, run: Experiment) -> Ite
                       "torques were not compared with the robot's equations: too few samples are left in which "
                       "joints move; wrong units, signs, orders and delays may be there",
                       "Record a longer, wider and faster motion of all joints at once.")  # fmt: skip
-
-
-def check_wrench_drift(robot: Robot, run: Experiment) -> Iterator[Finding]:
-    """Report channels of a force sensor whose zero drifts.
-
-    The regressor (6, 10) of a load's wrench in the last link's frame is linear in the load's ten inertial parameters.
-    Turned into any sensor frame, a channel stays a linear combination of its 60 entries. These are the harmless
-    columns, so that neither the sensor's pose nor the load need be known; a straight line in time is the suspect.
-    """
-    rows = np.flatnonzero(np.isfinite(run.wrench).all(axis=1)) if run.wrench is not None else np.zeros(0, dtype=int)
-    if run.wrench is None or rows.size < FEWEST:
-        return
-    rows = rows[:: max(1, rows.size // 3000)]  # about 3000 samples suffice
-    motion = [np.ascontiguousarray(x[rows]) for x in (run.q, run.dq, run.ddq)]
-    load = wrench_regressor(robot, robot.moving_joints[-1].child, *motion).reshape(rows.size, -1)
-    line = np.linspace(-0.5, 0.5, rows.size)[:, None]  # its amount is the drift during the whole log
-    blocks = np.arange(rows.size) * 20 // rows.size  # 20 blocks of time, by whose scatter amounts are judged
-    columns, same = np.column_stack([load, np.ones(rows.size)]), np.zeros(rows.size, dtype=int)
-    for k, name in enumerate(("fx", "fy", "fz", "mx", "my", "mz")):
-        channel = run.wrench[rows, k]
-        if not np.ptp(channel) > 0.0:
-            continue
-        span, fit = float(np.ptp(channel)), Fit.of(Evidence.of_rows(columns, channel, same, blocks))
-        for found in judge_suspects(fit, [Tried(line)], level=LEVEL / 6.0):  # six channels are tested
-            drift = float(found.value[0])
-            if abs(drift) < DRIFT * span:
-                continue
-            yield Finding("drift", "warning", "wrench",
-                          f"the zero of the sensor drifts by {drift:.3g} +- {found.half_width[0]:.2g} during "
-                          "the log", "Let the sensor warm up and zero it again, or cut the log and estimate a bias for "
-                          "each part.", joint=name, evidence={"drift [N or N m]": drift, "range": span})  # fmt: skip
 
 
 class StreamCheck:
@@ -208,31 +171,31 @@ class StreamCheck:
         self._kept: list[Experiment] = []
         self._every = 1  # of so many processed pieces, one is kept
 
-    def observe_raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
-        """Count the faults of the next raw piece.
-
-        Args:
-            piece: The raw piece.
-            period_s: Sampling period of the log [s].
-            suspect: Whether processing found spikes or clipped torques in it; otherwise these are not searched again.
-        """
+    def observe_raw(self, piece: Recording, period_s: float) -> None:
+        """Count the faults of the next raw piece of a log with this sampling period [s]."""
         if self._beginning is None:
             self._beginning = piece.rows(slice(STREAM_ROWS))
         self._rows += piece.time.size
-        self._observe_clock(piece, period_s)
+        time = np.append(self._last_s, piece.time)  # from the last stamp of the piece before on
+        self._last_s = time[-1:]
+        try:
+            faults = dict(read_clock(time, period_s=period_s).faults)
+        except DataError:
+            faults = {"backward-time": int(np.count_nonzero(np.diff(time) <= 0.0))}
+        self._counts.update({(fault, "time", ""): count for fault, count in faults.items()})
         for channel in ("q", "dq", "effort"):
             values = getattr(piece, channel)
             if values is None:
                 continue
-            if not all_finite(values):
-                self._count("not-finite", channel, ~np.isfinite(values), piece)
-            if suspect:
-                spikes = absurd_samples(values, longest_spike(piece.time))
-                self._count("spikes", channel, spikes, piece)
-                if channel == "effort":
-                    self._count("saturated", channel, saturated_samples(np.where(spikes, np.nan, values)), piece)
+            spikes = absurd_samples(values, longest_spike(piece.time))
+            found = {"not-finite": ~np.isfinite(values), "spikes": spikes}
+            if channel == "effort":
+                found["saturated"] = saturated_samples(np.where(spikes, np.nan, values))
+            for code, samples in found.items():  # (N, n) whether a sample has the fault
+                for joint, count in zip(piece.joint_names, samples.sum(axis=0).tolist(), strict=True):
+                    self._counts[code, channel, joint] += count
 
-    def observe_processed(self, experiment: Experiment, cutoff_hz: float | None) -> None:
+    def observe_processed(self, experiment: Experiment) -> None:
         """Keep one of every few processed pieces, spread over the log whatever its length."""
         if self._pieces % self._every == 0:
             self._kept.append(experiment)
@@ -244,36 +207,19 @@ class StreamCheck:
         """All findings of the stream."""
         if self._beginning is None:
             raise DataError("no piece of the log was checked", remedy="Exhaust the stream before you call report.")
-        first = check_recording(self._beginning)
+        first, counts = check_recording(self._beginning), +self._counts  # the counts above zero
         # counts in the whole log replace the findings of its beginning; its clock and joints at rest mean little
-        findings = [f for f in first.findings if (f.code, f.where, f.joint or "") not in self._counts]
+        findings = [f for f in first.findings if (f.code, f.where, f.joint or "") not in counts]
         findings = [f for f in findings if f.where != "time" and f.code not in ("frozen", "rest")]
-        findings += [self._finding(*key, count) for key, count in self._counts.items()]
+        for (code, channel, joint), count in counts.items():
+            share = count / self._rows
+            findings.append(Finding(
+                code, "error" if share > FEW else "note" if code == "stamp-order" else "warning", channel,
+                f"{CLOCK_FAULTS.get(code, code) if channel == 'time' else code}: {count}",
+                "Handled: such samples are dropped or sorted, or the log is cut there.", joint=joint or None,
+                evidence={"count": count, "share": share},
+            ))  # fmt: skip
         if self._robot is not None and self._kept and not any(f.code == "unit" for f in findings):
             with suppress(DataError, IdentifiabilityError):  # too little motion, which the identification will report
                 findings += diagnose(self._robot, self._kept[:: max(1, len(self._kept) // KEPT)])
         return QualityReport.of(first.source, findings)
-
-    def _observe_clock(self, piece: Recording, period_s: float) -> None:
-        """Count faults of the time stamps, from the last stamp of the piece before on."""
-        time = np.append(self._last_s, piece.time)
-        try:
-            faults = dict(read_clock(time, period_s=period_s).faults) if time.size > 1 else {}
-        except DataError:
-            faults = {"backward-time": int(np.count_nonzero(np.diff(time) <= 0.0))}
-        self._last_s = time[-1:]
-        for fault, count in faults.items():
-            self._counts[fault, "time", ""] += count
-
-    def _count(self, code: str, channel: str, found: Bools, piece: Recording) -> None:
-        """Add the samples (N, n) in which a fault was found to the counts of their joints."""
-        for joint in np.flatnonzero(found.any(axis=0)).tolist():
-            self._counts[code, channel, piece.joint_names[joint]] += int(np.count_nonzero(found[:, joint]))
-
-    def _finding(self, code: str, channel: str, joint: str, count: int) -> Finding:
-        """The finding of a counted fault."""
-        share = count / max(self._rows, 1)
-        return Finding(code, "error" if share > FEW else "note" if code == "stamp-order" else "warning", channel,
-                       f"{CLOCK_FAULTS.get(code, code) if channel == 'time' else code}: {count}",
-                       "Handled: such samples are dropped or sorted, or the log is cut there.", joint=joint or None,
-                       evidence={"count": count, "share": share})  # fmt: skip

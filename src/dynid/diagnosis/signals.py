@@ -305,7 +305,7 @@ def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
     if uneven.mean() > FEW:  # stamps of arrival, of rows that arrive late and together, look the same
         return
     with np.errstate(over="ignore", invalid="ignore"):  # an absurd sample, which other findings name, is no lost row
-        lost = np.where(uneven, 0.0, _count_lost(unwrap_angles(q)[0], recording.dq, period))
+        lost = np.where(uneven, 0.0, _count_lost(unwrap_angles(q)[0]))
     at = np.flatnonzero(lost >= EQUAL)
     if at.size:
         yield Finding("missing", "warning", "time",
@@ -317,24 +317,18 @@ def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
                                 "first at [s]": float(time[at[0]])})  # fmt: skip
 
 
-def _count_lost(q: Floats, dq: Floats | None, period: Floats) -> Floats:
+def _count_lost(q: Floats) -> Floats:
     """Estimate how many rows were lost at each step, by how many usual steps it is too long in all joints together.
 
     Args:
         q: (N, n) positions, unwrapped.
-        dq: (N, n) measured velocities, or None.
-        period: (N - 1,) time steps [s].
 
     Returns:
         (N - 1,) numbers of rows; zero where the excess is within the noise.
     """
     step = np.diff(q, axis=0)
-    has_speed = dq is not None and np.isfinite(dq).all()
-    if dq is not None and has_speed:
-        expected = 0.5 * (dq[1:] + dq[:-1]) * period[:, None]  # trapezoidal rule
-    else:  # cubic through the two steps before and the two after
-        expected = np.zeros_like(step)
-        expected[2:-2] = (4.0 * (step[1:-3] + step[3:-1]) - step[:-4] - step[4:]) / 6.0
+    expected = np.zeros_like(step)  # of a cubic through the two steps before and the two after
+    expected[2:-2] = (4.0 * (step[1:-3] + step[3:-1]) - step[:-4] - step[4:]) / 6.0
     misfit = step - expected
     spread = 1.4826 * np.median(np.abs(misfit - np.median(misfit, axis=0)), axis=0)  # robust standard deviation (MAD)
     noise = np.maximum(spread, [max(quantisation_step(y), 1e-12) for y in q.T])
@@ -345,8 +339,7 @@ def _count_lost(q: Floats, dq: Floats | None, period: Floats) -> Floats:
     # large, and explaining the misfit of all joints, unlike a spike of one encoder
     is_lost = (excess**2 * size > LOST) & (excess**2 * size > EQUAL * squares)
     for shift in (-1, 1):  # neighbouring steps that are too short: positions were held, then caught up; no row is lost
-        neighbour = np.roll(misfit, shift, axis=0) if has_speed else np.roll(step, shift, axis=0) - expected
-        is_lost &= (neighbour * expected).sum(axis=1) / size > -HALF
+        is_lost &= ((np.roll(step, shift, axis=0) - expected) * expected).sum(axis=1) / size > -HALF
     for shift in (-2, -1, 1, 2):  # a long step also spoils the interpolation of its neighbours: keep the largest
         is_lost &= squares >= np.roll(squares, shift)
     is_lost[:2] = is_lost[-2:] = False

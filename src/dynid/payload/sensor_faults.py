@@ -28,7 +28,6 @@ from dynid.array_types import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.evidence import MOST_ROWS, Evidence
 from dynid.diagnosis.log_changes import HALF
-from dynid.diagnosis.log_check import DRIFT
 from dynid.diagnosis.naming import MOST_NAMED
 from dynid.diagnosis.refinement import LONGEST_S, SETTLED_STEP_SHARE, Delay
 from dynid.diagnosis.suspects import KINDS
@@ -44,6 +43,9 @@ from dynid.payload.wrist import FAR, is_negative, solve_load
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.spatial import EXACT, TINY
+
+DRIFT = 0.02
+"""Smallest drift of a zero that is reported, as a share of the range of its channel (effect)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dynid.errors import ArgumentError
 from dynid.logs.recording import Recording, seal
-from dynid.processing.experiment import Dropped, Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
 
 FILTER_PERIODS = 8.0
@@ -33,11 +33,11 @@ class StreamObserver(Protocol):
     `dynid.diagnosis.log_check.StreamCheck` is one.
     """
 
-    def observe_raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
-        """Take the next raw piece, its sampling period [s], and whether cleaning found spikes or clipped torques."""
+    def observe_raw(self, piece: Recording, period_s: float) -> None:
+        """Take the next raw piece and its sampling period [s]."""
 
-    def observe_processed(self, experiment: Experiment, cutoff_hz: float | None) -> None:
-        """Take the next processed piece, and the cutoff of its low-pass [Hz]."""
+    def observe_processed(self, experiment: Experiment) -> None:
+        """Take the next processed piece."""
 
 
 def process_stream(
@@ -73,12 +73,11 @@ def process_stream(
         pending = chunk if pending is None else _join(pending, chunk)
         if state is None:
             state = _Stream(Chain.start(pending, options), overlap_s, check)
-        is_ready = pending.duration > OVERLAPS_PER_CHUNK * state.overlap_s
-        if is_ready:
+        if pending.duration > OVERLAPS_PER_CHUNK * state.overlap_s:
             yield from state.process(pending, last=False)
             pending = state.tail(pending)
         if check is not None:
-            check.observe_raw(chunk, state.period_s, suspect=state.is_suspect or not is_ready)
+            check.observe_raw(chunk, state.period_s)
     if pending is not None and state is not None:
         yield from state.process(pending, last=True)
 
@@ -100,7 +99,6 @@ class _Stream:
         self.origin_s = float(first.recording.time[0])
         self.notes = tuple(f"{note} (from the first chunk)" for note in first.notes)
         self.thresholds = first.rest_thresholds()  # below them a joint rests; infinite where it has not moved yet
-        self.is_suspect = False  # whether cleaning found spikes or clipped torques in the last piece
         self.done_s = -np.inf  # time stamp of the last sample given to the caller
         cutoff = self.options.cutoff_hz
         filter_s = FILTER_PERIODS / cutoff if isinstance(cutoff, (int, float)) else 0.0
@@ -117,7 +115,6 @@ class _Stream:
         """
         chain = Chain.start(pending, self.options, period_s=self.period_s, origin_s=self.origin_s)
         chain = replace(chain, notes=self.notes)
-        self.is_suspect = any(chain.uniform.dropped.get(kind) for kind in _SUSPECT)
         if self.thresholds is not None and np.isinf(self.thresholds).any():
             now = chain.rest_thresholds()  # some joint may move for the first time
             self.thresholds = np.where(np.isinf(self.thresholds), np.inf if now is None else now, self.thresholds)
@@ -130,8 +127,7 @@ class _Stream:
             are_adjacent = chosen[-1] - chosen[0] == chosen.size - 1  # then a slice, which does not copy
             part = experiment.rows(slice(int(chosen[0]), int(chosen[-1]) + 1) if are_adjacent else chosen)
             if self.check is not None:
-                cutoff = self.options.cutoff_hz
-                self.check.observe_processed(part, cutoff if isinstance(cutoff, (int, float)) else None)
+                self.check.observe_processed(part)
             yield part
 
     def tail(self, pending: Recording) -> Recording:
@@ -140,8 +136,6 @@ class _Stream:
         return pending.rows(slice(int(late[0]), None))
 
 
-_SUSPECT = (Dropped.POSITION_SPIKE, Dropped.TORQUE_SPIKE, Dropped.SATURATED)
-"""Reasons for dropped samples that make a raw piece worth a closer look."""
 _CHANNELS = ("time", "q", "dq", "effort", "current", "wrench")
 """Fields of a recording with one row per sample."""
 
