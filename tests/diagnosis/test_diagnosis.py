@@ -170,8 +170,8 @@ def test_following_is_regression_on_the_command_at_the_best_lag(sign: float, lag
     response = (
         sign * 0.7 * np.roll(command, 20) - sign * 0.3 * np.roll(command, -10) + 0.2 + 0.05 * rng.normal(size=2500)
     )
-    tracking = _Tracking(0.01, SENT, WENT, np.column_stack([on, on]), ("a", "b"))
-    lag_s, left = tracking.follow(response, command, on, lags_s, sign)
+    tracking = _Tracking(0.01, sign * SENT, response[:, None], on[:, None], ("a", "b"))
+    lag_s, left = tracking.follow(0, 0, lags_s)
     early, late = (round(abs(end) * 100) for end in (EARLY_S[0], LATE_S[1]))
     rows = np.flatnonzero(on[late : 2500 - early]) + late
     fits = {}

@@ -15,8 +15,7 @@ from dynid.diagnosis.log_changes import (
     Change,
     _list_changes,
     _Trial,
-    check_scale,
-    check_single_scales,
+    check_scales,
     find_change,
 )
 from dynid.diagnosis.suspects import Model
@@ -135,7 +134,7 @@ def test_torques_are_compared_with_those_of_the_masses(case: str) -> None:
     name, *factors = given.split()
     model = model_of(dynid.robots.get(name), np.array(factors, dtype=float))
     evidence = gather(model.robot, model.base, model.excerpts)
-    found = [one for check in (check_scale, check_single_scales) for one in check(model, evidence)]
+    found = [one for part in check_scales(model, evidence) for one in part]
     assert ", ".join(f"{one.code} {one.joint}" for one in found) == wanted.strip()
     for one in found:
         if one.joint is None and one.code != "untestable":

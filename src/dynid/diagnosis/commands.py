@@ -15,7 +15,7 @@ Every check yields findings. Shapes: N samples, n joints, K samples of the commo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import cast
 
@@ -173,35 +173,32 @@ class _Tracking:
         """Indices of the joints that are commanded to move while they are on."""
         return [j for j, on in enumerate(self.on.T) if on.any() and np.ptp(self.command[on, j]) > STILL]
 
-    def follow(
-        self, response: Floats, command: Floats, on: Bools, lags_s: tuple[float, float] = USUAL_S, sign: float = 1.0
-    ) -> tuple[float, Floats]:
-        """Regress a response on a delayed command, response(t) = a + gain command(t - lag), while the drive is on.
+    def follow(self, j: int, k: int, lags_s: tuple[float, float] = USUAL_S) -> tuple[float, Floats]:
+        """Regress the position of joint k on the delayed command of joint j, while the drive of k is on.
 
         Args:
-            response: (K,) such as a position.
-            command: (K,) commanded position.
-            on: (K,) whether the drive is on.
+            j: Index of the commanded joint.
+            k: Index of the joint that may follow.
             lags_s: Smallest and largest lag that is tried [s].
-            sign: Sign of the gains that count.
 
         Returns:
             The lag [s] with the smallest residual; and (B,) the squared residual in blocks of time with equal motion,
-            over the squared response. It is 1 where no lag has a gain of this sign.
+            over the squared position. It is 1 where no lag has a positive gain.
         """
+        on, q, u = self.on[:, k], self.position[:, k], self.command[:, j]
         # the largest lags in samples; `core` are the samples that have a command at every lag
         early, late = (min(round(s / self.step_s), len(on) // 4) for s in (-EARLY_S[0], LATE_S[1]))
         core = slice(late, len(on) - early)
         weight = on[core].astype(float)
-        u = command - command[on].mean() if on.any() else command
-        y = weight * (response[core] - response[core].mean(where=on[core])) if weight.any() else weight
+        u = u - u[on].mean() if on.any() else u
+        y = weight * (q[core] - q[core].mean(where=on[core])) if weight.any() else weight
         # regression at every lag at once: its sums of u y, u and u^2 over the samples are cross-correlations
         along, mean, square = (correlate(x, z, mode="valid")[::-1]
                                for x, z in ((u, y), (u, weight), (u**2, weight)))  # fmt: skip
         size = square - mean**2 / max(float(weight.sum()), 1.0)  # squares of the command about its mean
         gains = along / np.maximum(size, STILL**2)
         lag = np.arange(-early, late + 1) * self.step_s
-        explained = np.where((lag >= lags_s[0]) & (lag <= lags_s[1]) & (gains * sign > 0.0), gains * along, 0.0)
+        explained = np.where((lag >= lags_s[0]) & (lag <= lags_s[1]) & (gains > 0.0), gains * along, 0.0)
         best = int(np.argmax(explained))
         gain = float(gains[best]) * bool(explained[best])
         sent = u[np.arange(len(on))[core] - (best - early)]  # the command at the best lag
@@ -213,11 +210,11 @@ class _Tracking:
 
 def _check_enabled(tracking: _Tracking) -> Iterator[Finding]:
     """Report flags with the opposite meaning: the joint follows its command where they say off, and not where on."""
+    off = replace(tracking, on=~tracking.on)
     for j, on in enumerate(tracking.on.T):
         if on.all() or np.ptp(tracking.command[:, j]) <= STILL:
             continue
-        left = [tracking.follow(tracking.position[:, j], tracking.command[:, j], flags)[1].mean()
-                for flags in (on, ~on)]  # fmt: skip
+        left = [flags.follow(j, j)[1].mean() for flags in (tracking, off)]
         if left[1] < HALF**2 < left[0]:  # squared residual, so half of the rms
             yield _finding("enabled", "enabled", "the joint follows its command while the drive is said to be off",
                            tracking.names[j], unexplained_while_on=left[0], while_off=left[1])  # fmt: skip
@@ -249,13 +246,10 @@ def _check_ranges(tracking: _Tracking) -> Iterator[Finding]:
 
 def _check_following(tracking: _Tracking) -> Iterator[Finding]:
     """Report commands for which another regression explains the positions better than the usual one."""
-    moving = tracking.moving()
-
-    def residual(j: int, k: int) -> Floats:
-        """(B,) squared residual of joint k on the command of joint j, at the usual lags."""
-        return tracking.follow(tracking.position[:, k], tracking.command[:, j], tracking.on[:, j])[1]
-
-    own = {j: residual(j, j) for j in moving}
+    moving, names = tracking.moving(), tracking.names
+    own = {j: tracking.follow(j, j)[1] for j in moving}
+    against = replace(tracking, command=-tracking.command)
+    speeds = replace(tracking, position=np.gradient(tracking.position, axis=0))
 
     def is_better(rival: Floats, usual: Floats, tried: int) -> bool:
         """Whether one of so many rivals leaves significantly less, and at most half, of the rms residual."""
@@ -263,16 +257,15 @@ def _check_following(tracking: _Tracking) -> Iterator[Finding]:
         return p < LEVEL and left < HALF
 
     for j in moving:
-        q, u, on, name = tracking.position[:, j], tracking.command[:, j], tracking.on[:, j], tracking.names[j]
-        if is_better(tracking.follow(q, u, on, sign=-1.0)[1], own[j], len(moving)):
-            yield _finding("flipped", "commands", "the joint moves against its command", name)
-        elif is_better(tracking.follow(np.gradient(q), u, on)[1], own[j], len(moving)):
+        if is_better(against.follow(j, j)[1], own[j], len(moving)):
+            yield _finding("flipped", "commands", "the joint moves against its command", names[j])
+        elif is_better(speeds.follow(j, j)[1], own[j], len(moving)):
             yield _finding("command-kind", "commands",
-                           "the commands follow the velocity of the joint, not its position", name)  # fmt: skip
+                           "the commands follow the velocity of the joint, not its position", names[j])  # fmt: skip
     pairs = list(combinations(moving, 2))
     for j, k in pairs:
-        if is_better(residual(k, j), own[j], len(pairs)) and is_better(residual(j, k), own[k], len(pairs)):
-            names = tracking.names
+        rivals = {j: tracking.follow(k, j)[1], k: tracking.follow(j, k)[1]}
+        if all(is_better(left, own[joint], len(pairs)) for joint, left in rivals.items()):
             yield _finding("swapped", "commands", f"the commands of {names[j]} and {names[k]} fit the positions of "
                            "each other", names[j])  # fmt: skip
     if not moving:
@@ -282,8 +275,7 @@ def _check_following(tracking: _Tracking) -> Iterator[Finding]:
         ("exchanged", "commands", "error", EARLY_S, "precede their commands by"),
         ("late-motion", "q", "warning", LATE_S, "follow their commands after"),
     ):
-        found = [tracking.follow(tracking.position[:, j], tracking.command[:, j], tracking.on[:, j], lags)
-                 for j in moving]  # fmt: skip
+        found = [tracking.follow(j, j, lags) for j in moving]
         if is_better(np.exp(np.mean([np.log(left) for _, left in found], axis=0)), usual, 2):
             lag = abs(float(np.median([lag_s for lag_s, _ in found])))
             yield _finding(fault, where, f"the positions {says} {lag:.3g} s", None, cast("Severity", severity),

@@ -6,10 +6,10 @@ than chance between the blocks. Many changes are possible, so they are fitted to
 fit: links shared by all joints, friction of every joint by itself.
 
 A fit cannot show errors that all torques have in common, such as their unit, since the masses are fitted with them.
-For these, `check_scale` and `check_single_scales` compare the torques with those of the model file's masses, and
-`check_friction` finds friction that would drive its joint.
+For these, `check_scales` compares the torques with those of the model file's masses, and `check_friction` finds
+friction that would drive its joint.
 
-`dynid.diagnosis.naming.diagnose` calls all four, with the fitted `Model` of some runs and their equations.
+`dynid.diagnosis.naming.diagnose` calls all three, with the fitted `Model` of some runs and their equations.
 
 Letters of shapes: N samples, n joints, B blocks of time, P columns, R rows of the evidence (equations compressed by
 joint and block, see `dynid.diagnosis.evidence.Evidence`).
@@ -28,8 +28,8 @@ from scipy import stats
 from dynid.array_types import Floats, Ints
 from dynid.compiled import gravity_torque, regressor
 from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt
-from dynid.diagnosis.suspects import Model, friction_columns, trusted_values
-from dynid.diagnosis.verdicts import EQUAL, RESOLUTION, Fit, compare, test_columns
+from dynid.diagnosis.suspects import Model, own_terms, trusted_values
+from dynid.diagnosis.verdicts import EQUAL, RESOLUTION, Fit, Verdict, compare, test_columns
 from dynid.findings import Finding
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
@@ -218,13 +218,9 @@ def _moved(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: F
     The shapes of friction are exchanged too, and follow the sign of the factor.
     """
     run, order = excerpt.run, np.arange(len(factor)) if order is None else order
-    motion = {name: np.ascontiguousarray((getattr(run, name) * factor)[:, order]) for name in ("q", "dq", "ddq")}
-    motion["q"] = motion["q"] + shift
-    harmless = tuple(
-        np.ascontiguousarray(np.where(factor < 0.0, -shape, shape)[:, order]) for shape in excerpt.harmless
-    )
-    moved = replace(run, q=motion["q"], dq=motion["dq"], ddq=motion["ddq"])
-    return replace(excerpt, run=moved, harmless=harmless)
+    q, dq, ddq = (np.ascontiguousarray((x * factor)[:, order]) for x in (run.q, run.dq, run.ddq))
+    harmless = tuple(np.ascontiguousarray((shape * np.sign(factor))[:, order]) for shape in excerpt.harmless)
+    return replace(excerpt, run=replace(run, q=q + shift, dq=dq, ddq=ddq), harmless=harmless)
 
 
 def _with_torques(excerpt: Excerpt, factor: Floats, order: Ints | None = None) -> Excerpt:
@@ -294,60 +290,57 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
                      gravity=np.zeros(3))  # fmt: skip
 
 
-def check_scale(model: Model, evidence: Evidence) -> Iterator[Finding]:
-    """Compare the torques with those of the model file's masses: unit or sign of all, and weight that is not held.
+def check_scales(model: Model, evidence: Evidence) -> tuple[list[Finding], list[Finding]]:
+    """Compare the torques with those of the model file's masses: units, signs, and weight that is not held.
 
     For each joint a factor is estimated: measured torque over torque of the model's links. Friction is free.
+
+    Returns:
+        Findings on the factor of all torques and on weight that is not held; and findings on the factors of single
+        joints, with a note on those that the masses do not show. The masses of single links are often wrong, so the
+        whole interval of such a factor must lie beyond that of another unit; for a large factor, its square.
     """
-    robot = model.robot
+    robot, n, base = model.robot, model.robot.dof, model.base
     if not has_masses(robot):
-        return
-    # the factor of each joint with a free offset of the torque, and without
-    free, fixed = (test_columns(*_free_friction(model, evidence, offset=offset)) for offset in (True, False))
-    sure = [float(found.value[0]) for found in free if abs(found.value[0]) > found.half_width[0]]
-    factor = float(np.median(sure or [1]))
+        return [], []
+    fit, links = _free_friction(model, evidence, offset=True)
+    ends = np.array([_interval(found) for found in test_columns(fit, links)])  # (n, 2)
+    sure = ends[ends[:, 0] * ends[:, 1] > 0.0]
+    factor = float(np.median(sure.mean(axis=1))) if len(sure) else 1.0
+    common = []
     if factor < -1.0 / OTHER_UNIT:
-        yield _scale_finding(robot, "flipped", None, factor, "all torques have the opposite sign of")
+        common.append(_scale_finding(robot, "flipped", None, factor, "all torques have the opposite sign of"))
     elif not 1.0 / OTHER_UNIT < factor < OTHER_UNIT:
         unit = min(TORQUE_UNITS, key=lambda value: abs(np.log(abs(factor) / value)))
-        yield _scale_finding(robot, "unit", None, factor,
-                             f"all torques are {factor:.3g} times (as in {TORQUE_UNITS[unit]}?)")  # fmt: skip
-    links = robot.with_terms()
-    weight = np.max([np.abs(gravity_torque(links, excerpt.run.q)).max(axis=0) for excerpt in model.excerpts], axis=0)
-    is_shown = np.isfinite([found.half_width[0] for found in free])
+        common.append(_scale_finding(robot, "unit", None, factor,
+                                     f"all torques are {factor:.3g} times (as in {TORQUE_UNITS[unit]}?)"))  # fmt: skip
+    arm = robot.with_terms()
+    weight = np.max([np.abs(gravity_torque(arm, excerpt.run.q)).max(axis=0) for excerpt in model.excerpts], axis=0)
     # a vertical sliding joint holds a constant weight, which a free offset would explain as well: without offset
-    for j in np.flatnonzero(~is_shown & (weight > RESOLUTION * weight.max())).tolist():
-        most = float(fixed[j].value[0] + fixed[j].half_width[0])  # upper end of the interval
+    held = test_columns(*_free_friction(model, evidence, offset=False))
+    for j in np.flatnonzero(np.isinf(ends[:, 0]) & (weight > RESOLUTION * weight.max())).tolist():
+        most = _interval(held[j])[1]
         if most < -1.0 / OTHER_UNIT:
-            yield _scale_finding(robot, "flipped", j, most, "torque or position has the opposite sign of")
+            common.append(_scale_finding(robot, "flipped", j, most, "torque or position has the opposite sign of"))
         elif most < 1.0 / OTHER_UNIT:
             says = "the torque, perhaps of another joint, does not hold the weight, compared with"
-            yield _scale_finding(robot, "gravity", j, most, says)
-
-
-def check_single_scales(model: Model, evidence: Evidence) -> Iterator[Finding]:
-    """Compare the torque of each joint with that of the model's masses, and name those that this cannot show.
-
-    The masses of single links are often wrong, so a whole interval must lie beyond the factor of another unit; for a
-    large factor, its square.
-    """
-    if not has_masses(model.robot):
-        return
-    n, base = model.robot.dof, model.base
+            common.append(_scale_finding(robot, "gravity", j, most, says))
     # (R, 10) columns of the inertial parameters of the last link, as of a load that is fixed to it
     load = evidence.columns[:, : base.rank] @ base.grouping[:, 10 * n - 10 : 10 * n]
-    fit, links = _free_friction(model, evidence, offset=True)
-    hidden: list[str] = []
-    for j, found in enumerate(test_columns(fit, links)):
-        low, high = (float(found.value[0] + sign * found.half_width[0]) for sign in (-1.0, 1.0))
+    single = []
+    for j, (low, high) in enumerate(ends.tolist()):
         is_large = low > OTHER_UNIT**2 and not _is_load(fit.evidence, links, j, load)
         if is_large or 0.0 < low < high < 1.0 / OTHER_UNIT:
-            yield _scale_finding(model.robot, "unit", j, high, f"the torque is {low:.2g} to {high:.2g} times")
-        elif low <= 0.0:
-            hidden.append(model.robot.joint_names[j])
-    if hidden:
-        yield Finding("untestable", "note", "effort",
-                      f"the masses do not show the unit of the torque of {', '.join(hidden)}")  # fmt: skip
+            single.append(_scale_finding(robot, "unit", j, high, f"the torque is {low:.2g} to {high:.2g} times"))
+    if hidden := [name for name, low in zip(robot.joint_names, ends[:, 0], strict=True) if low <= 0.0]:
+        single.append(Finding("untestable", "note", "effort",
+                              f"the masses do not show the unit of the torque of {', '.join(hidden)}"))  # fmt: skip
+    return common, single
+
+
+def _interval(found: Verdict) -> tuple[float, float]:
+    """Lower and upper end of the 95 % interval of a single amount."""
+    return float(found.value[0] - found.half_width[0]), float(found.value[0] + found.half_width[0])
 
 
 def _is_load(evidence: Evidence, links: Sequence[Floats], joint: int, load: Floats) -> bool:
@@ -398,19 +391,18 @@ def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
     """
     robot, evidence, rank = model.robot, fit.evidence, model.base.rank
     values = trusted_values(evidence, fit.weights, model.base, robot)
-    terms = friction_columns(evidence, model.base, robot)
-    own = {column: k for k, column in enumerate(model.base.columns)}  # standard parameter -> its base column
+    own = own_terms(model.base, robot)
     for j in range(robot.dof):
-        if not {(j, Viscous), (j, Coulomb), (j, Offset)} <= terms.keys():
+        if not {(j, Viscous), (j, Coulomb), (j, Offset)} <= own.keys():
             continue  # friction of this joint cannot be told from that of others
         rows = evidence.joint == j
-        rubbing = [own[column] for column, placed in enumerate(robot.terms, start=10 * robot.dof)
-                   if placed.joints == (j,) and isinstance(placed.term, Viscous | Coulomb)]  # fmt: skip
-        rubbing += range(rank + j, evidence.harmless, robot.dof)  # further shapes, each for all joints in turn
-        friction = evidence.columns[rows][:, rubbing] @ values[rubbing]
+        columns = evidence.columns[rows]
+        # the further shapes of friction stand behind the base columns, each for all joints in turn
+        rubbing = [own[j, Viscous], own[j, Coulomb], *range(rank + j, evidence.harmless, robot.dof)]
+        friction = columns[:, rubbing] @ values[rubbing]
         # (B,) friction times speed, summed over each block; the column of viscous friction is the speed
-        power = np.bincount(evidence.block[rows], friction * terms[j, Viscous][rows], len(evidence.runs))
-        weight = terms[j, Offset][rows]  # the column of ones, by which the torque's mean is taken out
+        power = np.bincount(evidence.block[rows], friction * columns[:, own[j, Viscous]], len(evidence.runs))
+        weight = columns[:, own[j, Offset]]  # the column of ones, by which the torque's mean is taken out
         torque = evidence.torque[rows] - weight * (weight @ evidence.torque[rows]) / max(weight @ weight, 1e-300)
         p = float(stats.ttest_1samp(power, 0.0, alternative="less").pvalue)
         if p * robot.dof < level and np.linalg.norm(friction) > HALF * np.linalg.norm(torque):

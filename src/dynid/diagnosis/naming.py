@@ -22,10 +22,10 @@ from itertools import islice
 import numpy as np
 from scipy import stats
 
-from dynid.array_types import Bools, Floats, Ints
+from dynid.array_types import Bools, Ints
 from dynid.decompositions import lstsq
 from dynid.diagnosis.evidence import Evidence, gather
-from dynid.diagnosis.log_changes import HALF, check_friction, check_scale, check_single_scales, find_change
+from dynid.diagnosis.log_changes import HALF, check_friction, check_scales, find_change
 from dynid.diagnosis.refinement import find_delay
 from dynid.diagnosis.suspects import (
     KINDS,
@@ -44,7 +44,6 @@ from dynid.diagnosis.verdicts import (
     Fit,
     Tried,
     Verdict,
-    columns_in_group,
     compare,
     effect_of,
     judge_suspects,
@@ -85,9 +84,9 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
         return (change,)
     # The first of these that finds anything is reported: factors common to all torques, by the masses of the model
     # file; signs, by friction; suspects; factors of single joints.
-    found = [*check_scale(model, case.fit.evidence)] or [*check_friction(model, case.fit, level)]
-    found = found or [_finding(case, runs, verdict) for verdict in named]
-    found = found or [*check_single_scales(model, case.fit.evidence)]
+    common, single = check_scales(model, case.fit.evidence)
+    found = common or [*check_friction(model, case.fit, level)]
+    found = found or [_finding(case, runs, verdict) for verdict in named] or single
     return (*found, *_report_detectable(case, first, level, hidden))
 
 
@@ -138,7 +137,7 @@ class Case:
         kind = KINDS[self.suspects[index].kind]
         if np.isfinite(kind.most):
             return kind.least < float(abs(verdict.value[0])) < kind.most
-        if effect_of(self.varying, self.columns(index, verdict), verdict.value) < kind.least:  # relative rms torque
+        if effect_of(self.varying, verdict.columns, verdict.value) < kind.least:  # relative rms torque
             return False
         groups = self.tried[index].groups
         if groups is None or verdict.group is None:
@@ -150,12 +149,7 @@ class Case:
 
     def residual_ratio(self, verdict: Verdict) -> float:
         """Ratio of the rms residuals in left-out blocks, with a suspect over without it."""
-        rest = self.fit.with_harmless(self.columns(verdict.suspect, verdict))
-        return compare(rest.left_out().T, self.fit.left_out().T, 1)[1]
-
-    def columns(self, index: int, verdict: Verdict) -> Floats:
-        """(R, d) columns of a suspect, zero outside the window of its verdict."""
-        return columns_in_group(self.fit.evidence, self.tried[index], verdict)
+        return compare(self.fit.with_harmless(verdict.columns).left_out().T, self.fit.left_out().T, 1)[1]
 
 
 def _windows(run: Ints) -> Bools:
@@ -220,10 +214,9 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Findin
     """The finding of a verdict, with the one amount that is printed."""
     suspect = case.suspects[verdict.suspect]
     robot = case.robot
-    columns = case.columns(verdict.suspect, verdict)
     shown = len(verdict.value) - 1  # the amount that is printed; of a load, the mass is last
     if suspect.kind == "push":  # one amount per joint: that of the joint with the largest effect
-        each = [effect_of(case.varying, columns[:, [j]], verdict.value[[j]]) for j in range(robot.dof)]
+        each = [effect_of(case.varying, verdict.columns[:, [j]], verdict.value[[j]]) for j in range(robot.dof)]
         shown = int(np.argmax(each))
         suspect = Suspect("push", shown)
     kind, value, spread = KINDS[suspect.kind], float(verdict.value[shown]), float(verdict.half_width[shown])
@@ -241,14 +234,12 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Findin
                    joint=None if suspect.joint is None or suspect.kind == "tilt" else robot.joint_names[suspect.joint],
                    evidence={f"amount [{suspect.unit(robot)}]": kind.factor * value, **times,
                              "half of the 95 % interval": kind.factor * spread, "probability without it": verdict.p},
-                   strength=effect_of(case.varying, columns, verdict.value))  # fmt: skip
+                   strength=effect_of(case.varying, verdict.columns, verdict.value))  # fmt: skip
 
 
 def _times(runs: Sequence[Experiment], evidence: Evidence, window: Bools) -> tuple[float, float]:
     """Start and end [s] of a window (B,) of blocks, which all belong to one run."""
-    number = int(evidence.runs[np.flatnonzero(window)[0]])
+    number = int(evidence.runs[window][0])
     own = window[evidence.runs == number]
-    first, last = np.flatnonzero(own)[[0, -1]] + [0, 1]
-    time = runs[number].time
-    start, stop = time[0] + (time[-1] - time[0]) * np.array([first, last]) / len(own)
+    start, stop = np.interp(np.flatnonzero(own)[[0, -1]] + [0, 1], [0, len(own)], runs[number].time[[0, -1]])
     return float(start), float(stop)

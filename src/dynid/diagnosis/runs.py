@@ -16,13 +16,12 @@ import numpy as np
 from dynid.array_types import Bools, Floats
 from dynid.compiled import regressor
 from dynid.diagnosis.evidence import BLOCKS, MOST_ROWS, Evidence
-from dynid.diagnosis.suspects import KINDS, Suspect, friction_columns
+from dynid.diagnosis.suspects import KINDS, Suspect, gain_columns, own_terms
 from dynid.diagnosis.verdicts import (
     LEVEL,
     Fit,
     Tried,
     Verdict,
-    columns_in_group,
     effect_of,
     judge_suspects,
     test_columns,
@@ -70,11 +69,9 @@ def diagnose_runs(equations: Factors, *, level: float = LEVEL) -> tuple[Finding,
     groups = np.array([runs == run for run in judged])
     suspects = list(_list_suspects(equations, evidence, fit))
     tried = [Tried(columns, groups) for _, columns in suspects]
-    found = []
-    for verdict in islice(judge_suspects(fit, tried, level=level), 2 * len(judged)):
-        columns = columns_in_group(evidence, tried[verdict.suspect], verdict)
-        effect = effect_of(evidence, columns, verdict.value)
-        found.append(_describe(equations, suspects[verdict.suspect][0], judged[verdict.group or 0], verdict, effect))
+    named = islice(judge_suspects(fit, tried, level=level), 2 * len(judged))
+    found = [_describe(equations, suspects[verdict.suspect][0], judged[verdict.group or 0], verdict,
+                       effect_of(evidence, verdict.columns, verdict.value)) for verdict in named]  # fmt: skip
     return tuple(sorted(found, key=lambda finding: -finding.strength))
 
 
@@ -82,20 +79,18 @@ def _list_suspects(equations: Factors, evidence: Evidence, fit: Fit) -> Iterator
     """Suspects with their columns (R, d), whose last amount is told."""
     robot, base, dof = equations.robot, equations.base, equations.robot.dof
     yield Suspect("load", None), evidence.columns[:, : base.rank] @ base.grouping[:, 10 * dof - 4 : 10 * dof]
-    torque = evidence.columns @ fit.values
-    terms = friction_columns(evidence, base, robot)
+    own = own_terms(base, robot)
     blocks = np.bincount(evidence.runs)
     order = np.array([np.count_nonzero(evidence.runs[:b] == run) for b, run in enumerate(evidence.runs)])
-    elapsed = (order + 0.5) / blocks[evidence.runs] - 0.5
-    for j in range(dof):
-        yield Suspect("gain", j), (torque * (evidence.joint == j))[:, None]
-        offset = terms.get((j, Offset))
-        if offset is not None:
-            yield Suspect("offset", j), offset[:, None]
-            yield Suspect("drift", j), (offset * elapsed[evidence.block])[:, None]
-        rubbing = [terms[j, kind] for kind in (Viscous, Coulomb) if (j, kind) in terms]
-        if rubbing:
-            yield Suspect("friction", j), np.stack(rubbing, axis=1)
+    elapsed = ((order + 0.5) / blocks[evidence.runs] - 0.5)[evidence.block, None]  # (R, 1) share of the run's time
+    for j, gain in enumerate(gain_columns(evidence, fit.values, dof)):
+        yield Suspect("gain", j), gain
+        if (j, Offset) in own:
+            offset = evidence.columns[:, [own[j, Offset]]]
+            yield Suspect("offset", j), offset
+            yield Suspect("drift", j), offset * elapsed
+        if rubbing := [own[j, kind] for kind in (Viscous, Coulomb) if (j, kind) in own]:
+            yield Suspect("friction", j), evidence.columns[:, rubbing]
 
 
 def _describe(equations: Factors, suspect: Suspect, run: int, verdict: Verdict, effect: float) -> Finding:
@@ -126,23 +121,21 @@ def explain_residuals(
         predicted: For each run its predicted torques (N, n).
         joints: (n,) the joints that count.
     """
-    rows = [_held_out_rows(robot, run, torque, joints, len(runs)) for run, torque in zip(runs, predicted, strict=True)]
-    number = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
-    _, block, measured, modelled, rate, dq, *load = np.concatenate(rows).T
-    joint = np.concatenate(rows)[:, 0].astype(int)
+    rows = _held_out_rows(robot, runs, predicted, joints)
+    joint, block = rows[:, :2].astype(int).T
+    measured, modelled, rate, dq, *load = rows[:, 2:].T
     if not measured.any():
         return ()
     # errors of joints are compared in proportion to the torques of the joint
     scale = 1.0 / np.maximum(np.sqrt(np.bincount(joint, measured**2)), 1e-12)[joint, None]
-    residual, block = scale[:, 0] * (measured - modelled), BLOCKS * number + block.astype(int)
-    fit = Fit.of(Evidence.of_rows(scale[:, :0], residual, np.zeros_like(joint), block))
+    fit = Fit.of(Evidence.of_rows(scale[:, :0], scale[:, 0] * (measured - modelled), np.zeros_like(joint), block))
     present = np.unique(joint)
     tables = {"friction": [np.sign(dq), dq], "offset": [np.ones(len(dq))], "gain": [modelled], "delay": [rate]}
     suspects = {
         kind: [(joint == j)[:, None] * np.column_stack(table) for j in present] for kind, table in tables.items()
     }
-    shown = [column for column in load if column.any()]  # of a load that all joints carry
-    suspects["load"] = [np.column_stack(shown or load[:1])]
+    if shown := [column for column in load if column.any()]:
+        suspects["load"] = [np.column_stack(shown)]  # all joints carry it
     # by how much a suspect lowers the squares in blocks that were left out, in each joint
     gains = {kind: [v.left_out for v in test_columns(fit, [scale * x for x in own])] for kind, own in suspects.items()}
     best = max(gains, key=lambda kind: sum(gains[kind]))
@@ -157,17 +150,21 @@ def explain_residuals(
     return (finding,)
 
 
-def _held_out_rows(robot: Robot, run: Experiment, torque: Floats, joints: Bools, runs: int) -> Floats:
+def _held_out_rows(robot: Robot, runs: Sequence[Experiment], predicted: Sequence[Floats], joints: Bools) -> Floats:
     """One row (16,) for each sample and joint that count.
 
     Its columns are joint, block of time, measured and modelled torque, rate of the modelled one [per sample], speed of
     the joint, and the ten columns of a load at the last link.
     """
-    sampled = np.arange(0, run.samples, run.samples * runs // MOST_ROWS + 1)
-    good = run.valid[sampled] & joints
-    sample, joint = np.nonzero(good)
-    rate = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else 0.0 * part, torque)
-    states = (np.ascontiguousarray(x[sampled]) for x in (run.q, run.dq, run.ddq))
-    load = np.asarray(regressor(robot, *states))[good][:, 10 * robot.dof - 10 : 10 * robot.dof]
-    own = (x[sampled][good] for x in (run.effort, torque, rate, run.dq))
-    return np.column_stack([joint, sample * BLOCKS // max(len(sampled), 1), *own, load])
+    tables = []
+    for number, (run, torque) in enumerate(zip(runs, predicted, strict=True)):
+        sampled = np.arange(0, run.samples, run.samples * len(runs) // MOST_ROWS + 1)
+        good = run.valid[sampled] & joints
+        sample, joint = np.nonzero(good)
+        block = BLOCKS * number + sample * BLOCKS // max(len(sampled), 1)
+        rate = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else 0.0 * part, torque)
+        states = (np.ascontiguousarray(x[sampled]) for x in (run.q, run.dq, run.ddq))
+        load = np.asarray(regressor(robot, *states))[good][:, 10 * robot.dof - 10 : 10 * robot.dof]
+        own = (x[sampled][good] for x in (run.effort, torque, rate, run.dq))
+        tables.append(np.column_stack([joint, block, *own, load]))
+    return np.concatenate(tables)

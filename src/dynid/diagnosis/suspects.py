@@ -33,7 +33,7 @@ from dynid.estimators.rows import torque_along
 from dynid.identifiability.base import choose_base
 from dynid.identifiability.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.robot.model import Body, Robot
+from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
 from dynid.terms.base import Term
 from dynid.terms.load_dependent import horizontal_axes
@@ -157,25 +157,21 @@ class Suspect:
 
 def placements(robot: Robot) -> Iterator[Suspect]:
     """The suspects that displace a joint: zero, length, angle, and tilt of the base."""
+    still = np.zeros(3)
     for j, body in enumerate(robot.bodies):
-        yield from (Suspect(kind, j, direction) for kind, direction in _placement_errors(body, robot.gravity))
-
-
-def _placement_errors(body: Body, gravity: Floats) -> Iterator[tuple[str, Floats]]:
-    """Kind and displacement (6,) per unit of everything that may be wrong with the placement of a body's joint."""
-    axis, still = body.R_parent_joint @ body.axis, np.zeros(3)  # axis in the parent body's frame
-    length = float(np.linalg.norm(body.p_parent_joint))
-    yield (
-        ("slide zero", np.concatenate([axis, still])) if body.is_prismatic else ("zero", np.concatenate([still, axis]))
-    )
-    if body.parent < 0:  # a joint on the base: a turn about the vertical does not act on torques
-        if np.any(gravity):
-            yield from (("tilt", np.concatenate([still, across])) for across in horizontal_axes(gravity))
-        return
-    if length > SHORTEST:
-        yield "length", np.concatenate([body.p_parent_joint / length, still])
-    # two axes perpendicular to the joint's: a turn about the joint's own axis is an error of its zero
-    yield from (("angle", np.concatenate([still, across])) for across in horizontal_axes(axis))
+        axis = body.R_parent_joint @ body.axis  # in the parent body's frame
+        length = float(np.linalg.norm(body.p_parent_joint))
+        if body.is_prismatic:
+            yield Suspect("slide zero", j, np.append(axis, still))
+        else:
+            yield Suspect("zero", j, np.append(still, axis))
+        if body.parent >= 0 and length > SHORTEST:
+            yield Suspect("length", j, np.append(body.p_parent_joint / length, still))
+        # A turn about the joint's own axis is an error of its zero, and one of the base about the vertical does not
+        # act on torques: the two axes perpendicular to these are left.
+        kind, fixed = ("angle", axis) if body.parent >= 0 else ("tilt", robot.gravity)
+        if np.any(fixed):
+            yield from (Suspect(kind, j, np.append(still, across)) for across in horizontal_axes(fixed))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,11 +265,11 @@ def gain_columns(evidence: Evidence, values: Floats, joints: int) -> list[Floats
     return [(torque * (evidence.joint == j))[:, None] for j in range(joints)]
 
 
-def friction_columns(evidence: Evidence, base: BaseParameters, robot: Robot) -> dict[tuple[int, type[Term]], Floats]:
-    """(Joint index, type of a term) -> (R,) its column: the terms of single joints that are base columns."""
+def own_terms(base: BaseParameters, robot: Robot) -> dict[tuple[int, type[Term]], int]:
+    """(Joint index, type of a term) -> its base column, for the terms of single joints that are base parameters."""
     place = {column: k for k, column in enumerate(base.columns)}
     return {
-        (placed.joints[0], type(placed.term)): evidence.columns[:, place[column]]
+        (placed.joints[0], type(placed.term)): place[column]
         for column, placed in enumerate(robot.terms, start=10 * robot.dof)
         if column in place and len(placed.joints) == 1
     }

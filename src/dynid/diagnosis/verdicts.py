@@ -64,6 +64,8 @@ class Tried:
 class Verdict:
     """Result of the test of one suspect."""
 
+    columns: Floats
+    """(R, d) its columns, zero outside its group."""
     value: Floats
     """(d,) estimated amounts; zero where the data do not show them."""
     covariance: Floats
@@ -225,10 +227,9 @@ def judge_suspects(
 
     A suspect that was named counts as harmless for the next ones.
 
-    A suspect that acts all the time has no groups. For one that may act in one run, arm or window only, give the
-    blocks of each run, arm or window as a row of `Tried.groups`. Other blocks show what errors of the model make, so
-    every group must leave some. Rows may also be of other quantities, such as the channels of a wrist sensor: use
-    `Evidence.of_rows` with the channel in place of the joint.
+    Blocks outside a group (a run, an arm, a window) show what errors of the model make, so every group must leave some.
+    Rows may also be of other quantities, such as the channels of a wrist sensor: use `Evidence.of_rows` with the
+    channel in place of the joint.
 
     Args:
         fit: The fit of the harmless columns, `Fit.of(evidence)`.
@@ -261,7 +262,7 @@ def judge_suspects(
         found = worth[best]
         rivals = tuple(k for k in order if k != best and likely[k].gain > EQUAL * found.gain)
         yield replace(found, suspect=best, rivals=rivals)
-        fit = fit.with_harmless(columns_in_group(fit.evidence, suspects[best], found))
+        fit = fit.with_harmless(found.columns)
         verdicts = None  # test again, on the new residual
         if found.group is None:  # else it may act in another group as well
             open_ones.remove(best)
@@ -282,13 +283,6 @@ def compare(rival: Floats, usual: Floats, tried: int) -> tuple[float, float]:
     ratio = np.nansum(np.log(rival / usual), axis=1)  # (B,) errors are multiplied, so their logarithms are averaged
     p = tried * float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue)
     return p, float(np.exp(0.5 * ratio.mean()))
-
-
-def columns_in_group(evidence: Evidence, suspect: Tried, verdict: Verdict) -> Floats:
-    """(R, d) the columns of a suspect, set to zero outside the group of a verdict."""
-    if suspect.groups is None or verdict.group is None:
-        return suspect.columns
-    return np.where(suspect.groups[verdict.group][evidence.block][:, None], suspect.columns, 0.0)
 
 
 def effect_of(evidence: Evidence, columns: Floats, value: Floats) -> float:
@@ -325,10 +319,11 @@ def test_columns(fit: Fit, columns: Sequence[Floats]) -> list[Verdict]:
     parts = [(Z[rows].T @ ahead, Z[rows].T @ missed, ahead.T @ ahead, ahead.T @ missed)
              for rows, ahead, missed in fit.without_each(Z)]  # fmt: skip
     found, start, B = [], 0, len(parts)
-    for width in (column.shape[1] for column in columns):
+    for tried in columns:
+        width = tried.shape[1]
         own, start = slice(start, start + width), start + width
         if not shown[own].all():
-            found.append(Verdict(np.zeros(width), np.diag(np.full(width, np.inf)), 1.0, 0.0, 0.0, 1))
+            found.append(Verdict(tried, np.zeros(width), np.diag(np.full(width, np.inf)), 1.0, 0.0, 0.0, 1))
             continue
         block = (own, own)
         value = _solve(V[block], u[own])
@@ -346,7 +341,7 @@ def test_columns(fit: Fit, columns: Sequence[Floats]) -> list[Verdict]:
         freedom = B - width
         p = float(stats.f.sf(squares * freedom / (width * (B - 1)), width, freedom)) if freedom > 0 else 1.0
         gain, scale = float(u[own] @ value), length[own]
-        found.append(Verdict(value / scale, covariance / np.outer(scale, scale), p, gain, left_out, B - width))
+        found.append(Verdict(tried, value / scale, covariance / np.outer(scale, scale), p, gain, left_out, freedom))
     return found
 
 
@@ -393,7 +388,7 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
         left_out = test_columns(fit, [own[:, shown]])[0].left_out
         by_blocks, _ = compare(fit.with_harmless(own).left_out().T, fit.left_out().T, len(groups))
         p = min(1.0, 2.0 * min(p, by_blocks))
-    return Verdict(values[best], scale * inverses[best], p, gain, left_out, int(freedom), group=best)
+    return Verdict(own, values[best], scale * inverses[best], p, gain, left_out, int(freedom), group=best)
 
 
 def _group_gains(fit: Fit, columns: Floats, groups: Bools) -> tuple[Floats, Floats, Floats]:

@@ -34,23 +34,19 @@ def check_log(fit: Identification, run: Experiment) -> Iterator[Finding]:
     if not known.samples:
         return
     if not np.ptp(known.effort, axis=0).any():  # at rest a joint may carry one torque, but not all of them
-        yield Finding(
-            code="frozen", severity="warning", where=f"{run.source}: effort",
-            message=f"the torques never change: {_WORTHLESS}",
-            remedy="Check the torques of the log and their columns in the channel map.",
-        )  # fmt: skip
+        yield Finding("frozen", "warning", f"{run.source}: effort", f"the torques never change: {_WORTHLESS}",
+                      "Check the torques of the log and their columns in the channel map.")  # fmt: skip
         return
     wrong = [finding for finding in diagnose(fit.identified, [known]) if finding.severity == "error"]
     for finding in wrong:
-        message = f"{finding.message}; {_WORTHLESS}"
-        yield replace(finding, severity="warning", where=f"{run.source}: {finding.where}", message=message)
+        yield replace(finding, severity="warning", where=f"{run.source}: {finding.where}",
+                      message=f"{finding.message}; {_WORTHLESS}")  # fmt: skip
     share = unexplained_share(fit, matched)
     if not wrong and share > NOTHING_EXPLAINED:
-        yield Finding(
-            code="unexplained", severity="warning", where=f"{run.source}: model",
-            message=f"the model explains nothing of the torques (error {100.0 * share:.3g} %); {_WORTHLESS}",
-            remedy="Correct the channel map (units, signs, order of the columns), or use the result of this robot.",
-        )  # fmt: skip
+        yield Finding("unexplained", "warning", f"{run.source}: model",
+                      f"the model explains nothing of the torques (error {100.0 * share:.3g} %); {_WORTHLESS}",
+                      "Correct the channel map (units, signs, order of the columns), or use the result of this "
+                      "robot.")  # fmt: skip
 
 
 def unexplained_share(fit: Identification, run: Experiment) -> float:
