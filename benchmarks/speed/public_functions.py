@@ -74,10 +74,8 @@ def measure_public_functions(case: Case) -> dict[Workload, float]:
         for size in SIZES:
             states = states_of(case, function, size)
             if size == 1:
-                call = repeat(_call(case, function, [state[0].copy() for state in states]), FEW_CALLS)
-                measured[function_workload(function, 1)] = case.best(call, FEW_CALLS)
-                continue
-            rounds = max(1, 1000 // size)
+                states = [state[0].copy() for state in states]
+            rounds = max(1, FEW_CALLS // size)
             call = repeat(_call(case, function, states), rounds)
             measured[function_workload(function, size)] = case.best(call, rounds * size)
     return measured

@@ -28,7 +28,7 @@ TARGETS: dict[tuple[Workload, str], float] = {
     ("regressor dense", PinocchioPython.name): 14.0,
     ("logs to R", PinocchioPython.name): 25.0,
     ("inverse dynamics, batch", PinocchioCpp.name): 8.0,
-    **{(function_workload(function, 1), PinocchioPython.name): 2.0 for function in BOUND},
+    **{(function_workload(function, size), PinocchioPython.name): 2.0 for function in BOUND for size in (1, 10)},
     **{(f"{function}, bound", PinocchioPython.name): 5.0 for function in BOUND if function != "forward_dynamics"},
     ("forward_dynamics, bound", PinocchioPython.name): 3.0,
     ("forward_dynamics, 1000 states", PinocchioCpp.name): 6.0,

@@ -47,7 +47,7 @@ def test_other_arguments_are_converted(function: Any) -> None:
     np.testing.assert_allclose(batch, np.stack([EXPECTED, EXPECTED]), rtol=1e-15)
 
 
-@pytest.mark.parametrize("samples", [0, 1, 2, 200])
+@pytest.mark.parametrize("samples", [0, 1, 2, module.FEW, module.FEW + 1])
 def test_batches_equal_their_samples(function: Any, samples: int) -> None:
     rng = np.random.default_rng(samples)
     x, m = rng.normal(size=(samples, 3)), rng.normal(size=(samples, 2, 3))
@@ -79,13 +79,14 @@ def test_the_output_may_be_an_input() -> None:
 
 def test_references_are_balanced() -> None:
     function = compile_single(record(lambda x: x * 2.0, x=(3,)), "llvm")
-    x, out, kind = np.ones(3), np.empty(3), np.dtype(np.float64)
+    x, out, few, kind = np.ones(3), np.empty(3), np.ones((4, 3)), np.dtype(np.float64)
     function(x, out)
-    before = [sys.getrefcount(thing) for thing in (x, out, kind)]
+    before = [sys.getrefcount(thing) for thing in (x, out, few, kind)]
     for _ in range(1000):
         function(x)
         function(x, out)
-    after = [sys.getrefcount(thing) for thing in (x, out, kind)]
+        function(few)
+    after = [sys.getrefcount(thing) for thing in (x, out, few, kind)]
     assert all(abs(a - b) < 10 for a, b in zip(after, before, strict=True))
 
 
