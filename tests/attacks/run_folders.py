@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dynid.cli import main as dynid
+from dynid.cli.group import ANYWHERE
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
@@ -245,6 +246,8 @@ def records(count: int, folder: Path, rng: random.Random) -> list[str]:
         planted = rng.choice([
             ["--set", f"{gap}{key}{gap}=tcp://127.0.0.1:9"], [f"--set={key}{gap}=tcp://127.0.0.1:9"],
             [f"--{key}{gap}", "tcp://stolen:9"], [f"--{key}={gap}tcp://stolen:9"], ["--recipe", "evil.toml"],
+            [f"--{key}", "127.0.0.1:18786"],
+            ["--hold", "--", "--hold", rng.choice(ANYWHERE), f"--{key}", "stolen:1234"],
         ])  # fmt: skip
         (folder / "evil.toml").write_text(f'"{key}" = "tcp://127.0.0.1:9"\n')
         words = [*planted, *facts["arguments"]]

@@ -171,6 +171,9 @@ def test_two_runs_are_compared_on_identical_samples() -> None:
                 ["--set=scheduler\u00a0= 'x'"],
                 ["--engine", "tcp://h:1"],
                 ["--engine=tcp://h:1"],
+                ["--engine", "127.0.0.1:18786"],
+                ["--engine", "inproc://h/1"],
+                ["--engine", "--verbose", "tcp://h:1"],
             )
         ),
         ({"arguments": ["--save-recipe", "x", "arm.urdf"]}, r"arguments: No such option"),
@@ -186,6 +189,13 @@ def test_a_strangers_record_is_not_obeyed(tmp_path: Path, change: dict[str, obje
     assert result.exit_code == 3
     assert re.search(message, result.stderr)
     assert not (tmp_path / "new").exists()
+
+
+def test_the_words_that_are_checked_are_those_that_are_run(tmp_path: Path) -> None:
+    """`--verbose` may stand anywhere, so it is no value: the address is the robot's name, and logs are missing."""
+    folder = shutil.copytree("res", tmp_path / "res")
+    record(folder, arguments=["--estimator", "--", "--estimator", "--verbose", "--engine", "tcp://h:1"])
+    assert "Missing argument 'LOGS...'" in run("rerun", folder).stderr
 
 
 def test_the_record_of_a_refused_run_deletes_no_file_of_others(tmp_path: Path) -> None:
@@ -411,3 +421,12 @@ def test_every_verb_has_examples_and_the_exit_codes_are_told() -> None:
     assert "Exit codes:" in run("--help").output
     for name in main.commands:
         assert f"dynid {name}" in run(name, "--help").output.partition("Examples:")[2], name
+
+
+@pytest.mark.parametrize("terms", ["none", "", "offset"])
+def test_terms_without_a_sign(tmp_path: Path, terms: str) -> None:
+    """No coefficient must be kept at zero or above; rich friction is compared with such a model, too."""
+    result = identify(tmp_path, "--set", f"terms={terms}")
+    assert result.exit_code == 0, result.output
+    names = json.loads((tmp_path / "result.json").read_text())["estimate"]["names"]
+    assert not [name for name in names if re.fullmatch(r"(IA|FC|FV)\d", name)]

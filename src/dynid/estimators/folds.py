@@ -125,7 +125,7 @@ def _squared_error(fitted: Floats, left_out: Floats, free: int) -> float:
     R = np.linalg.cholesky(fitted[:-1, :-1]).T
     z = solve_triangular(R, fitted[:-1, -1], trans="T")
     # R is triangular: whatever the non-negative unknowns are, the free ones solve their own rows exactly
-    friction, _ = nnls(R[free:, free:], z[free:])
+    friction = nnls(R[free:, free:], z[free:])[0] if free < len(R) else np.zeros(0)  # SciPy aborts without unknowns
     others = solve_triangular(R[:free, :free], z[:free] - R[:free, free:] @ friction)
     found = np.concatenate([others, friction, [-1.0]])
     return max(float(found @ left_out @ found), 1e-300)

@@ -186,6 +186,8 @@ class ScoreSums:
         variance = np.diagonal(within)
         independent = np.diagonal(plain)
         known = (variance > 0.0) & (independent > 0.0)
+        if not known.any():
+            return np.zeros_like(within)
         safe = np.where(known, variance, 1.0)
         found = np.sum((self._scores[self._m :] @ L.T) ** 2, axis=0)  # (b,) squares of the scores of whole runs
         whole = B.sum(axis=0)

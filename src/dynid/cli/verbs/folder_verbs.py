@@ -109,8 +109,8 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
         reason = "the run was started from Python, not by a command"
         raise errors.DataError(reason, path=folder, remedy="Repeat it in Python.")
     check_listed(run_folder / facts["result"])
-    words = _safe_arguments(facts, run_folder)
-    echo(f"repeats: {shlex.join(['dynid', *words])}", err=True)
+    flags, words = _safe_arguments(facts, run_folder)
+    echo(f"repeats: {shlex.join(['dynid', *flags, facts['verb'], *words])}", err=True)
     for entry in facts["inputs"]:
         echo(f"reads: {entry['path']}", err=True)
     changed = [entry["path"] for entry in facts["inputs"] if _digest(entry["path"]) != entry["sha256"]]
@@ -120,7 +120,7 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     ]
     with tempfile.TemporaryDirectory() as temporary:
         target = out or Path(temporary) / "run"
-        code = _invoke([*words, "--out", str(target), *(["--force"] if force else [])])
+        code = _invoke([*flags, facts["verb"], "--out", str(target), *(["--force"] if force else []), *words])
         if code > 1:  # an error, which was printed; 1 is a verdict that failed
             sys.exit(code)
         old, new = (read_json(one / facts["result"], odd_names=True) for one in (run_folder, target))
@@ -158,15 +158,20 @@ REFUSED_PARAMETERS = ("out", "force", "help")
 """Parameters that the record of a run must not give: whoever repeats it decides where results go."""
 
 
-def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
-    """Check the recorded arguments of a run, because a stranger may have written the record; returns them, verb first.
+def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> tuple[list[str], list[str]]:
+    """Check the recorded arguments of a run, because a stranger may have written the record.
 
     The parser of the command reads them. A record may give all parameters of its command but `REFUSED_PARAMETERS`, and
     all settings of its recipe, but no address of a cluster.
 
+    Returns:
+        The words of `ANYWHERE`, which belong to the whole program; and those of the command, without any of them, so
+        that the program reads exactly the words that were checked.
+
     Raises:
         DataError: The record names another command, an option or a setting that no record may give.
     """
+    from dynid.parallel.engine_names import read_engine
     from dynid.settings import split_word
 
     def refusal(reason: str, where: str = "arguments") -> errors.DataError:
@@ -175,23 +180,24 @@ def _safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
 
     root = click.get_current_context().find_root().command
     verb = facts["verb"]
-    words = list(facts["arguments"])
     known = root.get_command(click.get_current_context(), verb) if isinstance(root, click.Group) else None
     if verb not in REPEATABLE_VERBS or not isinstance(known, RecipeCommand):
         raise refusal(f"a run of '{verb}' is not repeated", "verb")
+    flags = [word for word in facts["arguments"] if word in ANYWHERE]
+    words = [word for word in facts["arguments"] if word not in ANYWHERE]
     try:
-        # words such as --verbose may stand anywhere and belong to no command
-        given = known.given([word for word in words if word not in ANYWHERE])
+        given = known.given(words)
         settings = [split_word(word)[0] for word in given.get("settings") or ()]
+        scheduler = read_engine(given.get("engine") or "local").scheduler
     except (click.UsageError, errors.ArgumentError) as error:
         raise refusal(str(error)) from error
     allowed = set(known.recipe_keys())
     for key in (*given, *settings):
         if key in REFUSED_PARAMETERS or (key in settings and key not in allowed):
             raise refusal(f"no repeated run may give '{key[:60]}'")
-    if "://" in str(given.get("engine") or ""):
+    if scheduler is not None:
         raise refusal("no repeated run may give the address of a cluster")
-    return [verb, *words]
+    return flags, words
 
 
 def _invoke(arguments: list[str]) -> int:
