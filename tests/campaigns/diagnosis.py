@@ -26,7 +26,7 @@ import dynid
 from dynid.control_loop import Loop, ReferenceMotion, assumed_law, simulate_loop
 from dynid.data_reduction.displacements import displace
 from dynid.diagnosis import find_delay
-from dynid.diagnosis.suspects import KINDS, Suspect, channels, placements
+from dynid.diagnosis.suspects import KINDS, Suspect, linear_suspects
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms import Hysteresis
 from dynid.terms.friction import Coulomb, Viscous
@@ -249,7 +249,8 @@ def told_amounts(case: Case) -> tuple[str, dict[Suspect, float]]:
     """What the check says that it cannot tell, and from which amount [SI] on it tells each suspect of one joint."""
     robot, notes = case.robot, [f for f in dynid.check_recording(case.log, case.robot).findings if f.severity == "note"]
     told = {name: x for f in notes for name, x in f.evidence.items()}
-    suspects = [*placements(robot), *channels(robot), *(Suspect("gain", j) for j in range(robot.dof))]
+    linear = [s for s in linear_suspects(robot) if s.joint is not None]
+    suspects = [*linear, *(Suspect("gain", j) for j in range(robot.dof))]
     least = {s: told.get(f"{s.label(robot)} [{s.unit(robot)}]", np.inf) / KINDS[s.kind].factor for s in suspects}
     return "; ".join(f.message for f in notes), least
 

@@ -9,7 +9,7 @@ import pytest
 
 import dynid
 from dynid.array_types import Floats
-from dynid.diagnosis.evidence import Excerpt, gather
+from dynid.diagnosis.evidence import Excerpt
 from dynid.diagnosis.log_changes import (
     TORQUE_UNITS,
     Change,
@@ -133,7 +133,7 @@ def test_torques_are_compared_with_those_of_the_masses(case: str) -> None:
     given, _, wanted = case.partition(" ->")
     name, *factors = given.split()
     model = model_of(dynid.robots.get(name), np.array(factors, dtype=float))
-    evidence = gather(model.robot, model.base, model.excerpts)
+    evidence = model.evidence()
     found = [one for part in check_scales(model, evidence) for one in part]
     assert ", ".join(f"{one.code} {one.joint}" for one in found) == wanted.strip()
     for one in found:

@@ -10,7 +10,7 @@ import pytest
 import dynid
 from dynid.array_types import Floats
 from dynid.diagnosis.log_check import check_recording
-from dynid.diagnosis.signals import _count_lost, check_clock, check_limits, check_signals, quantisation_step
+from dynid.diagnosis.signals import check_clock, check_limits, check_signals, quantisation_step
 from dynid.findings import Finding
 from dynid.logs import recording
 from dynid.robot.parts import JointLimits
@@ -205,11 +205,10 @@ def test_what_looks_like_lost_rows_is_none() -> None:
     spike = TWO + 0.2 * (np.arange(1000) == 600)[:, None] * [0.0, 1.0]
     for q in (TWO, late, spike):
         noisy = q + 1e-5 * np.random.default_rng(3).normal(size=q.shape)
-        np.testing.assert_array_equal(_count_lost(noisy), 0.0)
-    gone = np.delete(np.arange(1000), np.r_[800:803])
-    excess = _count_lost(TWO[gone])
-    assert np.flatnonzero(excess).tolist() == [799]
-    assert excess[799] == pytest.approx(3.0, abs=0.1)
+        for rows, places in ((np.arange(1000), []), (np.delete(np.arange(1000), np.r_[800:803]), [(1, 3, 7.99)])):
+            log = recorded(noisy[rows], time=TIME[: rows.size], effort=None)
+            found = told([f for f in check_signals(log) if f.where == "time"], "places", "rows lost", "first at [s]")
+            assert [tuple(numbers) for _, _, numbers in found] == [pytest.approx(place) for place in places]
 
 
 SHORT = slice(0, 15)

@@ -13,7 +13,7 @@ from dynid.array_types import Floats
 from dynid.diagnosis import verdicts
 from dynid.diagnosis.evidence import Evidence
 from dynid.diagnosis.naming import _windows
-from dynid.diagnosis.verdicts import Fit, Tried, compare, effect_of, judge_suspects
+from dynid.diagnosis.verdicts import Fit, Tried, compare, judge_suspects
 
 BLOCKS, HARMLESS = 9, 3
 
@@ -156,7 +156,7 @@ def test_effects_and_comparisons_are_those_of_their_formulas() -> None:
     value, here = np.array([2.0, -1.0]), EVIDENCE.block < 4
     ratios = [np.sum((own @ value)[rows] ** 2) / np.sum(EVIDENCE.torque[rows] ** 2)
               for rows in (here & (EVIDENCE.joint == j) for j in (0, 1))]  # fmt: skip
-    assert effect_of(EVIDENCE, own, value) == pytest.approx(np.sqrt(max(ratios)))
+    assert EVIDENCE.effect(own, value) == pytest.approx(np.sqrt(max(ratios)))
     rng = np.random.default_rng(1)
     rival, usual = rng.uniform(0.5, 1.5, (2, 8, 3))
     usual[2, 1] = np.nan

@@ -68,12 +68,7 @@ _FAULTS = {
 
 
 def _finding(
-    fault: str,
-    where: str,
-    message: str,
-    joint: str | None = None,
-    severity: Severity = "error",
-    **evidence: float,
+    fault: str, where: str, message: str, joint: str | None = None, severity: Severity = "error", **evidence: float
 ) -> Finding:
     """Make the finding of a fault in `_FAULTS`; the underscores of names of evidence become spaces."""
     code, remedy = _FAULTS[fault]
@@ -176,14 +171,9 @@ class _Tracking:
     def follow(self, j: int, k: int, lags_s: tuple[float, float] = USUAL_S) -> tuple[float, Floats]:
         """Regress the position of joint k on the delayed command of joint j, while the drive of k is on.
 
-        Args:
-            j: Index of the commanded joint.
-            k: Index of the joint that may follow.
-            lags_s: Smallest and largest lag that is tried [s].
-
         Returns:
-            The lag [s] with the smallest residual; and (B,) the squared residual in blocks of time with equal motion,
-            over the squared position. It is 1 where no lag has a positive gain.
+            The lag [s] with the smallest residual, of those between the two given ones; and (B,) the squared residual
+            in blocks of time with equal motion, over the squared position. It is 1 where no lag has a positive gain.
         """
         on, q, u = self.on[:, k], self.position[:, k], self.command[:, j]
         # the largest lags in samples; `core` are the samples that have a command at every lag
@@ -264,8 +254,7 @@ def _check_following(tracking: _Tracking) -> Iterator[Finding]:
                            "the commands follow the velocity of the joint, not its position", names[j])  # fmt: skip
     pairs = list(combinations(moving, 2))
     for j, k in pairs:
-        rivals = {j: tracking.follow(k, j)[1], k: tracking.follow(j, k)[1]}
-        if all(is_better(left, own[joint], len(pairs)) for joint, left in rivals.items()):
+        if all(is_better(tracking.follow(a, b)[1], own[b], len(pairs)) for a, b in ((k, j), (j, k))):
             yield _finding("swapped", "commands", f"the commands of {names[j]} and {names[k]} fit the positions of "
                            "each other", names[j])  # fmt: skip
     if not moving:

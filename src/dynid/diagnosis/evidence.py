@@ -8,26 +8,22 @@ linear in its amounts a, so the measured torques of a log with this fault follow
 X holds the harmless columns, which a robot without faults has as well: those of its base parameters (links and usual
 friction), and shapes of friction that no model need contain. Z holds the columns of the suspect.
 
-`take_excerpt` thins a processed run to few samples. `gather` turns such samples into `Evidence`, the rows of this
-regression. `dynid.diagnosis.naming` and `refinement` call both, and `dynid.diagnosis.verdicts` fits the rows.
+`take_excerpt` thins a processed run to few samples. `dynid.diagnosis.suspects.Model` turns such samples into
+`Evidence`, the rows of this regression, and `dynid.diagnosis.verdicts` fits the rows.
 
 Letters of shapes: N samples, n joints, R rows, P columns, B blocks of time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.ndimage import maximum_filter1d
+from scipy.ndimage import maximum_filter1d, shift
 
 from dynid.array_types import Bools, Floats, Ints
 from dynid.data_reduction import Information
-from dynid.estimators.equations import cut_blocks, merge_information, next_segment
-from dynid.estimators.rows import reduce_rows
-from dynid.identifiability.base_set import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
@@ -51,9 +47,6 @@ SLOW, TRAVELS = 0.2, (0.01, 0.05)
 """Two limits of harmless friction. Samples slower than this share of the joint's rms speed are left out, as at rest.
 Dry friction builds up over these shares of the joint's range of motion, its presliding (convention: friction that
 builds up over a longer way looks like a late torque)."""
-
-Column = dict[int, Floats]
-"""A column of the regression: joint index -> (N,) torque on this joint per unit of the amount [N m or N per unit]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +75,8 @@ def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt
 
     def low_pass(columns: Floats) -> Floats:
         """Low-pass columns (N, k) in each gap-free stretch; stretches shorter than the filter's memory stay."""
-        shortest = int(run.rate_hz / hz) + 8
-        filtered: Callable[[Floats], Floats] = lambda x: Butterworth(run.rate_hz, hz).apply(x)  # noqa: E731
-        return run.by_segment(lambda part: filtered(part) if len(part) > shortest else part, columns)
+        shortest, smooth = int(run.rate_hz / hz) + 8, Butterworth(run.rate_hz, hz).apply
+        return run.by_segment(lambda part: smooth(part) if len(part) > shortest else part, columns)
 
     # 1. torques: interpolate missing ones for the filter, which spoils its neighbours; then low-pass and move back
     missing = ~np.isfinite(run.effort)
@@ -95,9 +87,9 @@ def take_excerpt(robot: Robot, run: Experiment, delay_s: float = 0.0) -> Excerpt
     torque = torque if run.smoothing is not None else low_pass(torque)  # `smoothing`: processing filtered them already
     valid = run.valid & (np.abs(low_pass(missing.astype(float))) < FEW) if missing.any() else run.valid
     if delay_s:
-        torque = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), torque)
-        is_known = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), valid.astype(float))
-        valid = valid & (is_known > 1.0 - FEW)
+        later = (-delay_s * run.rate_hz, 0.0)  # samples of which the torques are taken; zero beyond the ends
+        torque = run.by_segment(lambda part: shift(part, later), torque)
+        valid = valid & (run.by_segment(lambda part: shift(part, later), valid.astype(float)) > 1.0 - FEW)
     rms_speed = np.sqrt(np.mean(run.dq**2, axis=0))
     valid = valid & ~_find_reversals(robot, run, hz) & (np.abs(run.dq) >= SLOW * rms_speed)
     slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
@@ -136,22 +128,11 @@ def _find_reversals(robot: Robot, run: Experiment, hz: float) -> Bools:
     return np.asarray(maximum_filter1d(turns, 2 * max(1, round(run.rate_hz / hz)) + 1, axis=0))
 
 
-def _move_back(signal: Floats, samples: float) -> Floats:
-    """Interpolate a signal (N, k) so many samples later; zero beyond its ends."""
-    count = len(signal)
-    if count < 2:
-        return np.zeros_like(signal)
-    place = np.arange(count) + samples
-    inside = (place >= 0.0) & (place <= count - 1.0)
-    moved = CubicSpline(np.arange(count), signal)(np.clip(place, 0.0, count - 1.0))
-    return np.asarray(np.where(inside[:, None], moved, 0.0))
-
-
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Rows ``torque = columns @ unknowns``, each of one joint and one block of time.
 
-    A row is no sample. The samples of a joint in a block are compressed to the triangle R of a QR decomposition of
+    A row is no sample: those of a joint in a block are compressed to the triangle R of a QR decomposition of
     ``[columns, torque]``, whose at most P + 1 rows have the same normal equations and residual.
     """
 
@@ -176,18 +157,16 @@ class Evidence:
 
         The first columns are harmless; `runs` (B,) is the number of each block's run.
         """
-        width = len(information.columns)
-        tables, places = [], []
+        width, tables, places = len(information.columns), [], []
         for joint, support in enumerate(information.supports):
             for block, segment in enumerate(information.segments):
                 rows = information.rows(joint, segment)  # [columns that act on this joint, torque]
-                table = np.zeros((len(rows), width + 1))
-                table[:, [*support, width]] = rows
-                tables.append(table)
-                places.append(np.tile([joint, block], (len(rows), 1)))
-        rows, place = np.concatenate(tables), np.concatenate(places)
+                tables.append(np.zeros((len(rows), width + 1)))
+                tables[-1][:, [*support, width]] = rows
+                places += [(joint, block)] * len(rows)
+        table, place = np.concatenate(tables), np.array(places)
         counts = information.samples.sum(axis=0)
-        return cls(rows[:, :-1], rows[:, -1], place[:, 0], place[:, 1], counts, harmless, np.asarray(runs))
+        return cls(table[:, :-1], table[:, -1], place[:, 0], place[:, 1], counts, harmless, np.asarray(runs))
 
     @classmethod
     def of_rows(cls, columns: Floats, torque: Floats, joint: Ints, block: Ints) -> Evidence:
@@ -200,22 +179,16 @@ class Evidence:
         """(R, s) the columns of the suspects."""
         return self.columns[:, self.harmless :]
 
+    def by_joint(self, torque: Floats) -> list[Floats]:
+        """For each joint the column (R, 1) of its own torque (R,), zero in the rows of other joints."""
+        return [(torque * (self.joint == j))[:, None] for j in range(len(self.counts))]
 
-def gather(
-    robot: Robot, base: BaseParameters, excerpts: Sequence[Excerpt], columns: Sequence[Sequence[Column]] | None = None
-) -> Evidence:
-    """Form the regression of harmless columns and suspects (`columns` of each excerpt), and compress it.
+    def effect(self, columns: Floats, value: Floats) -> float:
+        """How much torque amounts (d,) of a suspect make: their rms torque over that of a joint, at the worst joint.
 
-    The robot has its usual terms (friction, rotor inertia, offset of each joint), with these base parameters.
-    """
-    parts: list[Information] = []
-    runs: list[int] = []
-    for number, excerpt in enumerate(excerpts):
-        own = [{j: shape[:, j]} for shape in excerpt.harmless for j in range(robot.dof)]
-        blocks = cut_blocks(excerpt.run, max(BLOCKS // len(excerpts), FEWEST_BLOCKS))
-        further = () if columns is None else columns[number]
-        # one triangle for each joint and block: base columns of the regressor, then these further columns
-        part = reduce_rows(robot, base, (), excerpt.run, blocks, None, (*own, *further))
-        parts.append(part.renumber(next_segment(parts)))
-        runs += [number] * len(part.segments)
-    return Evidence.of(merge_information(parts), base.rank + len(excerpts[0].harmless) * robot.dof, runs)
+        Rows in which all columns (R, d) of the suspect are zero do not count.
+        """
+        count, here = len(self.counts), columns.any(axis=1)
+        made = np.bincount(self.joint, (columns @ value) ** 2, count)
+        total = np.bincount(self.joint[here], self.torque[here] ** 2, count)
+        return float(np.sqrt(np.max(np.divide(made, total, out=np.zeros(count), where=total > 0.0))))

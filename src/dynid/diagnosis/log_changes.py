@@ -5,11 +5,9 @@ Each change of the log or model is tried out: the model is fitted to the changed
 than chance between the blocks. Many changes are possible, so they are fitted to few samples by a fast approximate
 fit: links shared by all joints, friction of every joint by itself.
 
-A fit cannot show errors that all torques have in common, such as their unit, since the masses are fitted with them.
-For these, `check_scales` compares the torques with those of the model file's masses, and `check_friction` finds
-friction that would drive its joint.
-
-`dynid.diagnosis.naming.diagnose` calls all three, with the fitted `Model` of some runs and their equations.
+A fit cannot show errors that all torques have in common, such as their unit, since the masses are fitted with them: so
+`check_scales` compares the torques with those of the model file's masses, and `check_friction` finds friction that
+would drive its joint. `dynid.diagnosis.naming.diagnose` calls all three, with the fitted `Model` of some runs.
 
 Letters of shapes: N samples, n joints, B blocks of time, P columns, R rows of the evidence (equations compressed by
 joint and block, see `dynid.diagnosis.evidence.Evidence`).
@@ -28,8 +26,8 @@ from scipy import stats
 from dynid.array_types import Floats, Ints
 from dynid.compiled import gravity_torque, regressor
 from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt
-from dynid.diagnosis.suspects import Model, own_terms, trusted_values
-from dynid.diagnosis.verdicts import EQUAL, RESOLUTION, Fit, Verdict, compare, test_columns
+from dynid.diagnosis.suspects import Model, own_terms
+from dynid.diagnosis.verdicts import EQUAL, RESOLUTION, Fit, compare, test_columns
 from dynid.findings import Finding
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
@@ -79,8 +77,7 @@ def find_change(model: Model, level: float, left: float) -> tuple[Finding | None
     Args:
         model: The robot, fitted to the runs, and samples of these.
         level: Probability that any change is named in faultless runs.
-        left: Ratio of residuals after and before (rms of left-out blocks) that the change must stay below, since
-            another suspect reaches it already.
+        left: Ratio of rms residuals (left-out blocks), after over before, which the change must stay below.
 
     Returns:
         The finding, None if no change qualifies; and the exchanges of joints that fit the runs about as well as the
@@ -90,17 +87,12 @@ def find_change(model: Model, level: float, left: float) -> tuple[Finding | None
     changes = list(_list_changes(robot, trial.excerpts))
     before = trial.left_out(Change())
     best, p = None, 1.0
-
-    def misfit(change: Change) -> float:
-        """Sum over joints of the logarithm of the residual share, in a fit of all blocks."""
-        return float(np.sum(np.log(trial.fit(trial.products(change))[1])))
-
-    fitted = [misfit(change) for change in changes]
+    # sum over joints of the logarithm of the residual share, in a fit of all blocks: of the log as recorded, of changes
+    usual, *fitted = [float(np.sum(np.log(trial.fit(trial.products(one))[1]))) for one in (Change(), *changes)]
     for place in np.argsort(fitted)[:TRIED].tolist():
         chance, share = compare(trial.left_out(changes[place]), before, len(changes))  # p-value, ratio of residuals
         if chance < level and share < left:
             best, p, left = changes[place], chance, share
-    usual = misfit(Change())
     hidden = tuple(
         f"order of {change.pair}"
         for change, found in zip(changes, fitted, strict=True)
@@ -130,25 +122,23 @@ class _Trial:
 
     @classmethod
     def of(cls, model: Model) -> _Trial:
-        """Thin the excerpts of a model."""
+        """Thin the excerpts of a model to about `ROWS` samples of a run."""
         plain = model.robot.with_terms()
         robots = tuple(plain.with_gravity(direction) for direction in (np.zeros(3), *np.eye(3)))
-        thin = tuple(_thin(excerpt) for excerpt in model.excerpts)
+        thin = []
+        for excerpt in model.excerpts:
+            rows = np.arange(0, excerpt.run.samples, max(1, excerpt.run.samples // ROWS))
+            # without the last two shapes of friction, which grow with a torque fitted to the unchanged log
+            harmless = tuple(np.ascontiguousarray(shape[rows]) for shape in excerpt.harmless[:-2])
+            thin.append(Excerpt(excerpt.run.rows(rows), excerpt.slope[rows], harmless))
         tables = tuple(tuple(regressor(arm, e.run.q, e.run.dq, e.run.ddq) for arm in robots) for e in thin)
-        return cls(robots, model.robot.gravity, thin, tables)
+        return cls(robots, model.robot.gravity, tuple(thin), tables)
 
     def products(self, change: Change, blocks: int = 1) -> Floats:
-        """Form the normal matrices of a changed log, for each joint and block of time.
+        """Form the normal matrices (B, n, P, P) of a changed log, for each joint and block of time (so many per run).
 
         The P columns are: inertial parameters of the links (shared by all joints); offset, viscous friction, rotor
         inertia and further friction of the joint alone; and last the torque.
-
-        Args:
-            change: The change.
-            blocks: Number of blocks that each run is cut into.
-
-        Returns:
-            (B, n, P, P) products of these columns, B = blocks times runs.
         """
         gravity = self.gravity if change.gravity is None else change.gravity
         found = []
@@ -166,10 +156,7 @@ class _Trial:
         return np.array(found)
 
     def fit(self, products: Floats) -> tuple[Floats, Floats]:
-        """Fit all columns to the torques, by least squares with each joint weighted by its residual.
-
-        Args:
-            products: (B, n, P, P) from `products`, of the blocks that are to be fitted.
+        """Fit all columns to the torques of blocks (B, n, P, P), by least squares weighted by the residual of a joint.
 
         Returns:
             (n, P) values of the columns at each joint, -1 for that of the torque, so that columns @ values is the
@@ -204,14 +191,6 @@ class _Trial:
         return np.array(found)
 
 
-def _thin(excerpt: Excerpt) -> Excerpt:
-    """About `ROWS` samples of a run."""
-    rows = np.arange(0, excerpt.run.samples, max(1, excerpt.run.samples // ROWS))
-    # without the last two shapes of friction, which grow with a torque fitted to the unchanged log
-    harmless = tuple(np.ascontiguousarray(shape[rows]) for shape in excerpt.harmless[:-2])
-    return Excerpt(excerpt.run.rows(rows), excerpt.slope[rows], harmless)
-
-
 def _moved(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: Floats | float = 0.0) -> Excerpt:
     """Scale the motion of each joint by a factor (n,), then exchange joints, then shift q.
 
@@ -230,15 +209,9 @@ def _with_torques(excerpt: Excerpt, factor: Floats, order: Ints | None = None) -
     return replace(excerpt, run=replace(run, effort=np.where(valid, effort, np.nan), valid=valid))
 
 
-def _exchange(excerpt: Excerpt, order: Ints) -> Excerpt:
-    """Exchange motion and torques of joints alike."""
-    same = np.ones(len(order))
-    return _with_torques(_moved(excerpt, same, order), same, order)
-
-
 def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]:
     """List every change that is tried."""
-    n, names = robot.dof, robot.joint_names
+    n, names, same = robot.dof, robot.joint_names, np.ones(robot.dof)
     turning = np.array([not body.is_prismatic for body in robot.bodies])
     span = np.max([np.ptp(excerpt.run.q, axis=0) for excerpt in excerpts], axis=0)  # (n,) range of motion
 
@@ -259,7 +232,7 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
             yield from (
                 Change("geometry", "q", j, f"the zero of the encoder is {degrees} deg off",
                        "Set the offset in the channel map.",
-                       partial(_moved, factor=np.ones(n), shift=turn * (at(j, 2.0) - 1.0)))
+                       partial(_moved, factor=same, shift=turn * (at(j, 2.0) - same)))
                 for degrees, turn in ((90, 0.5 * np.pi), (180, np.pi), (-90, -0.5 * np.pi))
             )  # fmt: skip
     for i, j in combinations(range(n), 2):
@@ -268,18 +241,19 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
         text = f"with those of {names[j]}, or the convention of the DH table is wrong"
         remedy = "Match the columns by joint name in the channel map; is the DH table modified or standard?"
         yield Change("swapped", "effort", i, f"the torques are exchanged {text}", remedy,
-                     partial(_with_torques, factor=np.ones(n), order=order))  # fmt: skip
+                     partial(_with_torques, factor=same, order=order))  # fmt: skip
         yield Change("swapped", "q", i, f"all columns are exchanged {text}", remedy,
-                     partial(_exchange, order=order), pair=f"{names[i]} and {names[j]}")  # fmt: skip
+                     partial(lambda order, excerpt: _with_torques(_moved(excerpt, same, order), same, order), order),
+                     pair=f"{names[i]} and {names[j]}")  # fmt: skip
     # only where the range of motion suggests the unit: more than half a turn in rad, or less than 1 rad
     for factor, name, likely in ((np.pi / 180.0, "degrees", span > np.pi), (2.0 * np.pi, "turns", span < 1.0),
                                  (180.0 / np.pi, "radians, not degrees", span < 1.0)):  # fmt: skip
-        if (likely & turning).any():
+        suggested = np.flatnonzero(likely & turning).tolist()
+        if suggested:
             yield Change("unit", "q", None, f"positions are in {name}", declare,
                          partial(_moved, factor=np.where(turning, factor, 1.0)))  # fmt: skip
-        for j in np.flatnonzero(likely & turning).tolist():
-            yield Change("unit", "q", j, f"the position is in {name}", declare,
-                         partial(_moved, factor=at(j, factor)))  # fmt: skip
+        yield from (Change("unit", "q", j, f"the position is in {name}", declare, partial(_moved, factor=at(j, factor)))
+                    for j in suggested)  # fmt: skip
     for name, gravity in _AXES.items():
         if np.linalg.norm(gravity - robot.gravity) > 1.0:
             yield Change("gravity", "model", None, f"gravity acts along {name} of the base",
@@ -304,7 +278,8 @@ def check_scales(model: Model, evidence: Evidence) -> tuple[list[Finding], list[
     if not has_masses(robot):
         return [], []
     fit, links = _free_friction(model, evidence, offset=True)
-    ends = np.array([_interval(found) for found in test_columns(fit, links)])  # (n, 2)
+    # (n, 2) ends of the interval of each factor
+    ends = np.array([found.value[0] + [-1.0, 1.0] * found.half_width for found in test_columns(fit, links)])
     sure = ends[ends[:, 0] * ends[:, 1] > 0.0]
     factor = float(np.median(sure.mean(axis=1))) if len(sure) else 1.0
     common = []
@@ -319,7 +294,7 @@ def check_scales(model: Model, evidence: Evidence) -> tuple[list[Finding], list[
     # a vertical sliding joint holds a constant weight, which a free offset would explain as well: without offset
     held = test_columns(*_free_friction(model, evidence, offset=False))
     for j in np.flatnonzero(np.isinf(ends[:, 0]) & (weight > RESOLUTION * weight.max())).tolist():
-        most = _interval(held[j])[1]
+        most = float(held[j].value[0] + held[j].half_width[0])  # upper end of the interval
         if most < -1.0 / OTHER_UNIT:
             common.append(_scale_finding(robot, "flipped", j, most, "torque or position has the opposite sign of"))
         elif most < 1.0 / OTHER_UNIT:
@@ -336,11 +311,6 @@ def check_scales(model: Model, evidence: Evidence) -> tuple[list[Finding], list[
         single.append(Finding("untestable", "note", "effort",
                               f"the masses do not show the unit of the torque of {', '.join(hidden)}"))  # fmt: skip
     return common, single
-
-
-def _interval(found: Verdict) -> tuple[float, float]:
-    """Lower and upper end of the 95 % interval of a single amount."""
-    return float(found.value[0] - found.half_width[0]), float(found.value[0] + found.half_width[0])
 
 
 def _is_load(evidence: Evidence, links: Sequence[Floats], joint: int, load: Floats) -> bool:
@@ -368,7 +338,7 @@ def _free_friction(model: Model, evidence: Evidence, *, offset: bool) -> tuple[F
              if offset or not isinstance(placed.term, Offset)]  # fmt: skip
     free = np.hstack([columns[:, terms], evidence.columns[:, rank : evidence.harmless]])
     fit = Fit.of(replace(evidence, columns=free, harmless=free.shape[1]))
-    return fit, [(links * (evidence.joint == j))[:, None] for j in range(n)]
+    return fit, evidence.by_joint(links)
 
 
 _SCALE_REMEDIES = {
@@ -390,7 +360,7 @@ def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
     A wrong sign may not show otherwise, where hardly anything but friction and weight acts on a joint.
     """
     robot, evidence, rank = model.robot, fit.evidence, model.base.rank
-    values = trusted_values(evidence, fit.weights, model.base, robot)
+    values = model.values(evidence, fit.weights)
     own = own_terms(model.base, robot)
     for j in range(robot.dof):
         if not {(j, Viscous), (j, Coulomb), (j, Offset)} <= own.keys():

@@ -65,14 +65,9 @@ def check_and_process(
 ) -> tuple[QualityReport, Chain | None]:
     """Check a recording and process it for identification.
 
-    The check uses default processing, except that torques are moved back by the delay in the options. If the other
-    options are the defaults too, the log is processed only once.
-
-    Args:
-        recording: The raw log.
-        options: How the log will be processed; `dynid.diagnosis.refinement.resolve_delay` replaces an unknown delay.
-        robot: The robot that was recorded; without it, only the checks that need no model are made.
-        progress: Called with the finished share (0 to 1) and a short description of the current step.
+    Arguments are those of `check_recording`, and the options by which the log will be processed, with a known delay
+    (`dynid.diagnosis.refinement.resolve_delay`). The check itself uses default processing, except that torques are
+    moved back by this delay. If the other options are the defaults too, the log is processed only once.
 
     Returns:
         The findings, and the filtered and differentiated log, from which an `Experiment` is made; None for isolated
@@ -90,7 +85,11 @@ def check_and_process(
     chain, run = None, None
     try:
         if recording.isolated:
-            findings.append(_NO_ACCELERATION)
+            findings.append(Finding(
+                "no-acceleration", "warning", "q",
+                "rows are isolated samples, so accelerations are unknown and inertia cannot be identified",
+                "Gravity and friction parameters can be identified; for inertia record without gaps.",
+            ))  # fmt: skip
             run = process(recording)
         else:
             usual = replace(Processing(), effort_delay_s=options.effort_delay_s)
@@ -116,12 +115,6 @@ def check_and_process(
         return quality, chain
     # the caller wants other options than the check used; the delay is the same in both
     return quality, Chain.start(recording, replace(options, effort_delay_s=chain.options.effort_delay_s))
-
-
-_NO_ACCELERATION = Finding(
-    "no-acceleration", "warning", "q",
-    "rows are isolated samples, so accelerations are unknown and inertia cannot be identified",
-    "Gravity and friction parameters can be identified; for inertia record without gaps.")  # fmt: skip
 
 
 def prevents_processing(finding: Finding) -> bool:
@@ -162,7 +155,6 @@ class StreamCheck:
     """The check of a log that is read in pieces: pass it to `process_stream`, then call `report`."""
 
     def __init__(self, robot: Robot | None = None) -> None:
-        """Check against a robot, or without a model."""
         self._robot = robot
         self._beginning: Recording | None = None
         self._counts: Counter[tuple[str, str, str]] = Counter()  # samples by code, channel and joint
@@ -209,8 +201,8 @@ class StreamCheck:
             raise DataError("no piece of the log was checked", remedy="Exhaust the stream before you call report.")
         first, counts = check_recording(self._beginning), +self._counts  # the counts above zero
         # counts in the whole log replace the findings of its beginning; its clock and joints at rest mean little
-        findings = [f for f in first.findings if (f.code, f.where, f.joint or "") not in counts]
-        findings = [f for f in findings if f.where != "time" and f.code not in ("frozen", "rest")]
+        findings = [f for f in first.findings if f.where != "time" and f.code not in ("frozen", "rest")]
+        findings = [f for f in findings if (f.code, f.where, f.joint or "") not in counts]
         for (code, channel, joint), count in counts.items():
             share = count / self._rows
             findings.append(Finding(

@@ -8,9 +8,9 @@ suspects that are significant together are reported, the strongest first, and th
 `diagnose` is called with processed runs by the check of a log (`dynid.diagnosis.log_check`), by the reader of long
 logs, and by the watch of a running robot.
 
-Terms: evidence are the rows of the equations, compressed by joint and block of time; a block is one of about twenty
-stretches of the logs. A verdict is the result of the test of one suspect: amounts, covariance, p-value. Some suspects
-(a load, a push) act in a window only, a sequence of blocks.
+Terms: evidence are the rows of the equations, compressed by joint and block of time, of which there are about twenty.
+A verdict is the result of the test of one suspect. Some suspects (a load, a push) act in a window only, a sequence of
+blocks.
 """
 
 from __future__ import annotations
@@ -24,31 +24,11 @@ from scipy import stats
 
 from dynid.array_types import Bools, Ints
 from dynid.decompositions import lstsq
-from dynid.diagnosis.evidence import Evidence, gather
+from dynid.diagnosis.evidence import Evidence
 from dynid.diagnosis.log_changes import HALF, check_friction, check_scales, find_change
 from dynid.diagnosis.refinement import find_delay
-from dynid.diagnosis.suspects import (
-    KINDS,
-    Model,
-    Suspect,
-    channel_columns,
-    channels,
-    gain_columns,
-    placement_columns,
-    placements,
-    trusted_values,
-)
-from dynid.diagnosis.verdicts import (
-    LEVEL,
-    RESOLUTION,
-    Fit,
-    Tried,
-    Verdict,
-    compare,
-    effect_of,
-    judge_suspects,
-    test_suspects,
-)
+from dynid.diagnosis.suspects import KINDS, Model, Suspect, linear_suspects
+from dynid.diagnosis.verdicts import LEVEL, RESOLUTION, Fit, Tried, Verdict, compare, judge_suspects, test_suspects
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
@@ -56,7 +36,6 @@ from dynid.terms.motors import Offset
 
 MOST_NAMED = 3
 """Largest number of suspects that are named in one diagnosis (convention)."""
-
 UNEVEN = 0.1
 """Factor on the level for suspects that act in a whole log. The test takes the errors of all blocks to be alike, which
 errors of the model are not (level: with this factor, one in a hundred simulated clean logs is accused)."""
@@ -78,8 +57,10 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
     case = Case.of(model)
     first = test_suspects(case.fit, case.tried)
     named = [*_name_suspects(case, first, level)]
-    # a gross change must explain more than the strongest suspect does
-    change, hidden = find_change(model, level, min([HALF, *map(case.residual_ratio, named[:1])]))
+    # A gross change must explain more than the strongest suspect does: smaller errors in left-out blocks.
+    rest = [case.fit.with_harmless(verdict.columns).left_out() for verdict in named[:1]]
+    ratios = [compare(left.T, case.fit.left_out().T, 1)[1] for left in rest]
+    change, hidden = find_change(model, level, min([HALF, *ratios]))
     if change is not None:
         return (change,)
     # The first of these that finds anything is reported: factors common to all torques, by the masses of the model
@@ -108,48 +89,40 @@ class Case:
     @classmethod
     def of(cls, model: Model) -> Case:
         """Form the columns of all suspects of a model's runs, in the rows (R) of the evidence."""
-        placed, dof = list(placements(model.robot)), model.robot.dof  # misplaced joints
-        # for each run: columns of misplaced joints, then of late torques, springs and drifts of single joints
-        columns = [[*placement_columns(model, e, placed), *channel_columns(model.robot, e)] for e in model.excerpts]
-        evidence = gather(model.robot, model.base, model.excerpts, columns)
+        robot, dof = model.robot, model.robot.dof
+        linear = list(linear_suspects(robot))
+        evidence = model.evidence(linear)
         fit = Fit.of(evidence)
         own = [evidence.suspects[:, [k]] for k in range(evidence.suspects.shape[1])]  # (R, 1) each
-        # the sum of the columns of late torques of single joints is that of a delay of all torques
-        late = evidence.suspects[:, len(placed) : len(placed) + dof].sum(axis=1, keepdims=True)
-        gains = gain_columns(evidence, trusted_values(evidence, fit.weights, model.base, model.robot), dof)
+        gains = evidence.by_joint(evidence.columns[:, : evidence.harmless] @ model.values(evidence, fit.weights))
         windows = _windows(evidence.runs)
         several = windows[windows.sum(axis=1) > 1]  # a load must predict a block that is left out
         # (R, p) columns of the standard parameters: first moments and mass of the last link, offsets of the joints
         standard = evidence.columns[:, : model.base.rank] @ model.base.grouping
-        offsets = [k for k, term in enumerate(model.robot.terms, start=10 * dof) if isinstance(term.term, Offset)]
+        offsets = [k for k, term in enumerate(robot.terms, start=10 * dof) if isinstance(term.term, Offset)]
         load, push = standard[:, 10 * dof - 4 : 10 * dof], standard[:, offsets]
         # mean torque of each joint: the fit of offsets alone
         mean = push @ lstsq(push, evidence.torque, rcond=RESOLUTION)
         varying = replace(evidence, torque=evidence.torque - mean)
         # one entry of each tuple per suspect, in the same order; a push, a free torque, can explain almost anything
-        suspects = (*placed, *channels(model.robot), Suspect("delay", None), *(Suspect("gain", j) for j in range(dof)),
-                    Suspect("load", None), Suspect("push", None))  # fmt: skip
-        tried = (*map(Tried, (*own, late, *gains)), Tried(load, several), Tried(push, windows, general=True))
-        return cls(model.robot, fit, varying, suspects, tried)
+        suspects = (*linear, *(Suspect("gain", j) for j in range(dof)), Suspect("load", None), Suspect("push", None))
+        tried = (*map(Tried, (*own, *gains)), Tried(load, several), Tried(push, windows, general=True))
+        return cls(robot, fit, varying, suspects, tried)
 
     def is_worth(self, index: int, verdict: Verdict) -> bool:
         """Whether the amount of a suspect is large enough to be reported, and plausible for its kind."""
         kind = KINDS[self.suspects[index].kind]
         if np.isfinite(kind.most):
             return kind.least < float(abs(verdict.value[0])) < kind.most
-        if effect_of(self.varying, verdict.columns, verdict.value) < kind.least:  # relative rms torque
+        if self.varying.effect(verdict.columns, verdict.value) < kind.least:  # relative rms torque
             return False
         groups = self.tried[index].groups
         if groups is None or verdict.group is None:
             return True
-        in_window = groups[verdict.group][self.fit.evidence.block]  # (R,)
         if self.suspects[index].kind == "load" and abs(verdict.value[-1]) < verdict.half_width[-1]:
             return False  # it has no mass
+        in_window = groups[verdict.group][self.fit.evidence.block]  # (R,)
         return verdict.left_out > HALF * float(np.sum(self.fit.residual[in_window] ** 2))
-
-    def residual_ratio(self, verdict: Verdict) -> float:
-        """Ratio of the rms residuals in left-out blocks, with a suspect over without it."""
-        return compare(self.fit.with_harmless(verdict.columns).left_out().T, self.fit.left_out().T, 1)[1]
 
 
 def _windows(run: Ints) -> Bools:
@@ -178,23 +151,21 @@ def _name_suspects(case: Case, first: Sequence[Verdict], level: float) -> Iterat
             break
 
 
-def _report_detectable(
-    case: Case, verdicts: Sequence[Verdict], level: float, hidden: Iterable[str]
-) -> Iterator[Finding]:
+def _report_detectable(case: Case, first: Sequence[Verdict], level: float, hidden: Iterable[str]) -> Iterator[Finding]:
     """Report the smallest detectable amount of each suspect of a whole log, and suspects that cannot be detected.
 
-    `verdicts` judge each suspect by itself; `hidden` are exchanges of joints that cannot be excluded, in words.
+    `first` judges each suspect by itself; `hidden` are exchanges of joints that cannot be excluded, in words.
     """
     robot = case.robot
     none = dict.fromkeys(hidden)  # names of suspects that cannot be detected, each once
     large = []  # texts of those of which only large amounts can be
     least = {}  # name -> smallest detectable amount in printed units
-    for suspect, tried, verdict in zip(case.suspects, case.tried, verdicts, strict=True):
+    for suspect, tried, verdict in zip(case.suspects, case.tried, first, strict=True):
         if tried.groups is not None:
             continue
         kind, unit, name = KINDS[suspect.kind], suspect.unit(robot), suspect.label(robot)
         # `kind.least` is an amount, or the relative rms torque of one: `each` of these per unit
-        each = 1.0 if np.isfinite(kind.most) else effect_of(case.varying, tried.columns, np.ones(1))
+        each = 1.0 if np.isfinite(kind.most) else case.varying.effect(tried.columns, np.ones(1))
         # smallest significant amount [SI]: t quantile (two-sided, Bonferroni) times the standard error
         sure = float(stats.t.isf(0.5 * UNEVEN * level / len(case.tried), verdict.freedom) * verdict.stderr[0])
         if not sure < kind.most:
@@ -216,7 +187,7 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Findin
     robot = case.robot
     shown = len(verdict.value) - 1  # the amount that is printed; of a load, the mass is last
     if suspect.kind == "push":  # one amount per joint: that of the joint with the largest effect
-        each = [effect_of(case.varying, verdict.columns[:, [j]], verdict.value[[j]]) for j in range(robot.dof)]
+        each = [case.varying.effect(verdict.columns[:, [j]], verdict.value[[j]]) for j in range(robot.dof)]
         shown = int(np.argmax(each))
         suspect = Suspect("push", shown)
     kind, value, spread = KINDS[suspect.kind], float(verdict.value[shown]), float(verdict.half_width[shown])
@@ -227,19 +198,16 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Findin
     groups = case.tried[verdict.suspect].groups
     when, times = "", {}
     if groups is not None and verdict.group is not None:
-        start, stop = _times(runs, case.fit.evidence, groups[verdict.group])
+        window, run = groups[verdict.group], case.fit.evidence.runs  # (B,) blocks of one run
+        number = int(run[window][0])
+        own = window[run == number]
+        edges = np.flatnonzero(own)[[0, -1]] + [0, 1]
+        start, stop = np.interp(edges, [0, len(own)], runs[number].time[[0, -1]]).tolist()
         when, times = f" from {start:.4g} to {stop:.4g} s", {"from [s]": start, "to [s]": stop}
+    joint = None if suspect.joint is None or suspect.kind == "tilt" else robot.joint_names[suspect.joint]
     return Finding(kind.code, "warning", "model" if suspect.direction is not None else "effort",
-                   suspect.describe(robot, value, spread) + when + others, suspect.remedy(robot, value),
-                   joint=None if suspect.joint is None or suspect.kind == "tilt" else robot.joint_names[suspect.joint],
+                   suspect.describe(robot, value, spread) + when + others,
+                   kind.remedy.format(seconds=value, joint=joint), joint=joint,
                    evidence={f"amount [{suspect.unit(robot)}]": kind.factor * value, **times,
                              "half of the 95 % interval": kind.factor * spread, "probability without it": verdict.p},
-                   strength=effect_of(case.varying, verdict.columns, verdict.value))  # fmt: skip
-
-
-def _times(runs: Sequence[Experiment], evidence: Evidence, window: Bools) -> tuple[float, float]:
-    """Start and end [s] of a window (B,) of blocks, which all belong to one run."""
-    number = int(evidence.runs[window][0])
-    own = window[evidence.runs == number]
-    start, stop = np.interp(np.flatnonzero(own)[[0, -1]] + [0, 1], [0, len(own)], runs[number].time[[0, -1]])
-    return float(start), float(stop)
+                   strength=case.varying.effect(verdict.columns, verdict.value))  # fmt: skip

@@ -4,9 +4,9 @@ These quantities a enter the torques nonlinearly. Gauss-Newton solves for them: 
 
     torque = X x + Z a + noise,
 
-with Z the derivatives of the torques by a. X holds the columns of links and friction, whose values x are fitted anew
-together with a. Then the robot itself is displaced by a, or the torques are moved in time, and Z is computed again; so
-the result is not linearised. Quantities that the logs do not determine are held at the model's values.
+with Z the derivatives of the torques by a, and X the columns of links and friction, whose values x are fitted together
+with a. Then the robot is displaced by a, or the torques are moved in time, and Z is computed again; so the result is
+not linearised. Quantities that the logs do not determine are held at the model's values.
 
 `identify` calls `refine_geometry` with processed runs (recipe entry ``free``). The readers of logs call
 `resolve_delay` with a raw recording (option ``delay_s=auto``), and `dynid.diagnosis.naming` calls `find_delay`.
@@ -22,8 +22,7 @@ import numpy as np
 from dynid.array_types import Bools, Floats
 from dynid.checks import check_names
 from dynid.data_reduction.displacements import displace
-from dynid.diagnosis.evidence import gather
-from dynid.diagnosis.suspects import KINDS, Model, Suspect, placement_columns, placements
+from dynid.diagnosis.suspects import KINDS, Model, Suspect, linear_suspects
 from dynid.diagnosis.verdicts import Fit, test_columns
 from dynid.findings import Finding
 from dynid.logs.recording import Recording
@@ -32,12 +31,7 @@ from dynid.processing.process import Processing, process
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about
 
-FREEDOMS: dict[str, tuple[str, ...]] = {
-    "zeros": ("zero", "slide zero"),
-    "lengths": ("length",),
-    "tilt": ("tilt",),
-    "angles": ("angle",),
-}
+FREEDOMS = {"zeros": ["zero", "slide zero"], "lengths": ["length"], "tilt": ["tilt"], "angles": ["angle"]}
 """Name in a recipe -> the kinds of quantities (keys of `dynid.diagnosis.suspects.KINDS`) that it frees."""
 MOST_STEPS = 8
 """Most steps of Gauss-Newton (convention: quantities within 10 % of the truth settle in three)."""
@@ -76,11 +70,6 @@ class RefinedGeometry:
     quantities: tuple[Freed, ...]
     findings: tuple[Finding, ...]
 
-    @property
-    def is_shown(self) -> bool:
-        """Whether the logs determine every quantity, and one of them surely differs from the model."""
-        return all(np.isfinite(q.half_width) for q in self.quantities) and any(q.is_sure for q in self.quantities)
-
 
 def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[str]) -> RefinedGeometry:
     """Estimate quantities of a robot's geometry from experiments.
@@ -101,7 +90,7 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
     kinds = [kind for name in names for kind in FREEDOMS[name]]
     # of the robot's possible displacements those that are free; the tilt of the base once, at the first joint on it
     ground = next(j for j, body in enumerate(robot.bodies) if body.parent < 0)
-    chosen = [s for s in placements(robot) if s.kind in kinds and (s.kind != "tilt" or s.joint == ground)]
+    chosen = [s for s in linear_suspects(robot) if s.kind in kinds and (s.kind != "tilt" or s.joint == ground)]
     total, held, moved = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool), robot
     half_width = np.full(len(chosen), np.inf)
     for _ in range(MOST_STEPS if chosen else 0):
@@ -129,13 +118,10 @@ def _step(
         (k,) step [rad or m], zero where held; (k,) half widths of the 95 % intervals; (k,) which are held now.
     """
     model = Model.of(robot, runs)  # with linear parameters fitted to the runs, which Z depends on
-    columns = [list(placement_columns(model, excerpt, chosen)) for excerpt in model.excerpts]
-    evidence = gather(model.robot, model.base, model.excerpts, columns)
+    evidence = model.evidence(chosen)
     fit, limit = Fit.of(evidence), HOLDING_FACTOR * np.array([KINDS[s.kind].least for s in chosen])
-    # one by one first: the interval is infinite where X explains the column almost entirely
-    alone = test_columns(fit, list(evidence.suspects.T[:, :, None]))
-    held = held | np.array([np.isinf(found.half_width[0]) for found in alone])
-    while True:  # then together, holding the least determined one until all that remain are determined well enough
+    held = held | ~fit.beyond(evidence.suspects)[1]  # those whose column X explains almost entirely
+    while True:  # hold the least determined one until all that remain are determined well enough
         step, half_width = np.zeros(len(chosen)), np.full(len(chosen), np.inf)
         if held.all():
             return step, half_width, held
@@ -204,11 +190,7 @@ class Delay:
 
 
 def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
-    """Estimate by how much torques are recorded later than the motion that they belong to.
-
-    Args:
-        robot: The robot.
-        runs: The processed logs, whose torques have not been moved.
+    """Estimate by how much torques of processed logs, not moved yet, come later than the motion that they belong to.
 
     Example:
         >>> abs(dynid.diagnosis.find_delay(robot, [run]).seconds) < 0.005
@@ -216,10 +198,8 @@ def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
     """
     seconds, half_width = 0.0, np.inf
     for _ in range(MOST_STEPS):
-        model = Model.of(robot, runs, seconds)  # with the torques moved back by the delay so far
-        # one suspect that acts on all joints: a torque that is late by one second more has the column -d torque / dt
-        late = [[dict(enumerate(-excerpt.slope.T))] for excerpt in model.excerpts]
-        evidence = gather(model.robot, model.base, model.excerpts, late)
+        # with the torques moved back by the delay so far
+        evidence = Model.of(robot, runs, seconds).evidence([Suspect("delay", None)])
         amount = test_columns(Fit.of(evidence), [evidence.suspects])[0]
         step, half_width = float(amount.value[0]), float(amount.half_width[0])
         if not np.isfinite(half_width):
@@ -231,15 +211,10 @@ def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
 
 
 def resolve_delay(recording: Recording, options: Processing, robot: Robot | None = None) -> tuple[Processing, str]:
-    """Replace an unknown delay of the torques by its estimate.
+    """Replace an unknown delay of the torques of a raw log, ``effort_delay_s="auto"``, by its estimate in seconds.
 
-    Args:
-        recording: The raw log.
-        options: Processing options; only ``effort_delay_s="auto"`` is replaced.
-        robot: The robot, by whose equations the delay is found; without it the delay is zero.
-
-    Returns:
-        The options with a delay in seconds, zero where its interval includes zero; and a note for the experiment.
+    It is found by the equations of the robot; without a robot, or where its interval includes zero, it is zero. Returns
+    the options with this delay, and a note for the experiment.
     """
     if options.effort_delay_s != "auto":
         return options, ""
@@ -248,7 +223,6 @@ def resolve_delay(recording: Recording, options: Processing, robot: Robot | None
     if robot is None or recording.isolated or recording.effort is None:
         return replace(options, effort_delay_s=0.0), ""
     delay = find_delay(robot, [process(recording, unmoved)])
-    text = f"torques are {1e3 * delay.seconds:+.3g} +- {1e3 * delay.half_width_s:.2g} ms late by the robot's equations"
-    if not delay.is_sure:
-        return replace(options, effort_delay_s=0.0), f"{text}: not moved"
-    return replace(options, effort_delay_s=delay.seconds), f"{text}: moved back"
+    amount = f"{1e3 * delay.seconds:+.3g} +- {1e3 * delay.half_width_s:.2g} ms"
+    note = f"torques are {amount} late by the robot's equations: {'moved back' if delay.is_sure else 'not moved'}"
+    return replace(options, effort_delay_s=delay.seconds if delay.is_sure else 0.0), note

@@ -16,16 +16,8 @@ import numpy as np
 from dynid.array_types import Bools, Floats
 from dynid.compiled import regressor
 from dynid.diagnosis.evidence import BLOCKS, MOST_ROWS, Evidence
-from dynid.diagnosis.suspects import KINDS, Suspect, gain_columns, own_terms
-from dynid.diagnosis.verdicts import (
-    LEVEL,
-    Fit,
-    Tried,
-    Verdict,
-    effect_of,
-    judge_suspects,
-    test_columns,
-)
+from dynid.diagnosis.suspects import KINDS, Suspect, own_terms
+from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, Verdict, judge_suspects, test_columns
 from dynid.estimators.equations import Factors
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
@@ -71,7 +63,7 @@ def diagnose_runs(equations: Factors, *, level: float = LEVEL) -> tuple[Finding,
     tried = [Tried(columns, groups) for _, columns in suspects]
     named = islice(judge_suspects(fit, tried, level=level), 2 * len(judged))
     found = [_describe(equations, suspects[verdict.suspect][0], judged[verdict.group or 0], verdict,
-                       effect_of(evidence, verdict.columns, verdict.value)) for verdict in named]  # fmt: skip
+                       evidence.effect(verdict.columns, verdict.value)) for verdict in named]  # fmt: skip
     return tuple(sorted(found, key=lambda finding: -finding.strength))
 
 
@@ -83,7 +75,7 @@ def _list_suspects(equations: Factors, evidence: Evidence, fit: Fit) -> Iterator
     blocks = np.bincount(evidence.runs)
     order = np.array([np.count_nonzero(evidence.runs[:b] == run) for b, run in enumerate(evidence.runs)])
     elapsed = ((order + 0.5) / blocks[evidence.runs] - 0.5)[evidence.block, None]  # (R, 1) share of the run's time
-    for j, gain in enumerate(gain_columns(evidence, fit.values, dof)):
+    for j, gain in enumerate(evidence.by_joint(evidence.columns @ fit.values)):
         yield Suspect("gain", j), gain
         if (j, Offset) in own:
             offset = evidence.columns[:, [own[j, Offset]]]
@@ -115,11 +107,7 @@ def explain_residuals(
 ) -> tuple[Finding, ...]:
     """Name the suspect that predicts most of the residuals of held-out runs; nothing where none does.
 
-    Args:
-        robot: The robot.
-        runs: The held-out runs, their joints in the robot's order.
-        predicted: For each run its predicted torques (N, n).
-        joints: (n,) the joints that count.
+    The runs have their joints in the robot's order, of which some count (n,); each has predicted torques (N, n).
     """
     rows = _held_out_rows(robot, runs, predicted, joints)
     joint, block = rows[:, :2].astype(int).T
@@ -131,9 +119,8 @@ def explain_residuals(
     fit = Fit.of(Evidence.of_rows(scale[:, :0], scale[:, 0] * (measured - modelled), np.zeros_like(joint), block))
     present = np.unique(joint)
     tables = {"friction": [np.sign(dq), dq], "offset": [np.ones(len(dq))], "gain": [modelled], "delay": [rate]}
-    suspects = {
-        kind: [(joint == j)[:, None] * np.column_stack(table) for j in present] for kind, table in tables.items()
-    }
+    suspects = {kind: [np.column_stack(table) * (joint == j)[:, None] for j in present]
+                for kind, table in tables.items()}  # fmt: skip
     if shown := [column for column in load if column.any()]:
         suspects["load"] = [np.column_stack(shown)]  # all joints carry it
     # by how much a suspect lowers the squares in blocks that were left out, in each joint
@@ -143,11 +130,10 @@ def explain_residuals(
     if share < EXPLAINED:
         return ()
     code, says, remedy = _HELD_OUT_SUSPECTS[best]
-    finding = Finding(code, "warning", "held-out residuals",
-                      f"{says}: this explains {100.0 * share:.0f} % of the held-out residuals", remedy,
-                      joint=None if best == "load" else robot.joint_names[int(present[np.argmax(gains[best])])],
-                      evidence={"explained share": share}, strength=share)  # fmt: skip
-    return (finding,)
+    joint_name = None if best == "load" else robot.joint_names[int(present[np.argmax(gains[best])])]
+    return (Finding(code, "warning", "held-out residuals",
+                    f"{says}: this explains {100.0 * share:.0f} % of the held-out residuals", remedy,
+                    joint=joint_name, evidence={"explained share": share}, strength=share),)  # fmt: skip
 
 
 def _held_out_rows(robot: Robot, runs: Sequence[Experiment], predicted: Sequence[Floats], joints: Bools) -> Floats:

@@ -31,8 +31,7 @@ MANY = 0.2
 """Share of clipped samples above which they are an error; deviation of a time step from the median one, as a share of
 it, above which the step is uneven (effect)."""
 STILL = 2e-3
-"""Largest range of a joint that does not move [rad or m], and its largest rms speed [rad/s or m/s] (effect: 0.1
-deg)."""
+"""Largest range [rad or m], and rms speed [rad/s or m/s], of a joint that does not move (effect: 0.1 deg)."""
 COARSE = 2e-3
 """Quantisation steps larger than this share of the range are a warning (effect: fewer than 500 steps)."""
 SAME = 0.9
@@ -44,8 +43,7 @@ BEYOND = 1.5
 FEWEST = 50
 """Smallest number of samples that are checked (convention)."""
 LOST = 60.0
-"""Chi-squared of the excess of a step above which rows were lost there (level: chance does not reach it in 1e5
-rows)."""
+"""Chi-squared of the excess of a step above which rows were lost (level: chance does not reach it in 1e5 rows)."""
 
 
 def check_signals(recording: Recording, robot: Robot | None = None) -> list[Finding]:
@@ -131,13 +129,9 @@ def _reverses(q: Floats) -> bool:
 
 
 def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[Finding]:
-    """Check one channel of one joint: missing samples, no motion, coarse steps, dead or clipped torques, spikes.
+    """Check one channel (N,) of one joint: missing samples, no motion, coarse steps, dead or clipped torques, spikes.
 
-    Args:
-        where: Name of the channel: "q", "dq", "effort" or "wrench".
-        joint: Name of the joint, or of the component of the wrench.
-        x: (N,) samples.
-        longest: Largest number of samples of a spike; 0 to look for none.
+    The joint may be a component of the wrench. A spike has at most the `longest` number of samples; 0 looks for none.
     """
     finite = np.isfinite(x)
     missing = 1.0 - float(finite.mean()) if x.size else 1.0
@@ -218,9 +212,6 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
                           evidence={"90th percentile": largest, "limit": limit})  # fmt: skip
 
 
-# --- measured velocities against positions ----------------------------------------------------------------------------
-
-
 def _check_velocities(recording: Recording) -> Iterator[Finding]:
     """Report measured velocities that disagree with the positions: unit, sign, order of the joints, scale, clock."""
     if recording.dq is None or recording.time.size < FEWEST:
@@ -252,8 +243,8 @@ def _check_hangs(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) ->
 def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
     """Report velocities in another unit, of the other sign, of another joint, or unrelated to the positions.
 
-    Velocities and difference quotients of positions, both as means over windows of time, are compared by correlation
-    and by the ratio of their standard deviations.
+    Means over windows of time are compared with difference quotients of positions: by correlation, and by the ratio of
+    their standard deviations.
     """
     window = max(1, time.size // 400)
     step = time[window:] - time[:-window]
@@ -291,11 +282,12 @@ def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Flo
                       evidence={"measured / derived": ratio, "correlation": own})  # fmt: skip
 
 
-# --- lost rows that the clock does not show, because time stamps were written afterwards ------------------------------
-
-
 def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
-    """Report steps of the positions that are several times as long as the speeds allow, where the clock has no gap."""
+    """Report rows that were lost although the clock shows no gap, since the time stamps were written afterwards.
+
+    There a step of the positions is longer by the usual step or more, in all joints together. The usual step is that of
+    a cubic through the two steps before and the two after.
+    """
     time, q = recording.time, recording.q
     if time.size < FEWEST or not (np.isfinite(time).all() and np.isfinite(q).all()):
         return
@@ -305,42 +297,30 @@ def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
     if uneven.mean() > FEW:  # stamps of arrival, of rows that arrive late and together, look the same
         return
     with np.errstate(over="ignore", invalid="ignore"):  # an absurd sample, which other findings name, is no lost row
-        lost = np.where(uneven, 0.0, _count_lost(unwrap_angles(q)[0]))
-    at = np.flatnonzero(lost >= EQUAL)
+        q = unwrap_angles(q)[0]
+        step = np.diff(q, axis=0)  # (N - 1, n)
+        expected = np.zeros_like(step)
+        expected[2:-2] = (4.0 * (step[1:-3] + step[3:-1]) - step[:-4] - step[4:]) / 6.0
+        misfit = step - expected
+        spread = 1.4826 * np.median(np.abs(misfit - np.median(misfit, axis=0)), axis=0)  # robust deviation (MAD)
+        noise = np.maximum(spread, [max(quantisation_step(y), 1e-12) for y in q.T])
+        step, misfit, expected = step / noise, misfit / noise, expected / noise
+        # least squares over the joints: misfit = excess * expected, with chi-squared of the excess
+        size, squares = np.maximum((expected**2).sum(axis=1), 1e-300), (misfit**2).sum(axis=1)
+        excess = (misfit * expected).sum(axis=1) / size  # (N - 1,) numbers of rows
+        # large, and explaining the misfit of all joints, unlike a spike of one encoder
+        is_lost = (excess >= EQUAL) & (excess**2 * size > LOST) & (excess**2 * size > EQUAL * squares)
+        for shift in (-1, 1):  # neighbouring steps that are too short: positions were held, then caught up
+            is_lost &= ((np.roll(step, shift, axis=0) - expected) * expected).sum(axis=1) / size > -HALF
+        for shift in (-2, -1, 1, 2):  # a long step also spoils the cubic of its neighbours: keep the largest
+            is_lost &= squares >= np.roll(squares, shift)
+    is_lost[:2] = is_lost[-2:] = False
+    at = np.flatnonzero(is_lost & ~uneven)
     if at.size:
         yield Finding("missing", "warning", "time",
                       "the joints move by several steps between two rows, although the clock shows one: rows "
                       "were lost and the stamps written anew",
                       "Record again with the stamps of the robot's controller, or leave these stretches out "
                       "(--time).",
-                      evidence={"places": int(at.size), "rows lost": float(np.round(lost[at]).sum()),
+                      evidence={"places": int(at.size), "rows lost": float(np.round(excess[at]).sum()),
                                 "first at [s]": float(time[at[0]])})  # fmt: skip
-
-
-def _count_lost(q: Floats) -> Floats:
-    """Estimate how many rows were lost at each step, by how many usual steps it is too long in all joints together.
-
-    Args:
-        q: (N, n) positions, unwrapped.
-
-    Returns:
-        (N - 1,) numbers of rows; zero where the excess is within the noise.
-    """
-    step = np.diff(q, axis=0)
-    expected = np.zeros_like(step)  # of a cubic through the two steps before and the two after
-    expected[2:-2] = (4.0 * (step[1:-3] + step[3:-1]) - step[:-4] - step[4:]) / 6.0
-    misfit = step - expected
-    spread = 1.4826 * np.median(np.abs(misfit - np.median(misfit, axis=0)), axis=0)  # robust standard deviation (MAD)
-    noise = np.maximum(spread, [max(quantisation_step(y), 1e-12) for y in q.T])
-    step, misfit, expected = step / noise, misfit / noise, expected / noise
-    # least squares over the joints: misfit = excess * expected, with chi-squared of the excess
-    size, squares = np.maximum((expected**2).sum(axis=1), 1e-300), (misfit**2).sum(axis=1)
-    excess = (misfit * expected).sum(axis=1) / size
-    # large, and explaining the misfit of all joints, unlike a spike of one encoder
-    is_lost = (excess**2 * size > LOST) & (excess**2 * size > EQUAL * squares)
-    for shift in (-1, 1):  # neighbouring steps that are too short: positions were held, then caught up; no row is lost
-        is_lost &= ((np.roll(step, shift, axis=0) - expected) * expected).sum(axis=1) / size > -HALF
-    for shift in (-2, -1, 1, 2):  # a long step also spoils the interpolation of its neighbours: keep the largest
-        is_lost &= squares >= np.roll(squares, shift)
-    is_lost[:2] = is_lost[-2:] = False
-    return np.where(is_lost, excess, 0.0)

@@ -6,7 +6,7 @@ For a small fault of amount a, the torque is linear in it: ``torque = X x + z a`
     late torque         -d torque / dt
     wrong gain          the torque of the joint itself
     spring on a joint   its position q
-    misplaced joint     derivative of the torques by the joint's placement (`placement_columns`)
+    misplaced joint     derivative of the torques by the joint's placement
 
 `KINDS` is the table of all kinds, with their units and sentences. To add one that concerns one joint at a time, add a
 row with its column. `Model` holds the robot with parameters that fit the logs, which the columns need.
@@ -26,10 +26,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynid.array_types import Floats
+from dynid.data_reduction import Information
 from dynid.data_reduction.displacements import displacement_columns
-from dynid.diagnosis.evidence import Column, Evidence, Excerpt, gather, take_excerpt
+from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt, take_excerpt
 from dynid.diagnosis.verdicts import joint_weights
-from dynid.estimators.rows import torque_along
+from dynid.estimators.equations import cut_blocks, merge_information, next_segment
+from dynid.estimators.rows import reduce_rows, torque_along
 from dynid.identifiability.base import choose_base
 from dynid.identifiability.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
@@ -43,6 +45,9 @@ TRUST = 1e-4
 (convention)."""
 SHORTEST = 0.01
 """Smallest distance between two joints that counts as the length of a link [m] (convention)."""
+
+Column = dict[int, Floats]
+"""A column of the regression: joint index -> (N,) torque on this joint per unit of the amount [N m or N per unit]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class Kind:
     words: tuple[str, str]
     """The word ``{more}`` for positive and for negative amounts."""
     remedy: str
+    """What to do about it; ``{seconds}`` is the amount, ``{joint}`` the name of the joint."""
     column: Callable[[Excerpt, int], Floats] | None = None
     """Function of an excerpt and a joint's index: (N,) torque on this joint per unit amount [SI]. None for kinds whose
     columns are formed elsewhere, because they act on several joints or need a fit."""
@@ -75,7 +81,7 @@ _DEGREES = 180.0 / np.pi
 _ZERO = "Calibrate the zero, set the offset in the channel map, or estimate it (--set free=zeros)."
 KINDS: dict[str, Kind] = {
     "delay": Kind("delay", "ms", 1e3, 0.002, 1.0, "the torques are {size} {more}", ("late", "early"),
-                  "Take it out: --set delay_s={seconds:.4f}."),
+                  "Take it out: --set delay_s={seconds:.4f}.", column=lambda excerpt, j: -excerpt.slope[:, j]),
     "late": Kind("delay", "ms", 1e3, 0.005, 1.0, "the torque of this joint alone is {size} {more}", ("late", "early"),
                  "Record all torques at the same instants, or shift this channel.",
                  column=lambda excerpt, j: -excerpt.slope[:, j]),
@@ -149,14 +155,9 @@ class Suspect:
         turn = np.zeros(3) if self.direction is None else np.sign(value) * self.direction[3:]
         return f"({', '.join(f'{round(x, 2) + 0.0:g}' for x in turn.tolist())})"
 
-    def remedy(self, robot: Robot, value: float) -> str:
-        """What to do about it."""
-        joint = "" if self.joint is None else robot.joint_names[self.joint]
-        return KINDS[self.kind].remedy.format(seconds=value, joint=joint)
 
-
-def placements(robot: Robot) -> Iterator[Suspect]:
-    """The suspects that displace a joint: zero, length, angle, and tilt of the base."""
+def linear_suspects(robot: Robot) -> Iterator[Suspect]:
+    """The suspects whose columns follow from the motion: misplaced joints, then those with a column in `KINDS`."""
     still = np.zeros(3)
     for j, body in enumerate(robot.bodies):
         axis = body.R_parent_joint @ body.axis  # in the parent body's frame
@@ -172,6 +173,9 @@ def placements(robot: Robot) -> Iterator[Suspect]:
         kind, fixed = ("angle", axis) if body.parent >= 0 else ("tilt", robot.gravity)
         if np.any(fixed):
             yield from (Suspect(kind, j, np.append(still, across)) for across in horizontal_axes(fixed))
+    own = [kind for kind, row in KINDS.items() if row.column and kind != "delay"]  # a delay acts on all joints alike
+    yield from (Suspect(kind, j) for kind in own for j in range(robot.dof))
+    yield Suspect("delay", None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,79 +194,69 @@ class Model:
     @classmethod
     def of(cls, robot: Robot, runs: Sequence[Experiment], delay_s: float = 0.0) -> Model:
         """Fit a robot to processed runs, whose torques are late by a delay [s] and are moved back by it."""
-        model = add_terms(robot)
-        base = choose_base(model)
-        excerpts = [take_excerpt(model, run, delay_s) for run in matched_runs(robot, runs)]
-        evidence = gather(model, base, excerpts)
-        values = trusted_values(evidence, joint_weights(evidence), base, model)
+        full = add_terms(robot)
+        excerpts = tuple(take_excerpt(full, run, delay_s) for run in matched_runs(robot, runs))
+        model = cls(full, choose_base(full), excerpts, full.parameter_vector)
+        evidence = model.evidence()
+        values = model.values(evidence, joint_weights(evidence))
         # the fitted base parameters exactly: `grouping` (b, p) maps standard to base parameters, with ones at `columns`
-        theta = model.parameter_vector.copy()
-        theta[list(base.columns)] += values[: base.rank] - base.grouping @ model.parameter_vector
-        links = np.concatenate([theta[: 10 * model.dof], np.zeros(len(model.terms))])  # no friction
+        theta = full.parameter_vector.copy()
+        theta[list(model.base.columns)] += values[: model.base.rank] - model.base.grouping @ full.parameter_vector
+        links = np.concatenate([theta[: 10 * full.dof], np.zeros(len(full.terms))])  # no friction
         loaded = []
         for excerpt in excerpts:
             # |torque| sign(dq): friction that grows with the torque of the links, and with the whole torque
-            load = [np.abs(torque_along(model, part, excerpt.run)) * excerpt.harmless[0] for part in (links, theta)]
+            load = [np.abs(torque_along(full, part, excerpt.run)) * excerpt.harmless[0] for part in (links, theta)]
             loaded.append(replace(excerpt, harmless=(*excerpt.harmless, *load)))
-        return cls(model, base, tuple(loaded), theta)
+        return replace(model, excerpts=tuple(loaded), theta=theta)
 
+    def evidence(self, suspects: Sequence[Suspect] = ()) -> Evidence:
+        """Form the regression of harmless columns, then those of some of the `linear_suspects`, and compress it."""
+        robot, base = self.robot, self.base
+        parts: list[Information] = []
+        runs: list[int] = []
+        for number, excerpt in enumerate(self.excerpts):
+            shapes = [{j: shape[:, j]} for shape in excerpt.harmless for j in range(robot.dof)]
+            blocks = cut_blocks(excerpt.run, max(BLOCKS // len(self.excerpts), FEWEST_BLOCKS))
+            # one triangle for each joint and block: base columns of the regressor, then these further columns
+            further = (*shapes, *self._columns(excerpt, suspects))
+            part = reduce_rows(robot, base, (), excerpt.run, blocks, None, further)
+            parts.append(part.renumber(next_segment(parts)))
+            runs += [number] * len(part.segments)
+        harmless = base.rank + len(self.excerpts[0].harmless) * robot.dof
+        return Evidence.of(merge_information(parts), harmless, runs)
 
-def placement_columns(model: Model, excerpt: Excerpt, suspects: Sequence[Suspect]) -> Iterator[Column]:
-    """For each suspect that displaces a joint, the torques of all joints per unit: joint index -> (N,).
+    def _columns(self, excerpt: Excerpt, suspects: Sequence[Suspect]) -> Iterator[Column]:
+        """For each suspect the torques per unit of its amount: joint index -> (N,)."""
+        run, robot, moved = excerpt.run, self.robot, np.zeros(0)
+        if any(suspect.direction is not None for suspect in suspects):
+            # (N, n, n, 6): derivative of the torque of joint i (second axis) by the placement of joint j (third axis)
+            moved = displacement_columns(robot, self.theta, run.q, run.dq, run.ddq)
+        ground = [j for j, body in enumerate(robot.bodies) if body.parent < 0]  # a tilt displaces all of these
+        for suspect in suspects:
+            joints = [*range(robot.dof)] if suspect.joint is None else [suspect.joint]
+            column = KINDS[suspect.kind].column
+            if column is not None:
+                yield {j: column(excerpt, j) for j in joints}
+            else:
+                placed = moved[:, :, ground if suspect.kind == "tilt" else joints].sum(axis=2)
+                yield dict(enumerate((placed @ np.asarray(suspect.direction)).T))
 
-    A tilt of the base displaces all joints that are mounted on the base.
-    """
-    run, robot = excerpt.run, model.robot
-    # (N, n, n, 6): derivative of the torque of joint i (second axis) by the placement of joint j (third axis)
-    columns = displacement_columns(robot, model.theta, run.q, run.dq, run.ddq)
-    ground = [j for j, body in enumerate(robot.bodies) if body.parent < 0]
-    for suspect in suspects:
-        if suspect.direction is None or suspect.joint is None:
-            raise ValueError(f"'{suspect.kind}' displaces no joint")
-        moved = columns[:, :, ground if suspect.kind == "tilt" else [suspect.joint]].sum(axis=2)
-        torque = moved @ suspect.direction
-        yield {j: torque[:, j] for j in range(robot.dof)}
+    def values(self, evidence: Evidence, weights: Floats) -> Floats:
+        """Fit the harmless columns, held near the model file's parameters where the log does not determine them.
 
-
-def channels(robot: Robot) -> Iterator[Suspect]:
-    """The suspects with a column in `KINDS`, for each joint: late torque, spring, drift."""
-    yield from (Suspect(name, j) for name, kind in KINDS.items() if kind.column for j in range(robot.dof))
-
-
-def channel_columns(robot: Robot, excerpt: Excerpt) -> Iterator[Column]:
-    """The columns of the suspects of `channels`, in their order: joint index -> (N,) torque per unit."""
-    yield from ({j: kind.column(excerpt, j)} for kind in KINDS.values() if kind.column for j in range(robot.dof))
-
-
-def trusted_values(evidence: Evidence, weights: Floats, base: BaseParameters, robot: Robot) -> Floats:
-    """Fit the harmless columns, held near the model file's parameters where the log does not determine them.
-
-    This is ridge regression towards the prior values: minimise |X x - y|^2 + sum held (x - prior)^2.
-
-    Args:
-        evidence: The rows.
-        weights: (n,) weight of each joint's rows.
-        base: Base parameters, whose columns come first.
-        robot: Its parameters are the prior; that of the further shapes of friction is zero.
-
-    Returns:
-        (h,) values of the harmless columns.
-    """
-    scale = weights[evidence.joint]
-    X = evidence.columns[:, : evidence.harmless] * scale[:, None]
-    prior = np.zeros(evidence.harmless)
-    prior[: base.rank] = base.grouping @ robot.parameter_vector
-    products = X.T @ X
-    size = np.diagonal(products)
-    usual = np.median(size[size > 0.0]) if size.any() else 1.0
-    held = TRUST * np.maximum(size, usual)  # at least the median, so that short columns are not fitted to noise
-    return np.asarray(np.linalg.solve(products + np.diag(held), X.T @ (evidence.torque * scale) + held * prior))
-
-
-def gain_columns(evidence: Evidence, values: Floats, joints: int) -> list[Floats]:
-    """For each joint the column (R, 1) of its gain: its torque with the fitted values (h,) of the harmless columns."""
-    torque = evidence.columns[:, : evidence.harmless] @ values
-    return [(torque * (evidence.joint == j))[:, None] for j in range(joints)]
+        This is ridge regression towards the prior values: minimise |X x - y|^2 + sum held (x - prior)^2, with weights
+        (n,) of the joints' rows. The prior of the further shapes of friction is zero. Returns (h,) values.
+        """
+        scale = weights[evidence.joint]
+        X = evidence.columns[:, : evidence.harmless] * scale[:, None]
+        prior = np.zeros(evidence.harmless)
+        prior[: self.base.rank] = self.base.grouping @ self.robot.parameter_vector
+        products = X.T @ X
+        size = np.diagonal(products)
+        usual = np.median(size[size > 0.0]) if size.any() else 1.0
+        held = TRUST * np.maximum(size, usual)  # at least the median, so that short columns are not fitted to noise
+        return np.asarray(np.linalg.solve(products + np.diag(held), X.T @ (evidence.torque * scale) + held * prior))
 
 
 def own_terms(base: BaseParameters, robot: Robot) -> dict[tuple[int, type[Term]], int]:

@@ -7,14 +7,13 @@ are fitted together, by least squares with one weight per joint.
 
 A suspect acts in all blocks alike, or in one group of them: a window of a log, one run of several, one arm of a fleet.
 
-* In all blocks, the test is the delete-one-block jackknife: the fit is repeated without each block. The scatter of
-  these amounts gives their covariance, although residuals are correlated within a block. A suspect must also predict
-  the left-out blocks better than the harmless columns alone. The p-value is that of Hotelling's T^2, which for one
-  amount is Student's t.
+* In all blocks, the test is the delete-one-block jackknife: the scatter of fits without each block gives the covariance
+  of the amounts, although residuals are correlated within a block. The p-value is that of Hotelling's T^2, for one
+  amount Student's t. A suspect must also predict the left-out blocks better than the harmless columns alone.
 * In one group, the decrease of the squared residual there (its gain) is compared with the gain of the same columns in
-  other parts of the log. There the suspect does not act, so that only errors of the model make it gain (F test). Where
-  the group has several blocks, a second test compares the errors of left-out blocks with and without the suspect
-  (`compare`, a t test over blocks). The smaller p-value counts, with Bonferroni factors for two tests and all groups.
+  other parts of the log, where only errors of the model make it gain (F test). Where the group has several blocks, a
+  second test compares the errors of left-out blocks with and without the suspect (`compare`, a t test over blocks).
+  The smaller p-value counts, with Bonferroni factors for two tests and all groups.
 
 A column that harmless ones explain almost entirely is not judged, since errors of the model decide its amount.
 
@@ -139,11 +138,9 @@ class Fit:
         return replace(self, basis=np.hstack([self.basis, more]), residual=residual)
 
     def left_out(self) -> Floats:
-        """Cross-validate the harmless columns: predict each block by the fit of all others.
+        """Cross-validate the harmless columns: (n, B) squared error of predicting a block by the fit of all others.
 
-        Returns:
-            (n, B) squared prediction error of a joint in a block, over the squared torque of this joint in all blocks;
-            NaN where a block holds no sample of the joint.
+        It is relative to the squared torque of the joint in all blocks; NaN where a block holds no sample of the joint.
         """
         evidence, count = self.evidence, len(self.evidence.counts)
         total = np.bincount(evidence.joint, (evidence.torque * self.weights[evidence.joint]) ** 2, count)
@@ -159,7 +156,7 @@ class Fit:
         """Project columns (R, m) orthogonally to the harmless ones.
 
         Returns:
-            (R, m) the weighted projections, scaled to length one, zero where not shown; (m,) whether the projection is
+            (R, m) the weighted projections, scaled to length one, zero where not shown; (m,) which are shown, being
             longer than `SHOWN` times the weighted column; (m,) the lengths of the projections before scaling.
         """
         weighted = columns * self.weights[self.evidence.joint][:, None]
@@ -176,11 +173,9 @@ class Fit:
         With the rows Q of an orthonormal basis in a block and the residuals e of the fit of all blocks, the errors of
         this prediction are (I - Q Q')^-1 e = e + Q (I - Q' Q)^-1 Q' e, by the Woodbury identity.
 
-        Args:
-            Z: (R, m) columns orthogonal to the basis, from `beyond`.
-
         Yields:
-            The block's m_b rows; the errors (m_b, m) of the columns Z; the errors (m_b,) of the torque.
+            The block's m_b rows; the errors (m_b, m) of columns Z (R, m) orthogonal to the basis; and those (m_b,) of
+            the torque.
         """
         for b in range(len(self.evidence.runs)):
             rows = np.flatnonzero(self.evidence.block == b)
@@ -192,10 +187,9 @@ class Fit:
 
 
 def joint_weights(evidence: Evidence) -> Floats:
-    """Fit the harmless columns by iteratively reweighted least squares with one weight per joint.
+    """Fit the harmless columns by iteratively reweighted least squares with one weight per joint (n,), returned.
 
-    Returns:
-        (n,) one over the standard deviation of each joint's residual; zero for joints without torques.
+    It is one over the standard deviation of the joint's residual; zero for joints without torques.
     """
     count, width = len(evidence.counts), evidence.harmless
     table = np.column_stack([evidence.columns[:, :width], evidence.torque])
@@ -269,31 +263,15 @@ def judge_suspects(
 
 
 def compare(rival: Floats, usual: Floats, tried: int) -> tuple[float, float]:
-    """Compare the squared residuals of two explanations, by a one-sided t test over blocks of time.
-
-    Args:
-        rival: (B, n) squared residuals of joints in blocks, with the new explanation; NaN where there are no samples.
-        usual: (B, n) the same with the usual explanation.
-        tried: Number of rivals that are compared (Bonferroni factor of the p-value).
+    """Compare the squared residuals (B, n) of joints in blocks by two explanations, NaN where there are no samples.
 
     Returns:
-        The p-value, and the ratio of the rms residuals of the rival and of the usual explanation. The ratio is the
-        mean over blocks (geometric) and the product over joints.
+        The p-value of a one-sided t test over blocks, times the number of rivals that are tried (Bonferroni); and the
+        ratio of the rms residuals, rival over usual: the geometric mean over blocks, the product over joints.
     """
     ratio = np.nansum(np.log(rival / usual), axis=1)  # (B,) errors are multiplied, so their logarithms are averaged
     p = tried * float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue)
     return p, float(np.exp(0.5 * ratio.mean()))
-
-
-def effect_of(evidence: Evidence, columns: Floats, value: Floats) -> float:
-    """How much torque amounts (d,) of a suspect make: their rms torque over that of a joint, at the worst joint.
-
-    Rows in which all columns (R, d) of the suspect are zero do not count.
-    """
-    count, here = len(evidence.counts), columns.any(axis=1)
-    made = np.bincount(evidence.joint, (columns @ value) ** 2, count)
-    total = np.bincount(evidence.joint[here], evidence.torque[here] ** 2, count)
-    return float(np.sqrt(np.max(np.divide(made, total, out=np.zeros(count), where=total > 0.0))))
 
 
 def test_suspects(fit: Fit, suspects: Sequence[Tried]) -> list[Verdict]:
@@ -303,9 +281,6 @@ def test_suspects(fit: Fit, suspects: Sequence[Tried]) -> list[Verdict]:
         next(whole) if suspect.groups is None else _test_groups(fit, suspect.columns, suspect.groups)
         for suspect in suspects
     ]
-
-
-# --- in all blocks ----------------------------------------------------------------------------------------------------
 
 
 def test_columns(fit: Fit, columns: Sequence[Floats]) -> list[Verdict]:
@@ -326,33 +301,22 @@ def test_columns(fit: Fit, columns: Sequence[Floats]) -> list[Verdict]:
             found.append(Verdict(tried, np.zeros(width), np.diag(np.full(width, np.inf)), 1.0, 0.0, 0.0, 1))
             continue
         block = (own, own)
-        value = _solve(V[block], u[own])
-        each = []
-        left_out = 0.0
-        for size, score, ahead, missed in parts:
-            amounts = _solve(V[block] - size[block], u[own] - score[own])  # (width,) of all other blocks
-            # |missed|^2 - |missed - ahead amounts|^2: by how much these amounts improve the prediction of the block
-            left_out += float(2.0 * missed[own] @ amounts - amounts @ ahead[block] @ amounts)
-            each.append(amounts)
-        off = np.array(each) - value
+        value = lstsq(V[block], u[own], rcond=RESOLUTION)
+        # (B, width) amounts without each block
+        each = np.array([lstsq(V[block] - size[block], u[own] - score[own], rcond=RESOLUTION)
+                         for size, score, _, _ in parts])  # fmt: skip
+        # |missed|^2 - |missed - ahead amounts|^2: by how much these amounts improve the prediction of the block
+        left_out = sum(float(2.0 * missed[own] @ amounts - amounts @ ahead[block] @ amounts)
+                       for amounts, (_, _, ahead, missed) in zip(each, parts, strict=True))  # fmt: skip
+        off = each - value
         covariance = (B - 1) / B * off.T @ off  # of the jackknife
         # Hotelling: T^2 (B - width) / (width (B - 1)) is distributed as F(width, B - width)
-        squares = float(value @ _solve(covariance, value))
+        squares = float(value @ lstsq(covariance, value, rcond=RESOLUTION))
         freedom = B - width
         p = float(stats.f.sf(squares * freedom / (width * (B - 1)), width, freedom)) if freedom > 0 else 1.0
         gain, scale = float(u[own] @ value), length[own]
         found.append(Verdict(tried, value / scale, covariance / np.outer(scale, scale), p, gain, left_out, freedom))
     return found
-
-
-def _solve(products: Floats, right: Floats) -> Floats:
-    """Solve ``products @ x = right`` by the pseudo-inverse of a symmetric matrix (d, d)."""
-    values, vectors = eigh(products)
-    large = values > RESOLUTION * max(float(values[-1]), 0.0)
-    return np.asarray(vectors[:, large] @ ((vectors[:, large].T @ right) / values[large]))
-
-
-# --- in one group of blocks -------------------------------------------------------------------------------------------
 
 
 def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
@@ -368,11 +332,9 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
     outside = np.flatnonzero(~inside & ~edge)
     # errors of the model last longer than a block, so parts elsewhere are as long, as far as there are several
     length = max(1, min(int(inside.sum()), outside.size // FEWEST_BLOCKS))
-    starts = range(0, outside.size - length + 1, length)
-    parts = np.zeros((len(starts), len(inside)), dtype=bool)
-    for part, start in zip(parts, starts, strict=True):
-        part[outside[start : start + length]] = True
-    usual, _, _ = _group_gains(elsewhere, columns, parts)
+    parts = [outside[start : start + length] for start in range(0, outside.size - length + 1, length)]
+    each = np.array([np.isin(np.arange(len(inside)), part) for part in parts]).reshape(-1, len(inside))
+    usual, _, _ = _group_gains(elsewhere, columns, each)
     mean, spread = (float(np.mean(usual)), float(np.var(usual))) if len(parts) else (np.inf, 0.0)
     # Gains of white noise are chi-squared with d degrees of freedom: mean d. Correlated residuals scale them up.
     scale = max(mean / d, 1.0)
