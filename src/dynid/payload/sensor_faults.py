@@ -18,6 +18,7 @@ Shapes: N samples, R rows (six channels of few samples), d amounts of a suspect.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -78,11 +79,7 @@ class _Suspect:
 
 
 def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Suspect]]:
-    """Fit load and bias under some settings, and list the suspects that the settings do not contain.
-
-    Returns:
-        The fit of the harmless columns, and the suspects with columns (R, d).
-    """
+    """Fit load and bias under some settings, and list the suspects that these do not contain, with columns (R, d)."""
     pose = SensorPose.guess(data, sensing)
     if sensing.finds_pose:
         pose = find_sensor(pose, data, sensing)[0]
@@ -162,12 +159,10 @@ def check_wrench(
     rigid = replace(given, find=tuple(name for name in given.find if name != "compliance"))
     equations = partial(wrench_data, robot, experiments, sensor_frame, form=form)
     proposals = []
-    try:
+    with suppress(IdentifiabilityError, EstimationError):  # what was found before stands
         for code, message, evidence, better in _find_faults(equations, sensor_frame, rigid):
             finding = remark(code, message, severity="warning", where="wrench", evidence=evidence)
             proposals.append(Proposal(finding=finding, sensing=better))
-    except (IdentifiabilityError, EstimationError):  # what was found before stands
-        pass
     return tuple(proposals)
 
 
@@ -178,10 +173,7 @@ Fault = tuple[str, str, dict[str, float], Sensing]
 def _find_faults(equations: Callable[[Sensing], WrenchData], frame: str, settings: Sensing) -> Iterator[Fault]:
     """Find faults one after the other: unit of moments, axes or reversed moments, suspects, sign of the mass.
 
-    Args:
-        equations: Makes the equations of the log with given settings.
-        frame: Link in whose frame the wrench should be.
-        settings: The settings to begin with.
+    `equations` makes those of the log with given settings; the wrench should be in the frame of the link `frame`.
     """
     spread = equations(settings).wrench.std(axis=0)
     # how far away a force would have to act
@@ -209,7 +201,12 @@ def _find_faults(equations: Callable[[Sensing], WrenchData], frame: str, setting
             settings = replace(settings, delay_s=late.seconds)
         elif suspect.find is not None:
             settings = replace(settings, find=(*settings.find, suspect.find))
-        yield suspect.code, *_describe(suspect, found), settings
+        is_single = len(found.value) == 1  # of several amounts the length is told
+        value = suspect.factor * float(found.value[0] if is_single else np.linalg.norm(found.value))
+        half = suspect.factor * float(np.max(found.half_width))
+        message = suspect.message.format(size=f"{value:{'+' if is_single else ''}.3g} +- {half:.2g}")
+        told = {"amount": value, "half of the 95 % interval": half, "probability without it": found.p}
+        yield suspect.code, message, told, settings
         if suspect.code == "gain":  # no setting takes it into account, so nothing can be tested after it
             break
     if is_negative(solve_load(equations(settings), frame, settings)):
@@ -237,15 +234,6 @@ def _find_change(equations: Callable[[Sensing], WrenchData], frame: str, given: 
         yield "wrench-frame", message, {"left": left}, changes[message]
 
 
-def _describe(suspect: _Suspect, found: Verdict) -> tuple[str, dict[str, float]]:
-    """The message that names a suspect, with its amount and half its 95 % interval, and the numbers behind it."""
-    single = len(found.value) == 1
-    value = suspect.factor * float(found.value[0] if single else np.linalg.norm(found.value))
-    half = suspect.factor * float(np.max(found.half_width))
-    message = suspect.message.format(size=f"{value:{'+' if single else ''}.3g} +- {half:.2g}")
-    return message, {"amount": value, "half of the 95 % interval": half, "probability without it": found.p}
-
-
 def find_wrench_delay(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
@@ -256,12 +244,8 @@ def find_wrench_delay(
 ) -> Delay:
     """Estimate the delay of the wrench behind the positions, from a motion under which the wrench changes.
 
-    Args:
-        robot: Geometry and gravity.
-        experiments: Experiments with a wrench channel; the delay is common to all.
-        sensor_frame: Link in whose frame the wrench is measured.
-        sensing: Settings of the sensor; the search begins at its `delay_s`.
-        form: See `identify_load`; ``integral`` is replaced by ``differential``, since intervals are too coarse.
+    The arguments are those of `check_wrench`. The search begins at the delay of the settings. The form ``integral`` is
+    replaced by ``differential``, since intervals are too coarse.
 
     Raises:
         EstimationError: The wrench hardly changes, or no delay explains it.

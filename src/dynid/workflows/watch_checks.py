@@ -24,10 +24,6 @@ def check_log(fit: Identification, run: Experiment) -> Iterator[Finding]:
     """Look for faults of a log that would raise alarms although nothing pushes, with the suspects of ``dynid check``.
 
     Errors of the diagnosis become warnings here: the log is watched nevertheless.
-
-    Args:
-        fit: The identified model.
-        run: The log.
     """
     matched = run.matched(fit.robot)
     known = matched.rows(np.flatnonzero(np.isfinite(matched.effort).all(axis=1)))
