@@ -25,6 +25,10 @@ def test_markdown_escapes_bars_and_line_ends() -> None:
     assert lines[3] == "| b\\|c | 100 | &lt;i&gt; |"
 
 
+def test_a_cell_stays_in_its_line() -> None:
+    assert str(Table.of(["joint"], [("j1\nnext: rm",)])).splitlines()[2:] == ["j1\\nnext: rm"]
+
+
 def test_html_lets_no_markup_through() -> None:
     tags: list[str] = []
     parser = HTMLParser()

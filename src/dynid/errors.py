@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from dynid.safe_text import visible_text
+from dynid.safe_text import one_line
 
 __all__ = [
     "ArgumentError",
@@ -64,7 +64,7 @@ class DynidError(Exception):
         self.remedy = remedy
         where = ": ".join(part for part in (self.path, place) if part)
         message = f"{where}: {reason}" if where else reason
-        super().__init__(visible_text(f"{message}. {remedy}" if remedy else message))
+        super().__init__(one_line(f"{message}. {remedy}" if remedy else message))
 
 
 class ArgumentError(DynidError):

@@ -65,6 +65,11 @@ def visible_text(text: str) -> str:
     return text.translate({ord(c): _escape(c) for c in controls}) if controls else text
 
 
+def one_line(text: str) -> str:
+    """Escape like `visible_text`, the ends of lines as well: no name can look like a line of dynid's own."""
+    return visible_text(text).replace("\n", "\\n")
+
+
 def _is_control(character: str) -> bool:
     """Whether a character is of the Unicode categories C (control, format, surrogate), Zl or Zp (ends of lines)."""
     category = unicodedata.category(character)

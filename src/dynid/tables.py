@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from dynid.safe_text import html_text, markdown_text
+from dynid.safe_text import html_text, markdown_text, one_line
 
 Cell = str | int | float | None
 
@@ -67,7 +67,7 @@ class Table(Struct, frozen=True, tag="Rows"):
 
     def to_text(self) -> str:
         """Plain text: columns padded with spaces, a rule below the header."""
-        cells = self._cells()
+        cells = [[one_line(text) for text in row] for row in self._cells()]
         numeric = self._are_numeric()
         widths = [max(len(row[c]) for row in cells) for c in range(len(self.header))]
         lines = [

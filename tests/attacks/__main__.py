@@ -45,6 +45,8 @@ def main() -> int:
     parser.add_argument("--here", action="store_true", help="one attack in this process; its findings as JSON")
     options = parser.parse_args()
     known, through = attacks(), 0
+    if wrong := set(options.names) - set(known):
+        parser.error(f"there is no attack {', '.join(wrong)}; choose of: {'; '.join(known)}")
     sys.stdout.write(
         "" if options.here else f"seed {options.seed}\n| attack | tried | through | s |\n|---|---|---|---|\n"
     )

@@ -170,7 +170,6 @@ def test_two_runs_are_compared_on_identical_samples() -> None:
                 ["--set", "scheduler\t=tcp://h:1"],
                 ["--set=scheduler\u00a0= 'x'"],
                 ["--engine", "tcp://h:1"],
-                ["--engine=tcp://h:1"],
                 ["--engine", "127.0.0.1:18786"],
                 ["--engine", "inproc://h/1"],
                 ["--engine", "--verbose", "tcp://h:1"],
@@ -430,3 +429,9 @@ def test_terms_without_a_sign(tmp_path: Path, terms: str) -> None:
     assert result.exit_code == 0, result.output
     names = json.loads((tmp_path / "result.json").read_text())["estimate"]["names"]
     assert not [name for name in names if re.fullmatch(r"(IA|FC|FV)\d", name)]
+
+
+def test_next_commands_can_be_copied_into_a_shell(tmp_path: Path) -> None:
+    robot = shutil.copy("arm.urdf", tmp_path / "arm; touch PWN.urdf")
+    result = run("excite", robot, "--method", "commands", "--out", tmp_path / "plan")
+    assert f"next: dynid actuate '{robot}' LOG" in result.output, result.output

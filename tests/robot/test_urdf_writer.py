@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.errors import ExportError
+from dynid.errors import DescriptionError, ExportError
 from dynid.robot.formats.urdf import read_urdf, urdf_text, write_urdf
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -108,7 +108,7 @@ def test_fresh_file_is_the_same_robot(renewed: Robot) -> None:
         assert (theirs.kind, theirs.limits) == (ours.kind, ours.limits)
 
 
-@pytest.mark.parametrize("name", ["a\"<b>&'c", "tab\tnew\nline", "größe 関節", "--> ]]>"])
+@pytest.mark.parametrize("name", ["a\"<b>&'c", "tab\tstop", "größe 関節", "--> ]]>"])
 def test_names_are_escaped(name: str) -> None:
     links = (Link(name=name), Link(name=name + "2"))
     joint = Joint(name=name, kind="continuous", parent=name, child=name + "2")
@@ -117,6 +117,11 @@ def test_names_are_escaped(name: str) -> None:
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_names_of_several_lines_are_refused() -> None:
+    with pytest.raises(DescriptionError, match=r"^link 'arm\\nnext: rm': the name has several lines"):
+        Robot(name="arm", links=(Link(name="arm\nnext: rm"),), joints=())
 
 
 def test_moment_without_mass_is_refused(arm: Robot) -> None:

@@ -33,6 +33,8 @@ class ExistingPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(value)
+        if "\n" in str(value):  # it would look like a line of dynid's own
+            raise errors.ArgumentError("the name of a file has several lines", remedy="Rename it.")
         if not (value and path.exists()):  # an empty name, as of a shell variable that is not set, is no folder
             raise errors.LogReadError("there is no such file", path=value, remedy=_near_file(path) or self.remedy())
         return super().convert(value, param, ctx)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dynid.safe_text import visible_text
+from dynid.safe_text import one_line, visible_text
 from dynid.tables import count_words
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def show_finding(finding: Finding, *, brief: bool = False) -> None:
     message = (finding.brief or finding.message) if brief else message
     colour = {"error": "red", "warning": "yellow", "note": None}[finding.severity]
     text = f"{finding.severity} [{finding.code}]: {place}: {message}"
-    head, _, rest = visible_text(wrap_lines(text, tables=False)).partition(" ")
+    head, _, rest = wrap_lines(one_line(text), tables=False).partition(" ")
     click.echo(f"{click.style(head, fg=colour, bold=colour is not None)} {rest}", err=True)
 
 
@@ -172,6 +172,6 @@ def print_screen(screen: Screen, reported: Sequence[Finding], out: Path | None, 
     page = "" if out is None or not (out / "report.html").exists() else f"; open {out / 'report.html'} in a browser"
     written = [] if out is None else [f"written: {out}{page}"]
     for line in (*screen.files, *written):
-        echo(wrap_lines(line))
+        echo(wrap_lines(one_line(line)))
     for command in screen.commands[:2]:  # in one line each, to copy
-        echo(f"next: {command}")
+        echo(f"next: {one_line(command)}")

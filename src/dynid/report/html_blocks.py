@@ -9,7 +9,6 @@ import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from textwrap import indent
 from typing import Any
 
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from dynid.array_types import Floats
-from dynid.safe_text import markdown_text
+from dynid.safe_text import html_text, markdown_text
 from dynid.tables import Cell, Table
 
 FAR_START_LENGTHS = 100.0
@@ -178,18 +177,21 @@ def block_html(block: Block) -> str:
     """Write a block as HTML, with all its texts escaped."""
     match block:
         case Text(text, role):
-            return f'<p class="{escape(role)}">{escape(text)}</p>' if role else f"<p>{escape(text)}</p>"
+            return f'<p class="{html_text(role)}">{html_text(text)}</p>' if role else f"<p>{html_text(text)}</p>"
         case Heading(text):
-            return f"<h3>{escape(text)}</h3>"
+            return f"<h3>{html_text(text)}</h3>"
         case Code(text):
-            return f'<pre tabindex="0">{escape(text)}</pre>'
+            return f'<pre tabindex="0">{html_text(text)}</pre>'
         case Cards(items):
             cards = (
-                f'<div class="card"><b>{escape(number)}</b><span>{escape(name)}</span></div>' for name, number in items
+                f'<div class="card"><b>{html_text(number)}</b><span>{html_text(name)}</span></div>'
+                for name, number in items
             )
             return f'<div class="cards">{"".join(cards)}</div>'
         case Bullets(items):
-            lines = (f"<b>{escape(word)}</b>: {escape(text)}" if word else escape(text) for word, text in items)
+            lines = (
+                f"<b>{html_text(word)}</b>: {html_text(text)}" if word else html_text(text) for word, text in items
+            )
             return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>" if items else ""
         case Notices(items):
             return f'<ul class="notices">{"".join(map(_notice_html, items))}</ul>' if items else ""
@@ -203,19 +205,19 @@ def block_html(block: Block) -> str:
         case Drawing(label, width, height, shapes):
             box = f"0 0 {width:g} {height:g}"
             parts = "".join(map(_shape_svg, shapes))
-            svg = f'<svg class="drawing" viewBox="{box}" role="img" aria-label="{escape(label)}">{parts}</svg>'
-            return f"<figure>{svg}<figcaption>{escape(label)}</figcaption></figure>"
+            svg = f'<svg class="drawing" viewBox="{box}" role="img" aria-label="{html_text(label)}">{parts}</svg>'
+            return f"<figure>{svg}<figcaption>{html_text(label)}</figcaption></figure>"
 
 
 def _shape_svg(shape: Shape) -> str:
     numbers = zip(PLACES[shape.kind].split(), shape.place, strict=True)
     attributes = " ".join(f'{name}="{number:.1f}"' for name, number in numbers)
-    words = escape(shape.text) if shape.kind == "text" else f"<title>{escape(shape.text)}</title>"
-    return f'<{shape.kind} class="{escape(shape.role)}" {attributes}>{words}</{shape.kind}>'
+    words = html_text(shape.text) if shape.kind == "text" else f"<title>{html_text(shape.text)}</title>"
+    return f'<{shape.kind} class="{html_text(shape.role)}" {attributes}>{words}</{shape.kind}>'
 
 
 def _notice_html(item: tuple[str, str, str, str]) -> str:
-    severity, code, sentence, command = map(escape, item)
+    severity, code, sentence, command = map(html_text, item)
     run = f'<pre tabindex="0">{command}</pre>' if command else ""
     return f'<li class="{severity}"><b>{severity}</b><code>{code}</code> {sentence}{run}</li>'
 
@@ -232,7 +234,7 @@ def _finite(cell: Cell) -> Cell:
 def _table_html(block: Table) -> str:
     text = _without_infinite(block).to_html()
     text = f'<div class="scroll" tabindex="0" role="region" aria-label="table">{text}</div>'
-    return f"<details><summary>{escape(block.folded)}</summary>{text}</details>" if block.folded else text
+    return f"<details><summary>{html_text(block.folded)}</summary>{text}</details>" if block.folded else text
 
 
 def _widget(kind: str, label: str, data: Mapping[str, Any], height: int) -> str:
@@ -246,7 +248,7 @@ def _widget(kind: str, label: str, data: Mapping[str, Any], height: int) -> str:
     """
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")  # no tag can end the script element
     return (
-        f'<figure class="{kind}"><canvas tabindex="0" role="img" aria-label="{escape(label)}" height="{height}">'
+        f'<figure class="{kind}"><canvas tabindex="0" role="img" aria-label="{html_text(label)}" height="{height}">'
         f'</canvas><script type="application/json">{text}</script></figure>'
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +16,7 @@ from dynid.report.html_blocks import Block, Drawing, Plot, block_html, block_mar
 from dynid.safe_files import write_atomically
 from dynid.safe_files.records import split_failure
 from dynid.safe_files.small_files import WRITTEN, read_small_text
-from dynid.safe_text import markdown_text, visible_text
+from dynid.safe_text import html_text, markdown_text, visible_text
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 """Content security policy of the HTML file: it loads nothing, and runs only its own script."""
@@ -48,17 +47,17 @@ class Page(Struct, frozen=True):
 
     def to_html(self) -> str:
         """Return one HTML file with styles, script and data inside."""
-        links = "".join(f'<a href="#s{k}">{escape(chapter.title)}</a>' for k, chapter in enumerate(self.chapters))
+        links = "".join(f'<a href="#s{k}">{html_text(chapter.title)}</a>' for k, chapter in enumerate(self.chapters))
         bodies = "".join(
-            f'<section id="s{k}"><h2>{escape(chapter.title)}</h2>{_bodies(chapter.blocks)}</section>'
+            f'<section id="s{k}"><h2>{html_text(chapter.title)}</h2>{_bodies(chapter.blocks)}</section>'
             for k, chapter in enumerate(self.chapters)
         )
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
             '<meta name="viewport" content="width=device-width,initial-scale=1">'
-            f"<title>{escape(self.title)}</title><style>{_asset('report.css')}</style></head><body>"
-            f'<a class="skip" href="#s0">Skip to the content</a><header><h1>{escape(self.title)}</h1>'
+            f"<title>{html_text(self.title)}</title><style>{_asset('report.css')}</style></head><body>"
+            f'<a class="skip" href="#s0">Skip to the content</a><header><h1>{html_text(self.title)}</h1>'
             f'<nav aria-label="sections">{links}</nav></header><main>{bodies}</main>'
             f"<script>{_asset('report.js')}</script></body></html>\n"
         )

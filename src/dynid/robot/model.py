@@ -96,6 +96,7 @@ class Robot(ReadOnly):
         """Check that the links form one tree and order the joints from the root outwards."""
         object.__setattr__(self, "gravity", freeze_array(self.gravity, (3,)))
         object.__setattr__(self, "links", tuple(self.links))
+        _check_names(self.name, [link.name for link in self.links], [joint.name for joint in self.joints])
         object.__setattr__(self, "joints", _order_from_root(self.links, tuple(self.joints)))
         for coupling in self.couplings:
             for name in coupling.ratios:
@@ -382,17 +383,25 @@ class Robot(ReadOnly):
         return f"Robot('{self.name}', {self.dof} joints {kinds}, {len(self.links)} links, gravity ({g}) m/s^2)"
 
 
+def _check_names(robot: str, links: Sequence[str], joints: Sequence[str]) -> None:
+    """Refuse two links or joints of one name, and names of several lines, which would look like lines of dynid's own.
+
+    Raises:
+        DescriptionError: There is such a name.
+    """
+    for part, names in (("robot", [robot]), ("link", links), ("joint", joints)):
+        for name, count in Counter(names).items():
+            if count > 1 or "\n" in name:
+                reason = f"{count} {part}s have the name '{name}'" if count > 1 else "the name has several lines"
+                raise DescriptionError(reason, place=f"{part} '{name}'", remedy="Rename it.")
+
+
 def _order_from_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> tuple[Joint, ...]:
     """Order joints with parents before children, otherwise as given.
 
     Raises:
-        DescriptionError: The links do not form one tree with unique names.
+        DescriptionError: The links do not form one tree.
     """
-    for part, names in (("link", [link.name for link in links]), ("joint", [joint.name for joint in joints])):
-        for name, count in Counter(names).items():
-            if count > 1:
-                reason = f"{count} {part}s have the name '{name}'"
-                raise DescriptionError(reason, place=f"{part} '{name}'", remedy="Rename all but one.")
     known = {link.name for link in links}
     children: set[str] = set()
     for joint in joints:

@@ -37,7 +37,7 @@ from dynid.safe_files.transaction import (
     recover,
     stage_of,
 )
-from dynid.safe_text import visible_text
+from dynid.safe_text import one_line, visible_text
 
 REPORTS = ("report.html", "report.md", "report.json")
 """Files of the report of a run: one report in three forms."""
@@ -153,8 +153,7 @@ class RunFolder:
         """Add a line with the time to ``log.txt``; an error while writing it is ignored."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # links could lead elsewhere
         with suppress(OSError), open(os.open(self.path / LOG, flags, 0o666), "a", **LOG_ENCODING) as stream:
-            line = visible_text(text).replace("\n", "\\n")
-            stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
+            stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {one_line(text)}\n")
 
     def write(self, name: str, content: str) -> None:
         """Write a file of the run, whole or not at all; texts for people hold no character that steers a terminal."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,10 +51,20 @@ if TYPE_CHECKING:
 
 
 def _given(*names: str) -> list[Any]:
-    """Get parameters of the running command by name; of the channel map the text " --map NAME", empty without one."""
+    """Get parameters of the running command by name, quoted for a shell, as the next commands name them.
+
+    Lists stay lists, what was not given is empty, and of the channel map it is the text " --map NAME".
+    """
     params = click.get_current_context().params
-    chart = params.get("channel_map")
-    return [(f" --map {chart}" if chart else "") if name == "channel_map" else params[name] for name in names]
+    found: list[Any] = []
+    for name in names:
+        value = params[name]
+        if isinstance(value, list | tuple):
+            found.append([quote(str(one)) for one in value])
+        else:
+            text = quote(str(value)) if value else ""
+            found.append(f" --map {text}" if name == "channel_map" and text else text)
+    return found
 
 
 def _verdict(check: Validation) -> str:
@@ -267,7 +278,7 @@ def excite(run: DesignRun) -> Screen:
         return Screen(
             verdict=plan.summary(),
             good=None,
-            files=[f"commands: {out / 'commands.csv'}"],
+            files=[f"commands: {out}/commands.csv"],
             commands=[f"dynid actuate {robot} LOG --law LAW --map MAP"],
         )
     state = "interrupted: this is the best motion so far; " if plan.interrupted else ""
@@ -276,7 +287,7 @@ def excite(run: DesignRun) -> Screen:
         f"{plan.speed_text}",
         good=not plan.interrupted,
         findings=plan.cautions,
-        files=[plan.checks_summary, f"motion: {out / 'trajectory.csv'}"],
+        files=[plan.checks_summary, f"motion: {out}/trajectory.csv"],
         commands=[f"dynid inspect LOG --robot {robot} > map.toml",
                   f"dynid identify {robot} LOG --map map.toml --hold-out 30% --out result"],
         details=plan.summary(),
@@ -329,7 +340,7 @@ def fleet(fleet: Fleet) -> Screen:
         # the table has these two already
         findings=[finding for finding in fleet.findings if finding.code not in ("arm-differs", "arm-changed")],
         files=fleet.remarks,
-        commands=[f"dynid identify {robot} LOGS_OF_{arm.name}{chart} --hold-out 30% --out {arm.name}"
+        commands=[f"dynid identify {robot} {quote(f'LOGS_OF_{arm.name}')}{chart} --hold-out 30% --out {quote(arm.name)}"
                   for arm in fleet.outliers],
         details=fleet.summary(),
     )  # fmt: skip
