@@ -25,7 +25,7 @@ from dynid.export.result_file import _digest, read_result
 from dynid.identification.recipe import Recipe
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
-from dynid.logs.readers.base import Table
+from dynid.logs.readers.base import ColumnTable
 from dynid.payload.load import Load
 from dynid.payload.recognition import read_library
 from dynid.processing.process import process
@@ -216,9 +216,9 @@ def _use_robot(path: Path) -> None:
         dynid.inverse_dynamics(robot, states, states, states)
 
 
-def _table() -> Table:
+def _table() -> ColumnTable:
     names = ("t", "q_0", "q_1", "tau_0", "tau_1", "i_0", "i_1")
-    return Table(columns={name: np.linspace(0.0, 1.0, 20) * (k + 1) for k, name in enumerate(names)})
+    return ColumnTable(columns={name: np.linspace(0.0, 1.0, 20) * (k + 1) for k, name in enumerate(names)})
 
 
 @cache

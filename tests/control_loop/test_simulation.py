@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import dynid
-from dynid.control_loop.arm import Arm
+from dynid.control_loop.arm import SimulatedArm
 from dynid.control_loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw, UserLaw, assumed_law, read_law
 from dynid.control_loop.loop import Loop, ReferenceMotion
 from dynid.control_loop.simulator import LoopSimulator, simulate_loop
@@ -59,7 +59,7 @@ def test_it_moves_as_scipy_integrates(rotor: float, coulomb: float, substeps: in
     robot = rigid.with_terms(dynid.RotorInertia(rotor), dynid.Viscous(1.0), dynid.Coulomb(coulomb))
     reference, law = motion(robot, 0.3 if substeps else 0.06), assumed_law(robot, 6.0)
     loop = Loop(law=law, reference=reference, friction_speed=0.1)
-    simulator = LoopSimulator(Arm(robot, None, loop.friction_speed), replace(loop, substeps=substeps))
+    simulator = LoopSimulator(SimulatedArm(robot, None, loop.friction_speed), replace(loop, substeps=substeps))
     ours = simulator.run(robot.parameter_vector)
     if substeps is None:  # friction at rest is stiff: many steps then, few otherwise
         assert ours.step_counts.min() == 1
@@ -111,7 +111,7 @@ def test_machine_code_and_numpy_agree(law: ControlLaw) -> None:
     robot = arm(coulomb=2.0)
     loop = Loop(law=law, reference=motion(robot, 0.1), friction_speed=0.1)
     noise = 1e-4 * np.random.default_rng(0).normal(size=loop.reference.q.shape)
-    simulator = LoopSimulator(Arm(robot, None, loop.friction_speed), replace(loop, substeps=2))
+    simulator = LoopSimulator(SimulatedArm(robot, None, loop.friction_speed), replace(loop, substeps=2))
     runs = simulator.run(robot.parameter_vector, every=3, position_noise=noise)
     control, _, rate = (compile_tape(tape, "numpy") for tape in simulator.tapes)
     h, state, memory = 0.5 * loop.period_s, loop.start, loop.start_memory
@@ -140,7 +140,9 @@ def test_base_parameters_move_the_robot_alike() -> None:
     robot = arm(coulomb=2.0)
     base = dynid.base_parameters(robot)
     loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2), friction_speed=0.1)
-    short = LoopSimulator(Arm(robot, base.columns, loop.friction_speed), loop).run(base.project(robot.parameter_vector))
+    short = LoopSimulator(SimulatedArm(robot, base.columns, loop.friction_speed), loop).run(
+        base.project(robot.parameter_vector)
+    )
     np.testing.assert_allclose(short.state[:, :6], simulate_loop(robot, loop).q, atol=1e-10)
 
 

@@ -18,7 +18,7 @@ from dynid.diagnosis.log_changes import (
     check_scales,
     find_change,
 )
-from dynid.diagnosis.suspects import Model
+from dynid.diagnosis.suspects import FittedRobot
 from dynid.processing.simulation import sum_of_sines
 from support.exact_runs import exact_run
 
@@ -28,12 +28,12 @@ FAR = np.array([3.0, 0.5, 0.3, 0.6, 3.0, 0.6])
 """Size of the sines of each joint: two turn more than half a turn, the third one slides."""
 
 
-def model_of(robot: dynid.Robot, factors: Floats) -> Model:
+def model_of(robot: dynid.Robot, factors: Floats) -> FittedRobot:
     """Torques of the model with friction, those of each joint multiplied by a factor."""
     motion = sum_of_sines(robot.dof, period_s=6.0, harmonics=3, amplitude=FAR[: robot.dof], seed=2)(TIME)
     torque = dynid.inverse_dynamics(robot.with_terms(), *motion) * factors
     rubbing = 0.1 * np.abs(torque).max(axis=0) * np.sign(motion[1])
-    return Model.of(robot, [exact_run(TIME, motion, effort=torque + rubbing)])
+    return FittedRobot.of(robot, [exact_run(TIME, motion, effort=torque + rubbing)])
 
 
 MODEL = model_of(ROBOT, np.ones(6))

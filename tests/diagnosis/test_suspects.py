@@ -13,7 +13,7 @@ from dynid.array_types import Floats
 from dynid.data_reduction.displacements import displace
 from dynid.diagnosis import verdicts
 from dynid.diagnosis.naming import Case, _finding
-from dynid.diagnosis.suspects import Model
+from dynid.diagnosis.suspects import FittedRobot
 from dynid.processing.simulation import sum_of_sines
 from dynid.spatial import rotation_about
 from support.exact_runs import exact_run
@@ -71,7 +71,7 @@ def test_what_is_planted_is_told_by_its_suspect(case: str) -> None:
     name, says = wanted.split(": ")
     noise = 1e-4 * np.random.default_rng(0).normal(size=(TIME.size, 3))
     run = exact_run(TIME, PATH(TIME), effort=eval(text) + noise)
-    question = Case.of(Model.of(ROBOT, [run]))
+    question = Case.of(FittedRobot.of(ROBOT, [run]))
     index = [suspect.label(ROBOT) for suspect in question.suspects].index(name)
     found = verdicts.test_suspects(question.fit, question.tried)[index]
     told = re.sub(r" \+- \S+", "", _finding(question, [run], replace(found, suspect=index)).message)

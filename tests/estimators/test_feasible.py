@@ -11,7 +11,7 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimators.equations import build_equations
 from dynid.estimators.physical import conic
 from dynid.estimators.physical.bounds import Bounds
-from dynid.estimators.physical.conic import ConeProgram, Constraint, solve_cone_program, svec, unsvec
+from dynid.estimators.physical.conic import ConeCondition, ConeProgram, solve_cone_program, svec, unsvec
 from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.estimators.physical.nearest import nearest_possible_body
 from dynid.robot import zoo
@@ -34,8 +34,8 @@ def program(seed: int) -> ConeProgram:
         centre=np.concatenate([ball, ball, np.ones(2)]),
         pull=np.full(22, 0.1),
         constraints=[
-            *(Constraint("matrix", -body, -MARGIN * ball) for body in (units[:10], units[10:20])),
-            Constraint("at most", -units[20:], np.zeros(2)),
+            *(ConeCondition("matrix", -body, -MARGIN * ball) for body in (units[:10], units[10:20])),
+            ConeCondition("at most", -units[20:], np.zeros(2)),
         ],
     )
 
@@ -77,7 +77,7 @@ def test_answers_of_the_solver_are_checked(
     monkeypatch.setattr(conic, "_call", lambda _: tries.pop(0))
     case = ConeProgram(
         matrix=np.eye(3), target=np.full(3, 0.5), centre=np.zeros(3), pull=np.zeros(3),
-        constraints=[Constraint("at most", np.eye(3), np.full(3, 1.0 - beyond))],
+        constraints=[ConeCondition("at most", np.eye(3), np.full(3, 1.0 - beyond))],
     )  # fmt: skip
     if accepted:
         np.testing.assert_array_equal(solve_cone_program(case), np.ones(3))

@@ -14,7 +14,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.hulls import Hull, all_distances, hull_distances, skeleton_hulls, split_pairs
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.search import SearchSettings
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import PlannedMotion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda
 
@@ -91,7 +91,7 @@ def tilted(robot: Robot) -> MotionLimits:
 
 def test_reach_is_that_of_a_plain_computation(robot: Robot) -> None:
     limits = tilted(robot)
-    motion = Motion(*np.random.default_rng(1).normal(size=(4, 5, robot.dof)))
+    motion = PlannedMotion(*np.random.default_rng(1).normal(size=(4, 5, robot.dof)))
     margins = measure_margins(build_constraints(robot, limits), motion)
     found = {m.where: m.margin for m in margins if m.limit == "floor or wall"}
     poses = [link_poses(robot, q) for q in motion.q]
@@ -111,11 +111,11 @@ def test_gradients(robot: Robot, kind: str) -> None:
     constraint = next(c for c in build_constraints(arm, limits) if c.name in ("floor or wall", "self-collision"))
     rng = np.random.default_rng(2)
     q, direction = rng.uniform(-2.5, 2.5, (2, 60, arm.dof))
-    excess = constraint.excess(Motion.at(q))
+    excess = constraint.excess(PlannedMotion.at(q))
     weight = rng.normal(size=excess.shape) * (excess > -0.4)
     assert (excess > 0.3).sum() > 5  # some overlap
-    gradient = np.array(constraint.pullback(Motion.at(q), weight).q)
-    rates = np.sum(weight * slope(lambda q: constraint.excess(Motion.at(q)), q, direction), axis=1)
+    gradient = np.array(constraint.pullback(PlannedMotion.at(q), weight).q)
+    rates = np.sum(weight * slope(lambda q: constraint.excess(PlannedMotion.at(q)), q, direction), axis=1)
     assert np.sum(gradient * direction, axis=1) == pytest.approx(rates, rel=1e-4, abs=1e-5)
 
 

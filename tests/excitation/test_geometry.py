@@ -14,7 +14,7 @@ from dynid.excitation.collision_shapes import read_stl, urdf_hulls
 from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.hulls import split_pairs
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import PlannedMotion
 from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
@@ -62,7 +62,7 @@ def test_panda_meshes_are_as_far_apart_as_pinocchio_says() -> None:
     assert len(pairs)
     limits = MotionLimits.from_robot(robot).with_hulls(*hulls, clearance=0.0)
     q = np.random.default_rng(0).uniform(limits.lower, limits.upper, (20, 7))
-    margins = measure_margins(build_constraints(robot, limits), Motion.at(q))
+    margins = measure_margins(build_constraints(robot, limits), PlannedMotion.at(q))
     found = [m.margin for m in margins if m.limit == "self-collision"]
     model = pin.buildModelFromUrdf(str(PANDA))
     geometry = pin.buildGeomFromUrdf(model, str(PANDA), pin.GeometryType.COLLISION, package_dirs=str(SHARE))

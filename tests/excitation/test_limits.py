@@ -13,16 +13,16 @@ from dynid.errors import ArgumentError
 from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.measured import with_smooth_friction
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import PlannedMotion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import puma560
 
 from .conftest import all_limits, arm, slope
 
 
-def random_motion(robot: Robot, samples: int = 6, seed: int = 0) -> Motion:
+def random_motion(robot: Robot, samples: int = 6, seed: int = 0) -> PlannedMotion:
     rng = np.random.default_rng(seed)
-    return Motion(*rng.normal(size=(4, samples, robot.dof)))
+    return PlannedMotion(*rng.normal(size=(4, samples, robot.dof)))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -34,7 +34,7 @@ def test_gradients(seed: int) -> None:
         weight = rng.normal(size=constraint.excess(motion).shape)
         exact = np.array(constraint.pullback(motion, weight))
         direction = rng.normal(size=exact.shape)
-        rates = slope(lambda x, c=constraint: c.excess(Motion(*x)), np.array(motion), direction)
+        rates = slope(lambda x, c=constraint: c.excess(PlannedMotion(*x)), np.array(motion), direction)
         assert np.vdot(exact, direction) == pytest.approx(np.vdot(weight, rates), rel=2e-5, abs=1e-6), constraint.name
 
 
@@ -65,7 +65,7 @@ def test_tool_speed_is_the_rate_of_the_tool_position(robot: Robot) -> None:
         return T[:3, :3] @ np.full(3, 0.1) + T[:3, 3]
 
     expected = np.linalg.norm(slope(position, q, dq))
-    assert speed.excess(Motion(q[None], dq[None], zero, zero))[0, 0] + 1 == pytest.approx(expected, rel=1e-7)
+    assert speed.excess(PlannedMotion(q[None], dq[None], zero, zero))[0, 0] + 1 == pytest.approx(expected, rel=1e-7)
 
 
 def test_from_robot_scales_every_limit() -> None:

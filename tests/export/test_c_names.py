@@ -19,7 +19,7 @@ HOSTILE = [
     "int",
     "namespace",
     "*/ int evil(void); /*",
-    "a\nb#include <stdio.h>",
+    "a\rb#include <stdio.h>",
     '"quoted\\',
     "größe",
     "関節",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import ExportError
-from dynid.export.c.c_check import compare, package_driver, reference
+from dynid.export.c.c_check import compare_results, package_driver, reference
 from dynid.export.c.c_package import generate_c
 from dynid.identifiability.base import base_parameters
 from dynid.robot import zoo
@@ -52,7 +52,7 @@ def test_every_part_agrees(name, options):
     drawn = reference(package.text.model, package.text.checkable, 100)
     driver = package_driver(package.text, drawn)
     with_values = driver.answer(package.files, drawn.rows)
-    compare(package.text, with_values, drawn, package.tolerance)  # as package.check does
+    compare_results(package.text, with_values, drawn, package.tolerance)  # as package.check does
     values = np.tile(package.text.model.defaults, (100, 1))  # those the code was generated with, and no load
     inputs = {**drawn.inputs, "values": values, "load": np.zeros((100, 10))}
     found = drawn.split(driver.answer(package.files, dataclasses.replace(drawn, inputs=inputs).rows))

@@ -10,7 +10,7 @@ import pytest
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
 from dynid.processing.outliers import run_lengths, saturated_samples
-from dynid.processing.process import Chain, Processing, process, share_cutoff
+from dynid.processing.process import PreparedLog, Processing, process, share_cutoff
 from dynid.processing.simulation import sum_of_sines
 from dynid.processing.streaming import process_stream
 
@@ -160,10 +160,10 @@ def test_a_stream_gives_what_the_whole_log_gives(rows):
 def test_several_logs_share_the_cutoff_that_leaves_the_smallest_error_in_all():
     slow, quick = (make(noise=1e-4, seed=seed) for seed in (1, 2))
     quick = replace(quick, q=PATH(3.0 * quick.time)[0] + 1e-4 * np.random.default_rng(2).normal(size=quick.q.shape))
-    chains = [Chain.start(log, Processing()) for log in (slow, quick)]
-    own = [float(chain.options.cutoff_hz) for chain in chains]
-    assert share_cutoff(chains[:1])[0] == pytest.approx(own[0])
-    hz, reason = share_cutoff(chains)
+    prepared_logs = [PreparedLog.start(log, Processing()) for log in (slow, quick)]
+    own = [float(prepared.options.cutoff_hz) for prepared in prepared_logs]
+    assert share_cutoff(prepared_logs[:1])[0] == pytest.approx(own[0])
+    hz, reason = share_cutoff(prepared_logs)
     assert own[0] < hz < 1.1 * own[1]
     assert "of all 2 logs" in reason
 

@@ -13,7 +13,7 @@ import pytest
 
 import dynid
 from dynid.compiled import inverse_dynamics, regressor
-from dynid.control_loop.arm import Arm
+from dynid.control_loop.arm import SimulatedArm
 from dynid.estimators.linear.least_squares import WLS
 from dynid.export.result_file import read_result, write_result
 from dynid.identifiability.layout import parameter_layout
@@ -70,7 +70,7 @@ def test_a_fit_finds_it_and_its_result_file_keeps_it(tmp_path: Path) -> None:
 
 
 def test_a_simulation_has_it_with_its_sign_smoothed() -> None:
-    arm = Arm(DRAGGED, None, 1e-3)
+    arm = SimulatedArm(DRAGGED, None, 1e-3)
     n, q = DRAGGED.dof, np.full(DRAGGED.dof, 0.3)
     rate = dynid.tape.compile_tape(arm.rate())
     dq, ddq = np.array([1.0, -2.0, 0.5, 3.0]), np.array([0.2, 0.1, -0.3, 0.4])

@@ -58,7 +58,7 @@ def replace_signs(tape: Tape, sign: Callable[[Any, int], Any]) -> Tape:
     return recorder.tape(outputs)
 
 
-class Arm:
+class SimulatedArm:
     """A robot for simulation: which of its parameters are inputs, and how its dry friction is smoothed.
 
     Parameters that are not inputs are zero. With only the columns of the base parameters as inputs the motion is the
@@ -85,7 +85,7 @@ class Arm:
         return hash(self._fields)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Arm) and self._fields == other._fields
+        return isinstance(other, SimulatedArm) and self._fields == other._fields
 
     def standard(self, parameters: Any) -> Any:
         """Fill the input parameters (b,) into all standard parameters (p,)."""
@@ -107,8 +107,8 @@ class Arm:
 
 
 @lru_cache(maxsize=32)
-def _rate(arm: Arm) -> Tape:
-    """Record the tape of `Arm.rate`."""
+def _rate(arm: SimulatedArm) -> Tape:
+    """Record the tape of `SimulatedArm.rate`."""
     robot = arm.robot
     n = robot.dof
 
@@ -126,8 +126,8 @@ def _rate(arm: Arm) -> Tape:
 
 
 @lru_cache(maxsize=32)
-def _columns(arm: Arm) -> Tape:
-    """Record the tape of `Arm.motion_columns`."""
+def _columns(arm: SimulatedArm) -> Tape:
+    """Record the tape of `SimulatedArm.motion_columns`."""
     shapes = {name: (arm.robot.dof,) for name in ("q", "dq", "ddq")}
     tape = record(lambda **states: torque_regressor(arm.robot, *states.values()), **shapes)
     return smooth_signs(tape.select({"output": np.s_[:, list(arm.columns)]}), arm.friction_speed)

@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.array_types import Floats
 from dynid.checks import as_whole
-from dynid.control_loop.arm import Arm, control_tape
+from dynid.control_loop.arm import SimulatedArm, control_tape
 from dynid.control_loop.llvm_loop import loop_module
 from dynid.control_loop.loop import Loop
 from dynid.control_loop.pace import choose_friction_speed, friction_pace
 from dynid.errors import ArgumentError, EstimationError
 from dynid.robot.model import Robot
-from dynid.tape.llvm.engine import Code, host, load_code
+from dynid.tape.llvm.engine import MachineCode, host, load_code
 from dynid.tape.tape import Tape
 
 FAR = 1e6
@@ -74,7 +74,7 @@ class LoopSimulation:
 class LoopSimulator:
     """A robot in one loop, compiled, whose parameters are inputs."""
 
-    def __init__(self, arm: Arm, loop: Loop, *, friction_of: Robot | None = None) -> None:
+    def __init__(self, arm: SimulatedArm, loop: Loop, *, friction_of: Robot | None = None) -> None:
         """Choose the number of steps. The equations are compiled, or loaded from the cache, at the first run.
 
         Args:
@@ -93,7 +93,7 @@ class LoopSimulator:
         return control_tape(self.loop.law, self.loop.dof, self.loop.period_s), self._pace, self.arm.rate()
 
     @cached_property
-    def _code(self) -> Code:
+    def _code(self) -> MachineCode:
         """Machine code, from the cache or compiled."""
         key = f"loop {'|'.join(tape.fingerprint for tape in self.tapes)}"
         return load_code(key, lambda: loop_module(*self.tapes, host()), printers=Path(__file__).parent)
@@ -176,7 +176,7 @@ def simulate_loop(
     loop = choose_friction_speed(loop, robot)
     n = robot.dof
     columns = tuple(int(k) for k in np.flatnonzero(theta))  # parameters that are zero need not be inputs
-    simulator = LoopSimulator(Arm(robot, columns, loop.friction_speeds), loop)
+    simulator = LoopSimulator(SimulatedArm(robot, columns, loop.friction_speeds), loop)
     runs = simulator.run(theta[list(columns)], every=every, position_noise=position_noise)
     state = runs.state
     return LoopSimulation(

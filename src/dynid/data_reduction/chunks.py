@@ -51,7 +51,7 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Samples:
+class LogArrays:
     """The samples of one log, in the caller's arrays; their shapes have been checked, their numbers not."""
 
     arrays: tuple[NDArray[np.generic], ...]
@@ -150,7 +150,9 @@ class Chunk:
         return [*arrays, counts]
 
 
-def check_samples(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segment: ArrayLike | None) -> Samples:
+def check_samples(
+    dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segment: ArrayLike | None
+) -> LogArrays:
     """Check the shapes of a log's arrays, and fill in defaults.
 
     Args:
@@ -176,10 +178,10 @@ def check_samples(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None
     numbers = np.asarray(0 if segment is None else segment, dtype=np.int64)
     if numbers.shape not in ((), (samples,)):
         raise DataError(f"segments have shape {numbers.shape}, expected ({samples},)")
-    return Samples(channels, mask, np.broadcast_to(numbers, (samples,)))
+    return LogArrays(channels, mask, np.broadcast_to(numbers, (samples,)))
 
 
-def cut(log: Samples) -> Iterator[Chunk]:
+def cut(log: LogArrays) -> Iterator[Chunk]:
     """Cut a log into chunks of one segment each; a segment may come again later, its chunks are numbered on."""
     numbers: Counter[int] = Counter()  # segment -> number of its next chunk
     borders = (np.flatnonzero(np.diff(log.segment)) + 1).tolist()

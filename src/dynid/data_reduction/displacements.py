@@ -49,7 +49,7 @@ def displacement_columns(robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, 
         ddq: (N, n) joint accelerations [rad/s^2 or m/s^2].
     """
     inertial = np.asarray(theta, dtype=float)[: 10 * robot.dof]
-    evaluate = _compiled(RobotKey(robot, "numpy" if len(q) <= MOST_INTERPRETED_SAMPLES else "auto"))
+    evaluate = _compile(RobotKey(robot, "numpy" if len(q) <= MOST_INTERPRETED_SAMPLES else "auto"))
     return np.asarray(evaluate(q, dq, ddq, inertial))
 
 
@@ -80,7 +80,7 @@ def displace(robot: Robot, shifts: Mapping[str, ArrayLike]) -> Robot:
 
 
 @lru_cache(maxsize=32)
-def _compiled(key: RobotKey[Literal["numpy", "auto"]]) -> Program:
+def _compile(key: RobotKey[Literal["numpy", "auto"]]) -> Program:
     """The executable program for a robot and a back end (both in the key): q, dq, ddq, theta -> (N, n, n, 6)."""
     return compile_tape(_record(key.robot), key.fields)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.array_types import Floats
-from dynid.data_reduction.chunks import Chunk, Masks, Samples
+from dynid.data_reduction.chunks import Chunk, LogArrays, Masks
 from dynid.data_reduction.joint_equations import Equations, RowShape
 from dynid.data_reduction.partial_results import Part
 from dynid.data_reduction.triangular import are_moderate, triangle_of
@@ -79,7 +79,7 @@ def _acting(extension: Extension, joint: int) -> list[int]:
     return [k for k, column in enumerate(extension.further) if joint in column]
 
 
-def reduce_tables(log: Samples, stretch: NDArray[np.int64], extension: Extension, rows: Rows) -> Iterator[Part]:
+def reduce_tables(log: LogArrays, stretch: NDArray[np.int64], extension: Extension, rows: Rows) -> Iterator[Part]:
     """Reduce the extended equations of a run by Householder reflections, segment after segment.
 
     Args:
@@ -133,7 +133,7 @@ def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
             yield slice(start, stop)
 
 
-def _tables(log: Samples, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
+def _tables(log: LogArrays, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
     """Form the filtered rows of a span of samples.
 
     Args:

@@ -208,7 +208,7 @@ class Information:
         values = np.asarray(beta, dtype=float)
         divisors = np.ones(self.dof) if gains is None else np.asarray(gains, dtype=float)
 
-        def moved(matrix: Floats, support: tuple[int, ...], gain: float) -> Floats:
+        def move_triangle(matrix: Floats, support: tuple[int, ...], gain: float) -> Floats:
             """The triangle (w + 1, w + 1) of one joint for the new torque."""
             change = np.eye(len(matrix))  # its last column combines the columns to the new torque
             change[:-1, -1] = -values[list(support)]
@@ -218,7 +218,8 @@ class Information:
         return replace(
             self,
             parts=tuple(
-                replace(part, matrices=tuple(map(moved, part.matrices, self.supports, divisors))) for part in self.parts
+                replace(part, matrices=tuple(map(move_triangle, part.matrices, self.supports, divisors)))
+                for part in self.parts
             ),
         )
 

@@ -74,11 +74,11 @@ def equations(robot: Robot, columns: Sequence[int] | None = None) -> Equations:
         raise ArgumentError("a column is chosen twice", remedy="Give different indices into the parameter vector.")
     if robot.dof == 0:
         raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
-    return _cached(RobotKey(robot, chosen))
+    return _make_equations(RobotKey(robot, chosen))
 
 
 @lru_cache(maxsize=64)
-def _cached(key: RobotKey[tuple[int, ...]]) -> Equations:
+def _make_equations(key: RobotKey[tuple[int, ...]]) -> Equations:
     """The equations of a robot and columns (both in the key), kept for robots with the same fingerprint."""
     fingerprint, columns = key.robot.fingerprint, key.fields
     tape = record_quantity(key.robot, "regressor").select({"output": np.s_[:, list(columns)]})

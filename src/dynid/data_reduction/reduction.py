@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.array_types import Floats
-from dynid.data_reduction.chunks import Chunk, Run, Samples, check_samples, cut
+from dynid.data_reduction.chunks import Chunk, LogArrays, Run, check_samples, cut
 from dynid.data_reduction.cross_products import NumpyGram
 from dynid.data_reduction.extension import Extension, extend, reduce_tables
 from dynid.data_reduction.information import Information
@@ -114,7 +114,7 @@ def reduce_extended(
     return _collect(robot, shape, parts)
 
 
-def _spread(log: Samples) -> Chunk:
+def _spread(log: LogArrays) -> Chunk:
     """About `REPRESENTATIVE` samples spread evenly over a log, for the preconditioner.
 
     Samples that are not finite do not count here; the reduction of the whole log refuses and names them.

@@ -8,7 +8,7 @@ linear in its amounts a, so the measured torques of a log with this fault follow
 X holds the harmless columns, which a robot without faults has as well: those of its base parameters (links and usual
 friction), and shapes of friction that no model need contain. Z holds the columns of the suspect.
 
-`take_excerpt` thins a processed run to few samples. `dynid.diagnosis.suspects.Model` turns such samples into
+`take_excerpt` thins a processed run to few samples. `dynid.diagnosis.suspects.FittedRobot` turns such samples into
 `Evidence`, the rows of this regression, and `dynid.diagnosis.verdicts` fits the rows.
 
 Letters of shapes: N samples, n joints, R rows, P columns, B blocks of time.

@@ -7,7 +7,7 @@ fit: links shared by all joints, friction of every joint by itself.
 
 A fit cannot show errors that all torques have in common, such as their unit, since the masses are fitted with them: so
 `check_scales` compares the torques with those of the model file's masses, and `check_friction` finds friction that
-would drive its joint. `dynid.diagnosis.naming.diagnose` calls all three, with the fitted `Model` of some runs.
+would drive its joint. `dynid.diagnosis.naming.diagnose` calls all three, with the fitted `FittedRobot` of some runs.
 
 Letters of shapes: N samples, n joints, B blocks of time, P columns, R rows of the evidence (equations compressed by
 joint and block, see `dynid.diagnosis.evidence.Evidence`).
@@ -26,7 +26,7 @@ from scipy import stats
 from dynid.array_types import Floats, Ints
 from dynid.compiled import gravity_torque, regressor
 from dynid.diagnosis.evidence import BLOCKS, FEWEST_BLOCKS, Evidence, Excerpt
-from dynid.diagnosis.suspects import Model, own_terms
+from dynid.diagnosis.suspects import FittedRobot, own_terms
 from dynid.diagnosis.verdicts import EQUAL, RESOLUTION, Fit, compare, test_columns
 from dynid.findings import Finding
 from dynid.robot.model import Robot
@@ -71,7 +71,7 @@ class Change:
     """Names of two joints of which all columns are exchanged."""
 
 
-def find_change(model: Model, level: float, left: float) -> tuple[Finding | None, tuple[str, ...]]:
+def find_change(model: FittedRobot, level: float, left: float) -> tuple[Finding | None, tuple[str, ...]]:
     """Find the change that explains runs best.
 
     Args:
@@ -121,7 +121,7 @@ class _Trial:
     """For each excerpt the regressors (N, n, p) of the four robots."""
 
     @classmethod
-    def of(cls, model: Model) -> _Trial:
+    def of(cls, model: FittedRobot) -> _Trial:
         """Thin the excerpts of a model to about `ROWS` samples of a run."""
         plain = model.robot.with_terms()
         robots = tuple(plain.with_gravity(direction) for direction in (np.zeros(3), *np.eye(3)))
@@ -191,7 +191,7 @@ class _Trial:
         return np.array(found)
 
 
-def _moved(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: Floats | float = 0.0) -> Excerpt:
+def _change_motion(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: Floats | float = 0.0) -> Excerpt:
     """Scale the motion of each joint by a factor (n,), then exchange joints, then shift q.
 
     The shapes of friction are exchanged too, and follow the sign of the factor.
@@ -224,7 +224,7 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
         yield Change("flipped", "effort", j, "the torque has the opposite sign", "Flip its sign in the channel map.",
                      partial(_with_torques, factor=at(j, -1.0)))  # fmt: skip
         yield Change("flipped", "q", j, "the position has the opposite sign", "Flip its sign in the channel map.",
-                     partial(_moved, factor=at(j, -1.0)))  # fmt: skip
+                     partial(_change_motion, factor=at(j, -1.0)))  # fmt: skip
         for unit, name in TORQUE_UNITS.items():
             yield Change("unit", "effort", j, f"the torque is in {name}", declare,
                          partial(_with_torques, factor=at(j, 1.0 / unit)))  # fmt: skip
@@ -232,7 +232,7 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
             yield from (
                 Change("geometry", "q", j, f"the zero of the encoder is {degrees} deg off",
                        "Set the offset in the channel map.",
-                       partial(_moved, factor=same, shift=turn * (at(j, 2.0) - same)))
+                       partial(_change_motion, factor=same, shift=turn * (at(j, 2.0) - same)))
                 for degrees, turn in ((90, 0.5 * np.pi), (180, np.pi), (-90, -0.5 * np.pi))
             )  # fmt: skip
     for i, j in combinations(range(n), 2):
@@ -243,7 +243,8 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
         yield Change("swapped", "effort", i, f"the torques are exchanged {text}", remedy,
                      partial(_with_torques, factor=same, order=order))  # fmt: skip
         yield Change("swapped", "q", i, f"all columns are exchanged {text}", remedy,
-                     partial(lambda order, excerpt: _with_torques(_moved(excerpt, same, order), same, order), order),
+                     partial(lambda order, excerpt: _with_torques(_change_motion(excerpt, same, order), same, order),
+                             order),
                      pair=f"{names[i]} and {names[j]}")  # fmt: skip
     # only where the range of motion suggests the unit: more than half a turn in rad, or less than 1 rad
     for factor, name, likely in ((np.pi / 180.0, "degrees", span > np.pi), (2.0 * np.pi, "turns", span < 1.0),
@@ -251,8 +252,9 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
         suggested = np.flatnonzero(likely & turning).tolist()
         if suggested:
             yield Change("unit", "q", None, f"positions are in {name}", declare,
-                         partial(_moved, factor=np.where(turning, factor, 1.0)))  # fmt: skip
-        yield from (Change("unit", "q", j, f"the position is in {name}", declare, partial(_moved, factor=at(j, factor)))
+                         partial(_change_motion, factor=np.where(turning, factor, 1.0)))  # fmt: skip
+        yield from (Change("unit", "q", j, f"the position is in {name}", declare,
+                           partial(_change_motion, factor=at(j, factor)))
                     for j in suggested)  # fmt: skip
     for name, gravity in _AXES.items():
         if np.linalg.norm(gravity - robot.gravity) > 1.0:
@@ -264,7 +266,7 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
                      gravity=np.zeros(3))  # fmt: skip
 
 
-def check_scales(model: Model, evidence: Evidence) -> tuple[list[Finding], list[Finding]]:
+def check_scales(model: FittedRobot, evidence: Evidence) -> tuple[list[Finding], list[Finding]]:
     """Compare the torques with those of the model file's masses: units, signs, and weight that is not held.
 
     For each joint a factor is estimated: measured torque over torque of the model's links. Friction is free.
@@ -325,7 +327,7 @@ def _is_load(evidence: Evidence, links: Sequence[Floats], joint: int, load: Floa
     return carried.gain > EQUAL * unit.gain
 
 
-def _free_friction(model: Model, evidence: Evidence, *, offset: bool) -> tuple[Fit, list[Floats]]:
+def _free_friction(model: FittedRobot, evidence: Evidence, *, offset: bool) -> tuple[Fit, list[Floats]]:
     """Fit friction, rotor inertias and perhaps offsets alone, without the links.
 
     Returns:
@@ -354,7 +356,7 @@ def _scale_finding(robot: Robot, code: str, joint: int | None, factor: float, sa
                    evidence={"torque over the model's": factor}, strength=OTHER_UNIT)  # fmt: skip
 
 
-def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
+def check_friction(model: FittedRobot, fit: Fit, level: float) -> Iterator[Finding]:
     """Report joints with negative friction power: the position or the torque has the opposite sign.
 
     A wrong sign may not show otherwise, where hardly anything but friction and weight acts on a joint.

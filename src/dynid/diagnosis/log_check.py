@@ -32,7 +32,7 @@ from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples
-from dynid.processing.process import Chain, Processing, process
+from dynid.processing.process import PreparedLog, Processing, process
 from dynid.processing.timing import CLOCK_FAULTS, read_clock
 from dynid.robot.model import Robot
 
@@ -62,7 +62,7 @@ def check_recording(
 
 def check_and_process(
     recording: Recording, options: Processing, robot: Robot | None = None, *, progress: Progress | None = None
-) -> tuple[QualityReport, Chain | None]:
+) -> tuple[QualityReport, PreparedLog | None]:
     """Check a recording and process it for identification.
 
     Arguments are those of `check_recording`, and the options by which the log will be processed, with a known delay
@@ -82,7 +82,7 @@ def check_and_process(
             remedy="Hold the joints that were not recorded (--hold JOINT), or map the missing ones.",
         )
     findings = [*recording.findings, *check_signals(recording, robot), *check_commands(recording)]
-    chain, run = None, None
+    prepared, run = None, None
     try:
         if recording.isolated:
             findings.append(Finding(
@@ -93,8 +93,8 @@ def check_and_process(
             run = process(recording)
         else:
             usual = replace(Processing(), effort_delay_s=options.effort_delay_s)
-            chain = Chain.start(recording, usual, progress=lambda share, note: report(0.3 + 0.3 * share, note))
-            run = chain.experiment(filter_effort=False)
+            prepared = PreparedLog.start(recording, usual, progress=lambda share, note: report(0.3 + 0.3 * share, note))
+            run = prepared.experiment(filter_effort=False)
     except DataError as error:
         if not any(map(prevents_processing, findings)):
             findings.append(Finding("unusable", "error", "time", error.reason,
@@ -111,10 +111,10 @@ def check_and_process(
         findings.extend(misfits)
     report(1.0, "checked")
     quality = QualityReport.of(recording.source, findings)
-    if chain is None or chain.requested == options:
-        return quality, chain
+    if prepared is None or prepared.requested == options:
+        return quality, prepared
     # the caller wants other options than the check used; the delay is the same in both
-    return quality, Chain.start(recording, replace(options, effort_delay_s=chain.options.effort_delay_s))
+    return quality, PreparedLog.start(recording, replace(options, effort_delay_s=prepared.options.effort_delay_s))
 
 
 def prevents_processing(finding: Finding) -> bool:

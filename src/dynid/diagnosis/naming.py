@@ -27,7 +27,7 @@ from dynid.decompositions import lstsq
 from dynid.diagnosis.evidence import Evidence
 from dynid.diagnosis.log_changes import HALF, check_friction, check_scales, find_change
 from dynid.diagnosis.refinement import find_delay
-from dynid.diagnosis.suspects import KINDS, Model, Suspect, linear_suspects
+from dynid.diagnosis.suspects import KINDS, FittedRobot, Suspect, linear_suspects
 from dynid.diagnosis.verdicts import LEVEL, RESOLUTION, Fit, Tried, Verdict, compare, judge_suspects, test_suspects
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
@@ -53,7 +53,7 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
         >>> [finding.code for finding in dynid.diagnosis.diagnose(robot, [run])]
         ['untestable']
     """
-    model = Model.of(robot, runs)
+    model = FittedRobot.of(robot, runs)
     case = Case.of(model)
     first = test_suspects(case.fit, case.tried)
     named = [*_name_suspects(case, first, level)]
@@ -87,7 +87,7 @@ class Case:
     """Columns of each suspect and the windows in which it may act, in the same order."""
 
     @classmethod
-    def of(cls, model: Model) -> Case:
+    def of(cls, model: FittedRobot) -> Case:
         """Form the columns of all suspects of a model's runs, in the rows (R) of the evidence."""
         robot, dof = model.robot, model.robot.dof
         linear = list(linear_suspects(robot))

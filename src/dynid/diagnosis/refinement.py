@@ -22,7 +22,7 @@ import numpy as np
 from dynid.array_types import Bools, Floats
 from dynid.checks import check_names
 from dynid.data_reduction.displacements import displace
-from dynid.diagnosis.suspects import KINDS, Model, Suspect, linear_suspects
+from dynid.diagnosis.suspects import KINDS, FittedRobot, Suspect, linear_suspects
 from dynid.diagnosis.verdicts import Fit, test_columns
 from dynid.findings import Finding
 from dynid.logs.recording import Recording
@@ -117,7 +117,7 @@ def _step(
     Returns:
         (k,) step [rad or m], zero where held; (k,) half widths of the 95 % intervals; (k,) which are held now.
     """
-    model = Model.of(robot, runs)  # with linear parameters fitted to the runs, which Z depends on
+    model = FittedRobot.of(robot, runs)  # with linear parameters fitted to the runs, which Z depends on
     evidence = model.evidence(chosen)
     fit, limit = Fit.of(evidence), HOLDING_FACTOR * np.array([KINDS[s.kind].least for s in chosen])
     held = held | ~fit.beyond(evidence.suspects)[1]  # those whose column X explains almost entirely
@@ -199,7 +199,7 @@ def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
     seconds, half_width = 0.0, np.inf
     for _ in range(MOST_STEPS):
         # with the torques moved back by the delay so far
-        evidence = Model.of(robot, runs, seconds).evidence([Suspect("delay", None)])
+        evidence = FittedRobot.of(robot, runs, seconds).evidence([Suspect("delay", None)])
         amount = test_columns(Fit.of(evidence), [evidence.suspects])[0]
         step, half_width = float(amount.value[0]), float(amount.half_width[0])
         if not np.isfinite(half_width):

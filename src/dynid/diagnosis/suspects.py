@@ -9,7 +9,7 @@ For a small fault of amount a, the torque is linear in it: ``torque = X x + z a`
     misplaced joint     derivative of the torques by the joint's placement
 
 `KINDS` is the table of all kinds, with their units and sentences. To add one that concerns one joint at a time, add a
-row with its column. `Model` holds the robot with parameters that fit the logs, which the columns need.
+row with its column. `FittedRobot` holds the robot with parameters that fit the logs, which the columns need.
 
 `dynid.diagnosis.naming` collects these columns for all suspects of a log, and `dynid.diagnosis.verdicts` tests them.
 Faults that are no small change, such as exchanged channels, are in `dynid.diagnosis.log_changes`.
@@ -179,7 +179,7 @@ def linear_suspects(robot: Robot) -> Iterator[Suspect]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class FittedRobot:
     """A robot with parameters that fit some runs, and samples of these runs."""
 
     robot: Robot
@@ -192,7 +192,7 @@ class Model:
     """(p,) standard parameters that fit the runs, near the model file's where the runs do not determine them."""
 
     @classmethod
-    def of(cls, robot: Robot, runs: Sequence[Experiment], delay_s: float = 0.0) -> Model:
+    def of(cls, robot: Robot, runs: Sequence[Experiment], delay_s: float = 0.0) -> FittedRobot:
         """Fit a robot to processed runs, whose torques are late by a delay [s] and are moved back by it."""
         full = add_terms(robot)
         excerpts = tuple(take_excerpt(full, run, delay_s) for run in matched_runs(robot, runs))

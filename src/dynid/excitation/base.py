@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dynid.array_types import Floats
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import PlannedMotion
 from dynid.lazy import cached_property
 from dynid.tape import Program, compile_tape, record, vjp
 
@@ -31,14 +31,14 @@ class Derivative:
     order: int
     """0 for positions, 1 for velocities, 2 for accelerations, 3 for jerks."""
 
-    def __call__(self, motion: Motion) -> Floats:
+    def __call__(self, motion: PlannedMotion) -> Floats:
         """Return the values (N, n)."""
         return motion[self.order]
 
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
+    def pullback(self, motion: PlannedMotion, cotangent: Floats) -> PlannedMotion:
         """Compute the gradient of a scalar by the motion from its gradient by the values (N, n), the cotangent."""
         zero = np.zeros_like(motion.q)
-        return Motion(*(cotangent if order == self.order else zero for order in range(4)))
+        return PlannedMotion(*(cotangent if order == self.order else zero for order in range(4)))
 
 
 class Recorded:
@@ -60,16 +60,16 @@ class Recorded:
         """Program from states and cotangent to the gradients by the states."""
         return compile_tape(vjp(self._forward.tape, "output", self._states))
 
-    def __call__(self, motion: Motion) -> Floats:
+    def __call__(self, motion: PlannedMotion) -> Floats:
         """Compute the values (N, ...)."""
         return np.asarray(self._forward(*(getattr(motion, state) for state in self._states)))
 
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
+    def pullback(self, motion: PlannedMotion, cotangent: Floats) -> PlannedMotion:
         """Compute the gradient of a scalar by the motion from its gradient by the values (N, ...)."""
         found = self._backward(*(getattr(motion, state) for state in self._states), cotangent)
         gradients = found if isinstance(found, dict) else {self._states[0]: found}
         zero = np.zeros_like(motion.q)
-        return Motion(*(gradients.get(state, zero) for state in Motion._fields))
+        return PlannedMotion(*(gradients.get(state, zero) for state in PlannedMotion._fields))
 
 
 Quantity = Derivative | Recorded
@@ -118,15 +118,15 @@ class Constraint(ABC):
     def slope(self, values: Floats, cotangent: Floats) -> Floats:
         """Compute the gradient (N, ...) of the scalar ``sum(cotangent * beyond)`` by the values; cotangent (N, m)."""
 
-    def excess(self, motion: Motion) -> Floats:
+    def excess(self, motion: PlannedMotion) -> Floats:
         """Compute the distance beyond the limit (N, m) in units of the limit, negative within."""
         return self.beyond(self.quantity(motion)) / self.scale
 
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
+    def pullback(self, motion: PlannedMotion, cotangent: Floats) -> PlannedMotion:
         """Compute the gradient of the scalar ``sum(cotangent * excess)`` by the motion; cotangent (N, m)."""
         return self.quantity.pullback(motion, self.slope(self.quantity(motion), cotangent / self.scale))
 
-    def closest(self, motion: Motion) -> Floats:
+    def closest(self, motion: PlannedMotion) -> Floats:
         """Compute the largest excess (m,) of each quantity over the motion."""
         return np.asarray(self.excess(motion).max(axis=0))
 

@@ -34,7 +34,7 @@ TONES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class CommandPhase:
     """A part of the commands with one purpose."""
 
     name: str
@@ -57,7 +57,7 @@ class CommandPlan:
     """(N,) times of the commands [s]."""
     position: Floats
     """(N, n) commanded positions [rad or m]."""
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[CommandPhase, ...]
     """Parts of the commands, in order of time."""
     notes: tuple[str, ...] = ()
     """Sentences about the whole, for people."""
@@ -157,7 +157,7 @@ class _Commands:
         # a quarter of a second to the velocity limit if no acceleration limit is known
         self._acceleration = np.where(np.isfinite(limits.acceleration), limits.acceleration, 4.0 * limits.velocity)
         self._parts: list[Floats] = []
-        self._stretches: list[Stretch] = []
+        self._stretches: list[CommandPhase] = []
         self._here = self._middle  # (n,) position at the end of the last move
 
     def plan(self) -> CommandPlan:
@@ -174,7 +174,7 @@ class _Commands:
         """Append moves as a stretch."""
         start = self._stretches[-1].stop_s if self._stretches else 0.0
         self._parts += parts
-        self._stretches.append(Stretch(name, start, sum(map(len, self._parts)) / self._rate, shows))
+        self._stretches.append(CommandPhase(name, start, sum(map(len, self._parts)) / self._rate, shows))
 
     def hold(self, seconds: float) -> Floats:
         """Stay."""

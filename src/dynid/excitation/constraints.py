@@ -25,7 +25,7 @@ from dynid.errors import ArgumentError
 from dynid.excitation.base import Constraint, Derivative, Margin, Quantity, Recorded
 from dynid.excitation.hulls import Hull, Witness, all_distances, hull_distances, random_positions, split_pairs
 from dynid.excitation.limits import MotionLimits, Wall, Workspace
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import PlannedMotion
 from dynid.lazy import cached_property
 from dynid.robot.model import Robot
 from dynid.spatial import SAME, cross
@@ -259,7 +259,7 @@ def _wall_constraint(robot: Robot, workspace: Workspace, bodies: Sequence[Hull])
     if workspace.link is not None:
         return all_pairs
     # (m,) whether the hull is behind the wall at one of the positions at least
-    inside = np.any(all_pairs.excess(Motion.at(random_positions(robot))) < 0.0, axis=0)
+    inside = np.any(all_pairs.excess(PlannedMotion.at(random_positions(robot))) < 0.0, axis=0)
     if not inside.any():
         raise ArgumentError(
             f"the whole robot is beyond '{', '.join(wall.name for wall in workspace.walls)}' wherever its joints are",
@@ -309,7 +309,7 @@ class _SelfCollision(Constraint):
         distance[near] = self._measure(values, *near).distance
         return self.clearance - distance
 
-    def closest(self, motion: Motion) -> Floats:
+    def closest(self, motion: PlannedMotion) -> Floats:
         """Measure the largest excess (m,) of each pair over a motion, exactly even where hulls stay far apart."""
         poses = self.quantity(motion)
         # a first exact distance per pair, then every sample whose lower bound is smaller
@@ -359,7 +359,7 @@ def _collision_constraint(robot: Robot, hulls: tuple[Hull, ...], clearance: floa
 # --- what a motion keeps ----------------------------------------------------------------------------------------------
 
 
-def measure_speed_shares(motion: Motion, velocity: Floats) -> Floats:
+def measure_speed_shares(motion: PlannedMotion, velocity: Floats) -> Floats:
     """Compute peak speeds (n, 2), forwards and backwards, as shares of the limits (n,).
 
     Without a limit they are shares of the larger peak of the joint.
@@ -370,7 +370,7 @@ def measure_speed_shares(motion: Motion, velocity: Floats) -> Floats:
     return shares
 
 
-def measure_margins(constraints: tuple[Constraint, ...], motion: Motion) -> tuple[Margin, ...]:
+def measure_margins(constraints: tuple[Constraint, ...], motion: PlannedMotion) -> tuple[Margin, ...]:
     """Measure how close a motion comes to every limit."""
     return tuple(margin for c in constraints for margin in c.margins(c.closest(motion)))
 

@@ -28,7 +28,7 @@ from dynid.excitation.base import Recorded
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.search import LBFGS_MEMORY
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import PlannedMotion
 from dynid.identifiability.base import base_parameters
 from dynid.robot.model import Robot
 
@@ -101,14 +101,14 @@ class EnergyPoints:
 
     def matrix(self, q: Floats, dq: Floats) -> Floats:
         """Compute the observation matrix W (r, b) of a sequence of r + 1 points."""
-        return np.diff(self._rows(Motion.at(q, dq)), axis=0)  # [GautierKhalil1992] eq. (9)
+        return np.diff(self._rows(PlannedMotion.at(q, dq)), axis=0)  # [GautierKhalil1992] eq. (9)
 
     def value_and_gradient(self, x: Floats, criterion: Criterion) -> tuple[float, Floats]:
         """Evaluate a criterion at free variables x (r + 1, 2, n), and its gradient (r + 1, 2, n)."""
         q, dq = self.states(x)
         value, dW = criterion.value_and_gradient(self.matrix(q, dq))
         # a point is in two differences, the last of one and the first of the next
-        rates = self._rows.pullback(Motion.at(q, dq), -np.diff(dW, axis=0, prepend=0.0, append=0.0))
+        rates = self._rows.pullback(PlannedMotion.at(q, dq), -np.diff(dW, axis=0, prepend=0.0, append=0.0))
         gradient = np.empty_like(x)
         gradient[:, 0] = rates.q * (self.upper - self.lower) * np.sin(2.0 * x[:, 0])
         gradient[:, 1] = rates.dq * self.velocity * np.cos(x[:, 1])

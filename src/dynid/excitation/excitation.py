@@ -22,7 +22,7 @@ from dynid.excitation.limits import MotionLimits
 from dynid.excitation.search import Step
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.excitation.trajectories.trajectory import Samples, Trajectory
+from dynid.excitation.trajectories.trajectory import SampledTrajectory, Trajectory
 from dynid.findings import Finding
 from dynid.safe_files import write_atomically
 from dynid.tables import Table, html_card
@@ -93,7 +93,7 @@ class Excitation:
         """The limit that the motion comes closest to, relative to its size; None without limits."""
         return min(self.margins, key=lambda margin: margin.relative, default=None)
 
-    def sample(self, rate_hz: float) -> Samples:
+    def sample(self, rate_hz: float) -> SampledTrajectory:
         """Sample the motion at a uniform rate [Hz], with the robot's joint names."""
         return self.trajectory.sample(rate_hz, self.limits.joint_names)
 

@@ -10,7 +10,7 @@ from dynid.errors import ExcitationError
 from dynid.excitation.base import Constraint
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import PlannedMotion
 from dynid.spatial import SAME
 
 _AMPLITUDES = np.exp(-0.02 * np.arange(28.0) ** 2)
@@ -45,7 +45,7 @@ def check_mobility(limits: MotionLimits) -> None:
         )
 
 
-def is_feasible(constraints: tuple[Constraint, ...], motion: Motion, reserve: float = 0.0) -> bool:
+def is_feasible(constraints: tuple[Constraint, ...], motion: PlannedMotion, reserve: float = 0.0) -> bool:
     """Test whether a motion keeps every limit at all its samples, with a relative reserve."""
     return all(bool(constraint.excess(motion).max(initial=-1.0) <= -reserve) for constraint in constraints)
 
@@ -80,9 +80,9 @@ def _rest_excess(constraints: tuple[Constraint, ...], q: Floats) -> Floats:
     return np.asarray(np.hstack([np.full((len(q), 1), -1.0), *parts]).max(axis=1))
 
 
-def _about_to_move(q: Floats) -> list[Motion]:
+def _about_to_move(q: Floats) -> list[PlannedMotion]:
     """Make motions that stand at positions q (N, n) with the dry friction of a first movement, one per direction."""
-    return [Motion.at(q, speed) for speed in (-SAME, SAME)]
+    return [PlannedMotion.at(q, speed) for speed in (-SAME, SAME)]
 
 
 def _descend(constraints: tuple[Constraint, ...], q: Floats, low: Floats, high: Floats) -> Floats:

@@ -32,7 +32,7 @@ from dynid.excitation.feasibility import is_feasible, rest_positions
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import PlannedMotion
 from dynid.identifiability.base import base_parameters
 from dynid.robot.model import Robot
 from dynid.spatial import SAME
@@ -188,7 +188,7 @@ def _passed_limits(margins: tuple[Margin, ...]) -> dict[str, dict[str, None]]:
 def _resting_position(constraints: tuple[Constraint, ...], limits: MotionLimits, seed: int) -> Floats:
     """Choose the position (n,) at which the motion starts and ends and about which the box shrinks."""
     middle = 0.5 * (limits.lower + limits.upper)
-    if is_feasible(constraints, Motion.at(middle[None])):
+    if is_feasible(constraints, PlannedMotion.at(middle[None])):
         return np.asarray(middle)
     return np.asarray(rest_positions(constraints, limits, np.random.default_rng(seed))[0])
 

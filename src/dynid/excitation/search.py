@@ -30,7 +30,7 @@ from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Observation
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.excitation.trajectories.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import PlannedMotion
 
 
 class DesignProblem:
@@ -96,10 +96,10 @@ class DesignProblem:
         """Compute the variables x of a trajectory of the family."""
         return np.asarray((trajectory.coefficients / self.scale).ravel())
 
-    def motion(self, x: Floats) -> Motion:
+    def motion(self, x: Floats) -> PlannedMotion:
         """Evaluate the motion of variables x at the samples."""
         C = self._coefficients(x)
-        return Motion(*(basis @ C for basis in self._basis))
+        return PlannedMotion(*(basis @ C for basis in self._basis))
 
     def _coefficients(self, x: Floats) -> Floats:
         """Coefficients (k, n) of variables x."""

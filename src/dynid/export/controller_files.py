@@ -109,30 +109,31 @@ def _check_body(load: Load) -> None:
 
 
 def _write_ur(load: Load) -> str:
-    arguments = f"{_fixed(load.mass, 4)}, [{_fixed(load.com, 5)}]"
+    arguments = f"{_write_fixed(load.mass, 4)}, [{_write_fixed(load.com, 5)}]"
     if load.inertia_is_certain:  # Ixx Iyy Izz Ixy Ixz Iyz
-        arguments += f", [{_fixed(load.inertia_about_com[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]], 8)}]"
+        arguments += f", [{_write_fixed(load.inertia_about_com[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]], 8)}]"
     return f"set_target_payload({arguments})"
 
 
 def _write_franka(load: Load) -> str:
     tensor = load.inertia_about_com if load.inertia_is_certain else np.zeros((3, 3))
-    return f"setLoad({_fixed(load.mass, 4)}, {{{_fixed(load.com, 5)}}}, {{{_fixed(tensor.ravel(order='F'), 8)}}})"
+    mass, com, inertia = _write_fixed(load.mass, 4), _write_fixed(load.com, 5), _write_fixed(tensor.ravel(order="F"), 8)
+    return f"setLoad({mass}, {{{com}}}, {{{inertia}}})"
 
 
 def _write_kuka(load: Load) -> str:
     moments, axes = _principal(load)
     values = [*1e3 * load.com, *np.rad2deg(rpy_from_rotation(axes))[::-1]]  # mm; A B C: yaw, pitch, roll
-    place = ",".join(f"{name} {_fixed(value, 2)}" for name, value in zip("XYZABC", values, strict=True))
-    inertia = ",".join(f"{name} {_fixed(value, 8)}" for name, value in zip("XYZ", moments, strict=True))
-    return f"LOAD_DATA[1]={{M {_fixed(load.mass, 3)},CM {{{place}}},J {{{inertia}}}}}"
+    place = ",".join(f"{name} {_write_fixed(value, 2)}" for name, value in zip("XYZABC", values, strict=True))
+    inertia = ",".join(f"{name} {_write_fixed(value, 8)}" for name, value in zip("XYZ", moments, strict=True))
+    return f"LOAD_DATA[1]={{M {_write_fixed(load.mass, 3)},CM {{{place}}},J {{{inertia}}}}}"
 
 
 def _write_abb(load: Load) -> str:
     moments, axes = _principal(load)
     quaternion = np.roll(Rotation.from_matrix(axes).as_quat(canonical=True), 1)  # w first
-    fields = [_fixed(load.mass, 3), f"[{_fixed(1e3 * load.com, 2)}]", f"[{_fixed(quaternion, 6)}]"]
-    return f"PERS loaddata load1:=[{','.join([*fields, *(_fixed(m, 8) for m in moments)])}];"
+    fields = [_write_fixed(load.mass, 3), f"[{_write_fixed(1e3 * load.com, 2)}]", f"[{_write_fixed(quaternion, 6)}]"]
+    return f"PERS loaddata load1:=[{','.join([*fields, *(_write_fixed(m, 8) for m in moments)])}];"
 
 
 _CONTROLLERS: dict[str, tuple[Callable[[Load], str], str, str]] = {
@@ -168,7 +169,7 @@ def _open_text(load: Load) -> str:
     return f"{', '.join(load.open_moments)} are not determined{known}"
 
 
-def _fixed(values: ArrayLike, digits: int) -> str:
+def _write_fixed(values: ArrayLike, digits: int) -> str:
     """Write numbers with digits behind the point, without an exponent and without a minus before zero."""
     return ", ".join(f"{value:z.{digits}f}" for value in np.atleast_1d(values).tolist())
 

@@ -146,7 +146,7 @@ class SavedResult:
                 content is not that of a result.
         """
         with _content_errors():
-            return self._restored()
+            return self._restore()
 
     @property
     def training_error_in_band(self) -> float:
@@ -165,15 +165,15 @@ class SavedResult:
             remedy = "Run dynid identify with --significant 1%, or write fit.with_significant('1%')."
             raise DataError("the result holds no significant parameters", remedy=remedy)
         with _content_errors():  # they become a DataError
-            pruned: PrunedRobot = _typed(PrunedRobot, part["pruned"], "significant.pruned")
+            pruned: PrunedRobot = _restore_type(PrunedRobot, part["pruned"], "significant.pruned")
             return pruned
 
-    def _restored(self) -> Identification:
+    def _restore(self) -> Identification:
         """Restore the identification; errors about the content may be of any type."""
         kept = {field.name: self.content[field.name] for field in fields(_StoredFit)}
         # the file has no type names for the two models
         models = {name: {**kept[name], "type": "_ModelPart"} for name in ("plain", "rich")}
-        state: _StoredFit = _typed(_StoredFit, {**kept, **models})
+        state: _StoredFit = _restore_type(_StoredFit, {**kept, **models})
         robot = state.model
         estimate = state.estimate
         terms = state.terms
@@ -238,7 +238,7 @@ def _types() -> list[type[Any]]:
     return [*fixed, PrunedRobot, PruningCost, OperationCount, *TERMS]
 
 
-def _typed(kind: type[Any], content: Mapping[str, Any], place: str = "") -> Any:
+def _restore_type(kind: type[Any], content: Mapping[str, Any], place: str = "") -> Any:
     """Restore a dataclass, with all dataclasses in it, from plain data; errors name the ``place`` in the file."""
     return from_plain({**content, "type": kind.__name__}, [*_types(), _StoredFit, _ModelPart], place)
 

@@ -418,7 +418,7 @@ def _assemble(
             repairs.setdefault(arm, {}).setdefault(log, []).append(repair)
     if repairs:
         for arm, mended in repairs.items():
-            logs[arm] = [_repaired(leaf, mended.get(log, ()), pool) for log, leaf in enumerate(logs[arm])]
+            logs[arm] = [_repair_leaf(leaf, mended.get(log, ()), pool) for log, leaf in enumerate(logs[arm])]
             arms[arm] = _arm(robot, base, names[arm], logs[arm], window_s)
         pool = pool_arms(arms, own_places, [k for k in range(len(arms)) if k not in repairs])
     own_names, own_units = (tuple(of[place] for place in own_places) for of in (base.names, base.units))
@@ -464,7 +464,7 @@ def _arm(robot: Robot, base: BaseParameters, name: str, leaves: Sequence[Leaf], 
     return ArmEquations.of(name, equations, [Path(leaf.log).name for leaf in leaves], window_logs(leaves, window_s))
 
 
-def _repaired(leaf: Leaf, repairs: Sequence[Repair], pool: Pool) -> Leaf:
+def _repair_leaf(leaf: Leaf, repairs: Sequence[Repair], pool: Pool) -> Leaf:
     """Correct a log for its other load or gain, as if it had those of the fleet."""
     information = leaf.information
     for repair in repairs:

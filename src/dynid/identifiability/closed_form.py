@@ -20,7 +20,7 @@ import numpy as np
 
 from dynid.dynamics.chain import Chain, is_along_z
 from dynid.dynamics.inertia_maps import transport
-from dynid.identifiability.expression import ONE, Combination, DHSymbols, Polynomial, Term, dh_symbols
+from dynid.identifiability.expression import ONE, Combination, DHSymbols, Polynomial, Summand, dh_symbols
 from dynid.identifiability.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.spatial import EXACT, SAME
 from dynid.terms.base import Dependence
@@ -144,7 +144,7 @@ def _combination(layout: ParameterLayout, name: str, linear: Linear) -> Combinat
     """The base parameter of a kept standard parameter (``name``), which comes first in the combination."""
     parameter = layout[layout.index(name)]
     order = sorted((other for other in linear if other != name), key=layout.index)
-    terms = (Term(linear[name], name), *(Term(linear[other], other) for other in order))
+    terms = (Summand(linear[name], name), *(Summand(linear[other], other) for other in order))
     return Combination(parameter.regrouped_name if len(terms) > 1 else name, terms)
 
 

@@ -176,7 +176,7 @@ def _signed_sum(parts: Iterable[tuple[float, str]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class Summand:
     """A standard parameter with its coefficient."""
 
     coefficient: Polynomial
@@ -189,7 +189,7 @@ class Combination:
     """A base parameter as a linear combination of standard ones; the one that names it comes first."""
 
     name: str
-    terms: tuple[Term, ...]
+    terms: tuple[Summand, ...]
 
     @property
     def is_regrouped(self) -> bool:

@@ -26,7 +26,7 @@ from dynid.array_types import Floats
 from dynid.dynamics.chain import Chain
 from dynid.dynamics.minimal_constants import Member, minimal_set
 from dynid.identifiability.closed_form import rotor_substitutes
-from dynid.identifiability.expression import Combination, Polynomial, Term, dh_symbols
+from dynid.identifiability.expression import Combination, Polynomial, Summand, dh_symbols
 from dynid.identifiability.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.robot.model import Robot
 from dynid.spatial import ROUNDING
@@ -98,7 +98,9 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
         columns = (*_same_link_columns(chain, list(members), layout), *terms)
     combinations = tuple(
         # numbers become polynomials by the sum
-        Combination(name, tuple(Term(Polynomial() + formula[c], layout.names[c]) for c in np.flatnonzero(row).tolist()))
+        Combination(
+            name, tuple(Summand(Polynomial() + formula[c], layout.names[c]) for c in np.flatnonzero(row).tolist())
+        )
         for name, row, formula in zip(names, matrix, formulas, strict=True)
     )
     return Members(combinations, tuple(units), matrix, columns, {} if columns is None else symbols)

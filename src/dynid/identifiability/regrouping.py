@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dynid.array_types import Floats
 from dynid.decompositions import lstsq
 from dynid.dynamics.inertia_maps import UPPER, transport
-from dynid.identifiability.expression import ONE, Combination, Polynomial, Term, dh_symbols
+from dynid.identifiability.expression import ONE, Combination, Polynomial, Summand, dh_symbols
 from dynid.identifiability.layout import ParameterLayout
 from dynid.identifiability.row_space import HALF
 from dynid.robot.formats.modified_dh import dh_rows
@@ -53,11 +53,11 @@ def read_combinations(
     relations, values = ({}, {}) if robot is None else _relations(robot, layout, columns, grouping)
     found = []
     for column, row in zip(columns, grouping, strict=True):
-        terms = [Term(ONE, layout[column].name)]
+        terms = [Summand(ONE, layout[column].name)]
         for k in range(len(layout)):
             coefficient = _formula(relations.get(k, {}).get(column), row[k], values)
             if k != column and coefficient:  # not the number zero; a formula stays even where its value is zero
-                terms.append(Term(coefficient, layout[k].name))
+                terms.append(Summand(coefficient, layout[k].name))
         kept = layout[column]
         found.append(Combination(kept.regrouped_name if len(terms) > 1 else kept.name, tuple(terms)))
     return tuple(found), values

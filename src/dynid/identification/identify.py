@@ -41,7 +41,7 @@ from dynid.identification.log_reader import Log, LogReader, read_in_pieces, refu
 from dynid.identification.recipe import Recipe
 from dynid.identification.rich.joint_friction import friction_table, joint_friction
 from dynid.identification.rich.mechanisms import TILT, load_friction, make_menu
-from dynid.identification.rich.models import Model, refit_friction, valued
+from dynid.identification.rich.models import Model, refit_friction, with_values
 from dynid.identification.rich.selection import Selection, select_mechanisms
 from dynid.identification.run_differences import subtract_run_differences
 from dynid.identification.significance import Significance, read_share, significant_parameters
@@ -557,11 +557,11 @@ def conclude(
     # where no possible robot has the estimated base parameters, the rich model takes these themselves
     is_possible = _has_base(equations, estimate, standard)
     theta = standard if is_possible else equations.representative(estimate.values)
-    rich = Model(equations.robot, theta, valued(equations.terms, term_values), rate)
+    rich = Model(equations.robot, theta, with_values(equations.terms, term_values), rate)
     if selection is not None and selection.terms and plain is not None:
         refitted = refit_friction(plain, standard)
         size = len(equations.base.layout)
-        simple = Model(equations.robot, refitted[:size], valued(plain.terms, refitted[size:]), rate)
+        simple = Model(equations.robot, refitted[:size], with_values(plain.terms, refitted[size:]), rate)
     else:
         simple = rich if is_possible else Model(equations.robot, standard, rich.terms, rate)
     if is_possible or not estimate.undetermined.any():  # another finding reports undetermined parameters

@@ -139,7 +139,7 @@ def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
                 temperatures.append((piece.samples, piece.temperature))
             yield piece
 
-    with _fetched(task.log) as log:
+    with _fetch(task.log) as log:
         reader = LogReader(robot=task.robot, recipe=task.recipe, channel_map=task.channel_map,
                            notice=warnings.append, progress=progress)  # fmt: skip
         information = reduce_in_blocks(task.robot, task.columns, collect_facts(reader.stream(log)))
@@ -227,7 +227,7 @@ def fix_cutoff(reader: LogReader, logs: Sequence[Log]) -> LogReader:
         return reader
     places = np.unique(np.linspace(0, len(logs) - 1, min(CUTOFF_LOGS, len(logs))).round().astype(int))
     with ExitStack() as stack:
-        hz = reader.cutoff_of_beginnings([stack.enter_context(_fetched(logs[place])) for place in places])
+        hz = reader.cutoff_of_beginnings([stack.enter_context(_fetch(logs[place])) for place in places])
     return replace(reader, recipe=replace(reader.recipe, cutoff_hz=hz))
 
 
@@ -250,8 +250,8 @@ def reduce_in_blocks(robot: Robot, columns: Sequence[int], pieces: Iterable[Expe
         start = 0
         while start < piece.samples:
             stop = min(piece.samples, start + length - filled)
-            part = _reduced(robot, columns, piece.rows(slice(start, stop)))
-            growing = part if growing is None else _joined(growing, part)
+            part = _reduce_block(robot, columns, piece.rows(slice(start, stop)))
+            growing = part if growing is None else _join_blocks(growing, part)
             filled += stop - start
             start = stop
             if filled == length:
@@ -259,25 +259,25 @@ def reduce_in_blocks(robot: Robot, columns: Sequence[int], pieces: Iterable[Expe
                 growing = None
                 filled = 0
             if len(blocks) == MOST_BLOCKS:
-                blocks = [_joined(a, b) for a, b in zip(blocks[::2], blocks[1::2], strict=True)]
+                blocks = [_join_blocks(a, b) for a, b in zip(blocks[::2], blocks[1::2], strict=True)]
                 length *= 2
     blocks = blocks if growing is None else [*blocks, growing]
     if not blocks:
-        return _reduced(robot, columns, None)
+        return _reduce_block(robot, columns, None)
     total = blocks[0]
     for number, block in enumerate(blocks[1:], start=1):
         total = total.merge(block.renumber(number))
     return total
 
 
-def _reduced(robot: Robot, columns: Sequence[int], run: Experiment | None) -> Information:
+def _reduce_block(robot: Robot, columns: Sequence[int], run: Experiment | None) -> Information:
     """The information of some samples as one block of time; that of no samples where there is no experiment."""
     nothing = np.zeros((0, robot.dof))
     arrays = (nothing,) * 4 if run is None else (run.q, run.dq, run.ddq, run.effort)
     return reduce_samples(robot, *arrays, columns=columns, valid=None if run is None else run.valid).as_one()
 
 
-def _joined(a: Information, b: Information) -> Information:
+def _join_blocks(a: Information, b: Information) -> Information:
     """The information of two neighbouring blocks of time as one block."""
     return a.merge(b.renumber(1)).as_one()
 
@@ -293,7 +293,7 @@ def installed_version() -> str:
 
 
 @contextmanager
-def _fetched(log: Log) -> Iterator[Log]:
+def _fetch(log: Log) -> Iterator[Log]:
     """A log on this machine: a file behind a URL is copied to a temporary folder, which is deleted afterwards."""
     if not isinstance(log, str) or "://" not in log:
         yield log

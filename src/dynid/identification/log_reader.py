@@ -34,7 +34,7 @@ from dynid.logs.recording import Recording, torque_remedy
 from dynid.processing.cutoff import HIGHEST_CUTOFF
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import check_band
-from dynid.processing.process import Chain, Processing, process, share_cutoff
+from dynid.processing.process import PreparedLog, Processing, process, share_cutoff
 from dynid.processing.streaming import process_stream
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
@@ -44,11 +44,11 @@ Log = str | Path | Recording
 """A log file, the folder of a log, or a recording in memory."""
 Progress = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""
-Check = Callable[[Recording, Processing, Robot], tuple[QualityReport, Chain | None]]
+Check = Callable[[Recording, Processing, Robot], tuple[QualityReport, PreparedLog | None]]
 """A gate, called with a recording, its processing and the robot.
 
-It returns its findings and a `Chain`: the processing steps of the recording with the choices they made (cutoff, delay),
-from which ``chain.experiment()`` makes the experiment; None if it did not process the recording.
+It returns its findings and a `PreparedLog`: the processed recording with the choices that were made (cutoff, delay),
+from which ``prepared.experiment()`` makes the experiment; None if it did not process the recording.
 """
 Notice = Callable[[Finding], None]
 """Called with a finding that a person should see at once."""
@@ -74,7 +74,7 @@ class _OpenLog:
     """What is processed: the whole log, or its training part."""
     options: Processing
     """The processing of the part."""
-    chain: Chain | None
+    prepared: PreparedLog | None
     """The processing steps up to the filter; None for isolated rows, which cannot be filtered."""
     delay_note: str
     """What was estimated about a delay of the torques; empty where nothing was."""
@@ -83,7 +83,7 @@ class _OpenLog:
 
     def experiment(self) -> Experiment:
         """The processed part; it keeps keys of some stretches of the log, by which copies are recognised later."""
-        run = process(self.part, self.options) if self.chain is None else self.chain.experiment()
+        run = process(self.part, self.options) if self.prepared is None else self.prepared.experiment()
         keys = self.part.kept_stretch_keys() if self.part.effort is not None else np.zeros(0)
         steps = (self.delay_note, *run.processing_steps) if self.delay_note else run.processing_steps
         return replace(run, processing_steps=steps, stretch_keys=tuple(keys.tolist()))
@@ -150,11 +150,12 @@ class LogReader:
         """
         opened = [self._open(log, done) for log, done in _shares(logs)]
         self._judge_together(logs, opened)
-        chains = [one.chain for one in opened if one.chain is not None]
-        if self.recipe.cutoff_hz == "auto" and len(chains) == len(logs):
-            hz, reason = share_cutoff(chains)
+        prepared_logs = [one.prepared for one in opened if one.prepared is not None]
+        if self.recipe.cutoff_hz == "auto" and len(prepared_logs) == len(logs):
+            hz, reason = share_cutoff(prepared_logs)
             opened = [
-                replace(one, chain=chain.with_cutoff(hz, reason)) for one, chain in zip(opened, chains, strict=True)
+                replace(one, prepared=prepared.with_cutoff(hz, reason))
+                for one, prepared in zip(opened, prepared_logs, strict=True)
             ]
         runs = [self._require_samples(log, one.experiment()) for log, one in zip(logs, opened, strict=True)]
         if self.recipe.hold_out_rule is not None:
@@ -176,10 +177,10 @@ class LogReader:
             DataError: The gate refuses the log.
         """
         with locate_errors(log):
-            chain, note = self._begin(log)
-            options = chain.options
+            prepared, note = self._begin(log)
+            options = prepared.options
             if self.recipe.cutoff_hz == "auto":
-                options = replace(options, cutoff_hz=share_cutoff([chain])[0])
+                options = replace(options, cutoff_hz=share_cutoff([prepared])[0])
             check = StreamCheck(self.robot) if self.recipe.gate else None
             has_samples = False
             dropped = Counter[str]()
@@ -266,28 +267,28 @@ class LogReader:
             if note:
                 where = f"{_name(log)}: effort"
                 self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
-            # The gate checks the whole log, also where a part is held out. Then its chain is not that of the training
-            # part, which is processed again below, and the default processing is enough for the check.
+            # The gate checks the whole log, also where a part is held out. Then its processing is not that of the
+            # training part, which is processed again below, and the default processing is enough for the check.
             gate_options = options if rule is None else Processing(effort_delay_s=options.effort_delay_s)
             findings = tuple[Finding, ...]()
-            chain = None
+            prepared = None
             if self.recipe.gate:
-                quality, chain = self.check(recording, gate_options, self.robot)
+                quality, prepared = self.check(recording, gate_options, self.robot)
                 findings = tuple(quality.findings)
                 self.refuse_or_warn(log, findings)
             else:
                 self._warn(log, recording.findings)  # the file reader's findings alone
-            if (chain is None or rule is not None) and not part.isolated:
-                chain = Chain.start(part, options)
+            if (prepared is None or rule is not None) and not part.isolated:
+                prepared = PreparedLog.start(part, options)
         return _OpenLog(
-            recording=recording, part=part, options=options, chain=chain, delay_note=note, findings=findings
+            recording=recording, part=part, options=options, prepared=prepared, delay_note=note, findings=findings
         )
 
     def _held_out(self, opened: _OpenLog) -> Experiment:
         """The held-out part of a log, processed with the choices of the training part."""
         rule = self.recipe.hold_out_rule
         assert rule is not None
-        training = opened.options if opened.chain is None else opened.chain.options
+        training = opened.options if opened.prepared is None else opened.prepared.options
         options = self._options(for_validation=True)
         options = replace(options, cutoff_hz=training.cutoff_hz, effort_delay_s=training.effort_delay_s)
         run = process(split_recording(opened.recording, rule)[1], options)
@@ -301,7 +302,7 @@ class LogReader:
             return iter([match_joints(log, self.robot)])
         return read_stream(log, self.robot, channel_map=self.channel_map, progress=progress)
 
-    def _begin(self, log: Log) -> tuple[Chain, str]:
+    def _begin(self, log: Log) -> tuple[PreparedLog, str]:
         """Prepare the first piece of a log, which decides cutoff and delay; with a note about the delay, or ''."""
         with locate_errors(log):
             first = next(self._pieces(log))
@@ -310,7 +311,7 @@ class LogReader:
             if note:
                 where = f"{_name(log)}: effort"
                 self.notice(Finding(code="estimated-delay", severity="note", where=where, message=note))
-            return Chain.start(first, options), note
+            return PreparedLog.start(first, options), note
 
     # --- progress, warnings and refusals ---------------------------------------------------------------------------
 
@@ -322,7 +323,7 @@ class LogReader:
         """Warn of what only all logs together show; findings about single logs were reported already."""
         if not self.recipe.gate or len(logs) < 2:
             return
-        runs = [one.chain.experiment(filter_effort=False) for one in opened if one.chain is not None]
+        runs = [one.prepared.experiment(filter_effort=False) for one in opened if one.prepared is not None]
         reported = {(finding.code, finding.joint) for one in opened for finding in one.findings}
         if len(runs) == len(logs) and all(run.valid.any() for run in runs):
             found = diagnose(self.robot, runs)

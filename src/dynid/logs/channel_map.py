@@ -40,7 +40,7 @@ Motor-side signals name their gear: positions and velocities of motors are ``gea
 computed in this order: unit, sign, gear, offset.
 
 `read_channel_map` makes a `ChannelMap` of such a file and refuses wrong content; its fields are the sections, and those
-of `Clock` and `Signal` the keys of the sections. conversion.py applies the map to a log.
+of `TimeSection` and `Signal` the keys of the sections. conversion.py applies the map to a log.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ Texts = tuple[Text, ...]
 """Several of these."""
 
 
-class Clock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
+class TimeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
     """The section [time]: the source of the time stamps."""
 
     column: Text | None = None
@@ -208,7 +208,7 @@ class ChannelMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     files: dict[str, Annotated[str, Meta(pattern=r"\A[^/\\\0]{1,1000}\Z")]] = {}
     """Key -> file name pattern, without folders, for a run in several files."""
     reader: Reader = Reader()
-    time: Clock = Clock()
+    time: TimeSection = TimeSection()
     position: Signal | None = None
     velocity: Signal | None = None
     effort: Signal | None = None
@@ -227,14 +227,14 @@ class ChannelMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     @property
     def signals(self) -> dict[str, Signal]:
         """Quantity of `QUANTITIES` -> signal."""
-        return self._named(QUANTITIES)
+        return self._pick_signals(QUANTITIES)
 
     @property
     def commands(self) -> dict[str, Signal]:
         """Commands to the drives, gains and supply: quantity -> signal; empty without commanded positions."""
-        return {} if self.reference is None else self._named(("reference", *DRIVE_QUANTITIES))
+        return {} if self.reference is None else self._pick_signals(("reference", *DRIVE_QUANTITIES))
 
-    def _named(self, quantities: Sequence[str]) -> dict[str, Signal]:
+    def _pick_signals(self, quantities: Sequence[str]) -> dict[str, Signal]:
         """Pick from a list the quantities that the map has: quantity -> signal."""
         return {name: signal for name in quantities if (signal := getattr(self, name)) is not None}
 
@@ -278,7 +278,7 @@ def built_in_maps() -> dict[str, Path]:
 _REMEDY = (
     "It is not a channel map: that is a TOML file; dynid inspect run1.csv --robot arm.urdf > map.toml proposes one."
 )
-_TYPES_OF_SECTIONS = {"": ChannelMap, "time": Clock}
+_TYPES_OF_SECTIONS = {"": ChannelMap, "time": TimeSection}
 """Section -> its type, whose fields are the known keys; all others are `Signal`."""
 _REMEDIES_OF_SECTIONS = {
     "joints": 'It is a list of texts, as joints = ["shoulder", "elbow"]',
@@ -309,9 +309,9 @@ def _as_map(content: Mapping[str, Any], source: str | None = None) -> ChannelMap
         # each section of the file replaces, or completes, that of the profile
         merged = {**base, **{key: _override(base.get(key), own) for key, own in content.items()}}
         found = as_record(merged, ChannelMap)
-        for quantity, signal in {**found.signals, **found._named((*DRIVE_QUANTITIES, "reference"))}.items():
+        for quantity, signal in {**found.signals, **found._pick_signals((*DRIVE_QUANTITIES, "reference"))}.items():
             _check_signal(quantity, signal)
-        if found.reference is None and (drive := found._named(DRIVE_QUANTITIES)):
+        if found.reference is None and (drive := found._pick_signals(DRIVE_QUANTITIES)):
             remedy = "Name their columns under [reference], or take the section out."
             raise DataError(f"it has [{next(iter(drive))}] but no commanded positions", remedy=remedy)
         parse_unit(found.time.fraction_unit, "time")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dynid.array_types import Floats
 from dynid.errors import DataError
 from dynid.logs.channel_map import Signal
-from dynid.logs.readers.base import Table
+from dynid.logs.readers.base import ColumnTable
 
 _NUMBER_RANGE = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
 """A range of numbers in a pattern: its first and its last number."""
@@ -27,7 +27,7 @@ class Picked:
     The columns of a ``{joint}`` pattern are in the robot's order, or in the log's where no joints are given.
     """
 
-    table: Table
+    table: ColumnTable
     """The table that has them."""
     names: tuple[str, ...]
     """Name of each column."""
@@ -38,7 +38,11 @@ class Picked:
 
 
 def pick(
-    signal: Signal, quantity: str, tables: Mapping[str, Table], joints: tuple[str, ...], prefer: Table | None = None
+    signal: Signal,
+    quantity: str,
+    tables: Mapping[str, ColumnTable],
+    joints: tuple[str, ...],
+    prefer: ColumnTable | None = None,
 ) -> Picked:
     """Find a signal's columns.
 
@@ -78,7 +82,7 @@ def pick(
     return preferred[0]
 
 
-def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, ...]) -> Picked:
+def _pick_from(table: ColumnTable, signal: Signal, quantity: str, joints: tuple[str, ...]) -> Picked:
     """Find a signal's columns in one table."""
     names: list[str] = []
     joint_names: tuple[str, ...] = ()
@@ -153,7 +157,7 @@ def _check_wildcards(pattern: str) -> None:
         raise DataError(reason, remedy="Name the column in full.")
 
 
-def _resolve(table: Table, pattern: str) -> str:
+def _resolve(table: ColumnTable, pattern: str) -> str:
     """The one column a name or pattern stands for."""
     if table.column(pattern) is not None:
         return pattern
@@ -175,7 +179,9 @@ def _resolve(table: Table, pattern: str) -> str:
     )
 
 
-def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
+def _by_joint(
+    table: ColumnTable, pattern: str, quantity: str, joints: tuple[str, ...]
+) -> tuple[list[str], tuple[str, ...]]:
     """For each joint the column of a pattern with ``{joint}``, and the joints.
 
     They are in the order of `joints`, or of the log where none are given.

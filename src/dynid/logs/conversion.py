@@ -1,8 +1,8 @@
 """From the tables of a log to the fields of a `Recording`: SI units, on the joint side, in the robot's order of joints.
 
-Input are the `Table`s of one run, one per file (name of a column -> its numbers), and the `ChannelMap`, which says for
-every quantity, such as position or effort (torque), which columns hold it, in which unit and with which gear. `convert`
-is called by the functions that read logs; its result are the keyword arguments of `Recording`.
+Input are the `ColumnTable`s of one run, one per file (name of a column -> its numbers), and the `ChannelMap`, which
+says for every quantity, such as position or effort (torque), which columns hold it, in which unit and with which gear.
+`convert` is called by the functions that read logs; its result are the keyword arguments of `Recording`.
 
 `_Conversion.fields` has the five steps. Each value is computed as ``offset + gear^-1 (sign * unit * logged)`` (torques:
 ``offset + gear (...)``), in `_to_joint_side` and `_through_gear`.
@@ -29,7 +29,7 @@ from dynid.logs.joint_order import (
     refuse_contradiction,
     refuse_unnamed,
 )
-from dynid.logs.readers.base import Table
+from dynid.logs.readers.base import ColumnTable
 from dynid.logs.recording import Commands, Temperatures
 from dynid.logs.units import Unit, known_unit, parse_unit
 from dynid.robot.model import Robot
@@ -55,7 +55,7 @@ _DIMENSIONS_OF_KIND = {
 
 
 def convert(
-    channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None = None, first_row: int = 0
+    channel_map: ChannelMap, tables: Mapping[str, ColumnTable], robot: Robot | None = None, first_row: int = 0
 ) -> dict[str, Any]:
     """Convert the tables of a run to arguments of `Recording`.
 
@@ -78,7 +78,7 @@ class _Conversion:
     """The conversion of one run; it gathers notes and findings on its way."""
 
     def __init__(
-        self, channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None, first_row: int
+        self, channel_map: ChannelMap, tables: Mapping[str, ColumnTable], robot: Robot | None, first_row: int
     ) -> None:
         """Take the arguments of `convert`."""
         self._map = channel_map
@@ -96,7 +96,9 @@ class _Conversion:
         several = len(tables) > 1
         self._notes = [f"{key}: {note}" if several else note for key, table in tables.items() for note in table.notes]
         self._findings = [
-            _salvaged(f"{key}: {loss}" if several else loss) for key, table in tables.items() for loss in table.salvaged
+            _report_loss(f"{key}: {loss}" if several else loss)
+            for key, table in tables.items()
+            for loss in table.salvaged
         ]
 
     def fields(self) -> dict[str, Any]:
@@ -353,7 +355,7 @@ class _Conversion:
             raise _refusal(quantity, peak, "Check the column, its unit and its gear.")
         rows = np.flatnonzero(absurd.any(axis=1)) + self._first_row
         where = f"rows {rows[0]} to {rows[-1]}" if rows.size > 1 else f"row {rows[0]}"
-        self._findings.append(_salvaged(f"{peak}; {rows.size} such samples of {quantity} are missing ({where})"))
+        self._findings.append(_report_loss(f"{peak}; {rows.size} such samples of {quantity} are missing ({where})"))
         return np.where(absurd, np.nan, values)
 
     def _torque_from_current(self, values: dict[str, Floats], times: dict[str, Floats]) -> dict[str, Floats]:
@@ -446,7 +448,7 @@ class _Conversion:
             raise _refusal(quantity, f"{quantity} has {rows} rows, its time column {time.size}", remedy)
         return time
 
-    def _declared_time(self, column: str, table: Table) -> Floats:
+    def _declared_time(self, column: str, table: ColumnTable) -> Floats:
         """Read the stamps (N,) in a time column [s]; those in the map's column of fractions are added."""
         clock = self._map.time
         unit = clock.unit
@@ -466,7 +468,7 @@ class _Conversion:
         return np.asarray(time)
 
 
-def _salvaged(loss: str) -> Finding:
+def _report_loss(loss: str) -> Finding:
     """Make the finding for a part of a damaged file that was lost; ``loss`` describes it."""
     remedy = "The rest was read; copy or export the file again if more of it is needed."
     return Finding(code="salvaged", severity="warning", where="file", message=loss, remedy=remedy)

@@ -13,7 +13,7 @@ from dynid.errors import DataError
 from dynid.logs.channel_map import ChannelMapSource, read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.joint_order import match_joints
-from dynid.logs.readers.base import Table
+from dynid.logs.readers.base import ColumnTable
 from dynid.logs.recording import Recording
 from dynid.logs.units import declared_unit
 from dynid.robot.model import Robot
@@ -68,7 +68,7 @@ def as_recording(data: Any, robot: Robot | None = None, *, channel_map: ChannelM
         if not names and robot is not None and numbers["q"].shape[1:] == (robot.dof,):
             names = robot.joint_names
         return match_joints(Recording(**numbers, joint_names=names, source=SOURCE), robot)
-    table = Table(
+    table = ColumnTable(
         columns={name: _numbers(name, values) for name, values in columns.items() if _is_numeric(values)},
         units={name: unit for name in columns if (unit := declared_unit(name)[1]) is not None},
     )

@@ -18,9 +18,9 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.logs.column_names import quantity_in, words_of
-from dynid.logs.joint_order import named_joints, other_joints, shortened
+from dynid.logs.joint_order import named_joints, other_joints, shorten_names
 from dynid.logs.lerobot import GRIPPER, columns_of_joints, is_lerobot, read_info, root_of
-from dynid.logs.readers import Table
+from dynid.logs.readers import ColumnTable
 from dynid.logs.readers.ros import bag_files
 from dynid.logs.reading import Progress, folder_contents, read_tables
 from dynid.logs.signal_guess import Found, Survey, has_no_sign
@@ -42,7 +42,7 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class MapProposal:
     """A proposed channel map, for a person to check."""
 
     toml: str
@@ -68,7 +68,7 @@ class Proposal:
 
 def inspect_log(
     path: str | Path | Sequence[str | Path], robot: Robot | None = None, *, progress: Progress | None = None
-) -> Proposal:
+) -> MapProposal:
     r"""Read a log and propose a channel map for it.
 
     Args:
@@ -105,10 +105,10 @@ def inspect_log(
     is_bag = all(table.clocks for table in tables.values())  # only bags of messages state the time of each column
     propose = _propose_for_messages if is_bag else _propose_by_names
     toml, guesses = propose(tables, robot)
-    return Proposal(toml=toml, guesses=tuple(guesses), columns=columns, notes=tuple(notes))
+    return MapProposal(toml=toml, guesses=tuple(guesses), columns=columns, notes=tuple(notes))
 
 
-def _split_features(table: Table, joints: Mapping[str, Sequence[str]]) -> Table:
+def _split_features(table: ColumnTable, joints: Mapping[str, Sequence[str]]) -> ColumnTable:
     """Replace each feature (column of vectors) of a LeRobot data set that also holds a gripper by a column per joint.
 
     Args:
@@ -126,7 +126,7 @@ def _split_features(table: Table, joints: Mapping[str, Sequence[str]]) -> Table:
     return replace(table, columns=columns, notes=(*table.notes, GRIPPER))
 
 
-def _notes(tables: Mapping[str, Table]) -> list[str]:
+def _notes(tables: Mapping[str, ColumnTable]) -> list[str]:
     """Collect the remarks of the readers, each one once, preceded by the names of its files if the run has several."""
     files: dict[str, list[str]] = {}
     for name, table in tables.items():
@@ -152,7 +152,7 @@ def _one_run(given: list[Path]) -> tuple[list[Path], int]:
     return files, further + len(runs) - 1
 
 
-def _same_kind(tables: dict[str, Table]) -> tuple[dict[str, Table], int]:
+def _same_kind(tables: dict[str, ColumnTable]) -> tuple[dict[str, ColumnTable], int]:
     """Decide whether files with the same columns are several runs, or the parts of one.
 
     They are several runs if all have the same columns, and if either these hold both time and positions, or the names
@@ -180,7 +180,7 @@ def _describe(name: str, values: Floats) -> str:
     return f"{name}: {shape}, {extent}" + (f", {missing} missing" if missing else "")
 
 
-def _propose_for_messages(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
+def _propose_for_messages(tables: Mapping[str, ColumnTable], robot: Robot | None) -> tuple[str, list[Guess]]:
     """Propose the map for bags of ROS messages, which state quantities, units and times: only joints are missing.
 
     Returns:
@@ -202,7 +202,7 @@ def _propose_for_messages(tables: Mapping[str, Table], robot: Robot | None) -> t
     return "\n".join(lines) + "\n", guesses
 
 
-def _propose_by_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
+def _propose_by_names(tables: Mapping[str, ColumnTable], robot: Robot | None) -> tuple[str, list[Guess]]:
     """Propose the map by names and values of the columns.
 
     Returns:
@@ -212,7 +212,7 @@ def _propose_by_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple
     found = survey.find()  # quantity -> its columns, units and reasons
     # name of a file -> its key in the section [files]; none for a single file
     keys = {name: f"file{k + 1}" for k, name in enumerate(tables)} if len(tables) > 1 else {}
-    sections = ["[files]\n" + "\n".join(f"{key} = {_quoted(name)}" for name, key in keys.items())] if keys else []
+    sections = ["[files]\n" + "\n".join(f"{key} = {_quote(name)}" for name, key in keys.items())] if keys else []
     taken = {name for one in found.values() for name in one.columns} | set(survey.time.columns if survey.time else ())
     singles = [name for table in tables.values() for name in _single(table)]
     others = [name for name in singles if name not in taken] or ["..."]  # examples for sections to be filled in
@@ -220,7 +220,7 @@ def _propose_by_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple
         others = [name for name in others if name != singles[0]]
         sections.append(
             "[time]  # no time column was recognised: name it, or give the time between rows\n"
-            f'# column = {_quoted(singles[0])}\n# unit = "s"\n# or: sample_time = 1\n# unit = "ms"'
+            f'# column = {_quote(singles[0])}\n# unit = "s"\n# or: sample_time = 1\n# unit = "ms"'
         )
     else:
         sections.append(_time_section(survey.time, tables, keys))
@@ -235,7 +235,7 @@ def _propose_by_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple
     return "\n\n".join(sections) + "\n", guesses + _left_out(survey, found)
 
 
-def _time_section(time: Found, tables: Mapping[str, Table], keys: Mapping[str, str]) -> str:
+def _time_section(time: Found, tables: Mapping[str, ColumnTable], keys: Mapping[str, str]) -> str:
     """Write the section [time] of the map.
 
     It names no file if several files have a time column of this name: each is then read with its own. That does not
@@ -248,10 +248,10 @@ def _time_section(time: Found, tables: Mapping[str, Table], keys: Mapping[str, s
     """
     column = time.columns[0]
     shared = sum(column in table.columns for table in tables.values()) > 1 and not re.fullmatch(r"c\d+", column)
-    lines = [f"file = {_quoted(keys[time.file])}"] if keys and not shared else []
-    lines += [f"column = {_quoted(column)}", f"unit = {_listed(time.units)}{_check(time)}"]
+    lines = [f"file = {_quote(keys[time.file])}"] if keys and not shared else []
+    lines += [f"column = {_quote(column)}", f"unit = {_write_texts(time.units)}{_check(time)}"]
     if time.fraction is not None:
-        lines += [f"fraction = {_quoted(time.fraction)}", 'fraction_unit = "ns"']
+        lines += [f"fraction = {_quote(time.fraction)}", 'fraction_unit = "ns"']
     return "\n".join(["[time]", *lines])
 
 
@@ -272,10 +272,10 @@ def _section(quantity: str, found: Mapping[str, Found], survey: Survey, keys: Ma
         found["position"].columns
     ) > 1:  # fmt: skip
         order = "  # check: other columns name the joints, in another order; put these into the robot's order"
-    lines = [f"file = {_quoted(keys[one.file])}"] if keys else []
-    lines.append(f"columns = {_listed(one.columns)}{order}")
+    lines = [f"file = {_quote(keys[one.file])}"] if keys else []
+    lines.append(f"columns = {_write_texts(one.columns)}{order}")
     if one.units:
-        lines.append(f"unit = {_listed(one.units)}{_check(one)}")
+        lines.append(f"unit = {_write_texts(one.units)}{_check(one)}")
     if one.file in survey.folded:
         lines.append('width = "joints"')
     # an array with more columns than rows has its samples along the second axis
@@ -320,12 +320,12 @@ def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
             reason = "other columns fit better"
         elif kind == "effort" and all(map(has_no_sign, values)):
             reason = "they are never negative: amounts, no torques; commands and positions suffice for dynid actuate"
-        text = f"not mapped: {shortened(names)}"
+        text = f"not mapped: {shorten_names(names)}"
         guesses.append(Guess(section=kind, text=text, reason=reason, certain=False))
     return guesses
 
 
-def _single(table: Table) -> list[str]:
+def _single(table: ColumnTable) -> list[str]:
     """List every column of numbers as a map names it: by the name of the column, or ``name[k]`` within an array."""
     return [
         single
@@ -334,16 +334,16 @@ def _single(table: Table) -> list[str]:
     ]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Write a text as TOML does."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _write_texts(texts: Sequence[str]) -> str:
     """Write one text, or a list of texts, as TOML does."""
-    return _quoted(texts[0]) if len(texts) == 1 else _array(texts)
+    return _quote(texts[0]) if len(texts) == 1 else _array(texts)
 
 
 def _array(texts: Sequence[str]) -> str:
     """Write a list of texts as TOML does."""
-    return f"[{', '.join(map(_quoted, texts))}]"
+    return f"[{', '.join(map(_quote, texts))}]"

@@ -58,11 +58,11 @@ def column_order(
 
 def named_joints(names: Sequence[str], robot: Robot) -> list[int | None]:
     """For each name the index of the robot's joint that it names; None where it names none."""
-    return [_named(name, robot.joint_names) for name in names]
+    return [_find_joint(name, robot.joint_names) for name in names]
 
 
 @lru_cache(maxsize=1024)
-def _named(name: str, joint_names: tuple[str, ...]) -> int | None:
+def _find_joint(name: str, joint_names: tuple[str, ...]) -> int | None:
     """Index of the joint that a name names; cached, because every piece of a stream asks for the same names."""
     found = JointNames(joint_names).find(words_of(name))
     return None if found is None else found[0]  # without the place of the joint's name in the words
@@ -84,12 +84,12 @@ def other_joints(names: Sequence[str], robot: Robot) -> str:
     ]
     missing = [name for j, name in enumerate(robot.joint_names) if j not in places]
     extra = [name for name, place in zip(names, places, strict=True) if place is None]
-    parts = [f"the log lacks {shortened(missing)}"] if missing else []
-    parts += [f"the robot has no joint for {shortened(extra)}"] if extra else []
+    parts = [f"the log lacks {shorten_names(missing)}"] if missing else []
+    parts += [f"the robot has no joint for {shorten_names(extra)}"] if extra else []
     return "; ".join(parts)
 
 
-def shortened(names: Sequence[str]) -> str:
+def shorten_names(names: Sequence[str]) -> str:
     """The names as text: at most eight, and the number of the others."""
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
@@ -104,7 +104,7 @@ def count_mismatch(quantity: str, count: int, names: Sequence[str], robot: Robot
         robot: The robot.
         hint: A further remedy.
     """
-    which = (other_joints(names, robot) if names else "") or f"its joints are {shortened(robot.joint_names)}"
+    which = (other_joints(names, robot) if names else "") or f"its joints are {shorten_names(robot.joint_names)}"
     return DataError(
         f"the log has the {quantity} of {count} joint{'s' if count != 1 else ''}, robot '{robot.name}' has {robot.dof} "
         f"joints: {which}",
@@ -171,7 +171,7 @@ def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Find
         code="joint-order",
         severity="warning" if declared else "note",
         where="joints",
-        message=f"{who} in another order ({shortened(names)}) than the robot; they are matched by name",
+        message=f"{who} in another order ({shorten_names(names)}) than the robot; they are matched by name",
         remedy="List the joints in the robot's order." if declared else "Nothing to do, if the names are right.",
     )
 
@@ -198,10 +198,10 @@ def refuse_unnamed(named: str, others: Mapping[str, Sequence[str]], robot: Robot
     Raises:
         DataError: None of the names of such a quantity is a joint's.
     """
-    for quantity in _unnamed(others, robot):
+    for quantity in _list_unnamed(others, robot):
         raise DataError(
             f"the columns of {named} name the joints in another order than the robot has them, and those of {quantity} "
-            f"({shortened(others[quantity])}) do not say their joints",
+            f"({shorten_names(others[quantity])}) do not say their joints",
             place=f"[{quantity}] columns",
             remedy=f"List the columns of both in the robot's order: {', '.join(robot.joint_names)}. "
             "Where all have the same order, name it: joints = [...].",
@@ -224,13 +224,13 @@ def refuse_contradiction(quantity: str, declared: Sequence[str], columns: Sequen
     by_columns = named_joints(columns, robot)
     if None not in by_map + by_columns and by_map != by_columns:
         raise DataError(
-            f"joints are {shortened(declared)}, but the columns of {quantity} are named {shortened(columns)}",
+            f"joints are {shorten_names(declared)}, but the columns of {quantity} are named {shorten_names(columns)}",
             place="joints",
             remedy="List the joints in the order of the columns, or take the line out: the columns name them.",
         )
 
 
-def _unnamed(columns: Mapping[str, Sequence[str]], robot: Robot) -> list[str]:
+def _list_unnamed(columns: Mapping[str, Sequence[str]], robot: Robot) -> list[str]:
     """The quantities with as many columns as the robot has joints, none of which names a joint."""
     return [
         quantity
@@ -286,11 +286,11 @@ def joint_findings(
             found.append(order_finding(listed, robot, declared=False))
     if not declared and in_log != list(position.names) and set(joints) == set(range(robot.dof)):
         columns = {quantity: item.names for quantity, item in picked.items()}
-        for quantity in _unnamed(columns, robot):
+        for quantity in _list_unnamed(columns, robot):
             found.append(Finding(
                 code="joint-order", severity="warning", where=f"[{quantity}] columns",
                 message=f"the log has its positions in another order than the robot, and the columns of {quantity} "
-                f"({shortened(columns[quantity])}) do not say their joints: they are taken in the map's order",
+                f"({shorten_names(columns[quantity])}) do not say their joints: they are taken in the map's order",
                 remedy=f"Make sure that the map lists the columns of {quantity} in the robot's order.",
             ))  # fmt: skip
     return found

@@ -21,7 +21,7 @@ from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.joint_order import match_joints, paired_by_order
 from dynid.logs.readers import read_table
-from dynid.logs.readers.base import Table
+from dynid.logs.readers.base import ColumnTable
 from dynid.logs.recording import Recording
 from dynid.robot.model import Robot
 from dynid.safe_files.small_files import read_json
@@ -157,7 +157,7 @@ def _names(feature: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(name).removesuffix(".pos") for name in names)
 
 
-def _episodes(root: Path, wanted: tuple[int, ...] | None) -> Iterator[tuple[int, Table]]:
+def _episodes(root: Path, wanted: tuple[int, ...] | None) -> Iterator[tuple[int, ColumnTable]]:
     """Number and table of every wanted episode (None: all), in order."""
     files = sorted((root / "data").rglob("*.parquet"))
     if not files:

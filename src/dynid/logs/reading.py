@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.logs.channel_map import ChannelMap, ChannelMapSource, read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.lerobot import is_lerobot
-from dynid.logs.readers import Options, Table, read_pieces, read_table
+from dynid.logs.readers import ColumnTable, Options, read_pieces, read_table
 from dynid.logs.readers.ros import bag_files
 from dynid.logs.recording import Recording, seal
 from dynid.robot.model import Robot
@@ -152,7 +152,7 @@ def _pieces(
         first_row += recording.time.size
 
 
-def read_tables(files: Mapping[str, Path], progress: Progress | None = None) -> dict[str, Table]:
+def read_tables(files: Mapping[str, Path], progress: Progress | None = None) -> dict[str, ColumnTable]:
     """Read the table of each file of a run, without a channel map."""
     tables = {}
     for number, (key, file) in enumerate(files.items()):

@@ -1,7 +1,7 @@
 """Which columns of an unknown log hold which quantity, in which unit: guessed from their names and their values.
 
 `dynid inspect` (inspect.py) uses it to propose a channel map, the file that states the meaning of a log's columns.
-Input are the `Table`s of one run, one per file: name of a column -> its numbers (N,), or (N, k) for an array.
+Input are the `ColumnTable`s of one run, one per file: name of a column -> its numbers (N,), or (N, k) for an array.
 `Survey.find` gives for each quantity, such as position or effort (torque), a `Found`: its columns in the robot's order
 of joints, their units, and the reasons. It works in three steps:
 
@@ -29,7 +29,7 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.logs.column_names import QUANTITIES, WORDS, JointNames, Reading, quantity_in, read_name, words_for, words_of
-from dynid.logs.readers.base import Table
+from dynid.logs.readers.base import ColumnTable
 from dynid.logs.units import declared_unit, known_unit
 from dynid.robot.model import Robot
 
@@ -109,7 +109,7 @@ class _Candidate:
 class Survey:
     """The tables of one run and their interpretation; `find` chooses the columns of every quantity."""
 
-    def __init__(self, tables: Mapping[str, Table], robot: Robot | None) -> None:
+    def __init__(self, tables: Mapping[str, ColumnTable], robot: Robot | None) -> None:
         """Find the time column, and give every table one row per sample.
 
         Args:
@@ -219,7 +219,7 @@ class Survey:
 
     # --- columns ---------------------------------------------------------------------------------------------------
 
-    def _fold(self, file: str, table: Table) -> Table:
+    def _fold(self, file: str, table: ColumnTable) -> ColumnTable:
         """Give a table of one number per line a row per sample, if it has (time stamps) x (joints) numbers.
 
         Any other table is returned as it is.
@@ -232,7 +232,7 @@ class Survey:
             return table
         return replace(table, columns={name: column.reshape(shape)})
 
-    def _readings(self, table: Table) -> list[Reading]:
+    def _readings(self, table: ColumnTable) -> list[Reading]:
         """Interpret the name of each column of a table."""
         return [read_name(name, self.joints, table.units.get(name)) for name in table.names]
 
@@ -507,7 +507,7 @@ def _words_of_source(column: str) -> list[str]:
     return [word for word in words_of(column) if word not in said]
 
 
-def _find_nanoseconds(reading: Reading, readings: Sequence[Reading], table: Table) -> str | None:
+def _find_nanoseconds(reading: Reading, readings: Sequence[Reading], table: ColumnTable) -> str | None:
     """Find the name of the column of nanoseconds that belongs to a column of whole seconds; None if there is none.
 
     Both names agree in all other words, as ``header.stamp.sec`` and ``header.stamp.nanosec``.
@@ -523,7 +523,7 @@ def _find_nanoseconds(reading: Reading, readings: Sequence[Reading], table: Tabl
     return None
 
 
-def _time_unit(reading: Reading, stamps: Floats, table: Table, nanos: str | None) -> tuple[str, str, bool]:
+def _time_unit(reading: Reading, stamps: Floats, table: ColumnTable, nanos: str | None) -> tuple[str, str, bool]:
     """Find the unit of a time column.
 
     Args:

@@ -94,7 +94,7 @@ class Watch:
         rate = f"no rate of false alarms can be stated: {self.unlike}" if self.unlike else (
             f"{expected:.2g} false ones are expected at {self.per_hour:g} per hour (tails fitted to "
             f"{self.calibrated_s:.0f} s of clean motion)")  # fmt: skip
-        return f"{count_words(len(self.alarms), 'alarm')} in {self.seconds:.1f} s, {self._watched()}; {rate}"
+        return f"{count_words(len(self.alarms), 'alarm')} in {self.seconds:.1f} s, {self._describe_watch()}; {rate}"
 
     @property
     def gaps(self) -> tuple[tuple[float, float], ...]:
@@ -107,7 +107,7 @@ class Watch:
             (float(self.time[k]), float(self.time[k + 1])) for k in np.flatnonzero(steps > 2.5 * np.median(steps))
         )
 
-    def _watched(self) -> str:
+    def _describe_watch(self) -> str:
         """Describe the time that was watched."""
         named = [f"{begin:.2f} to {end:.2f}" for begin, end in self.gaps[:MOST_NAMED_GAPS]]
         more = len(self.gaps) - len(named)

@@ -19,9 +19,9 @@ from dynid.findings import Finding, QualityReport
 from dynid.logs.recording import Recording
 from dynid.payload.load import CHANNELS, NAMES, SMALL_SHARE, Load, remark
 from dynid.payload.recognition import KnownObject, Recognition, recognise
-from dynid.payload.sensor_faults import Proposal
+from dynid.payload.sensor_faults import SensorProposal
 from dynid.plain_data import json_values
-from dynid.processing.process import Chain, Processing
+from dynid.processing.process import PreparedLog, Processing
 from dynid.robot.model import Robot
 
 UNCERTAIN_COM = 0.05
@@ -32,7 +32,7 @@ Verdict = Literal["all ten parameters", "mass, centre of mass and some moments",
 
 def check_load_log(
     recording: Recording, robot: Robot, options: Processing, *, by_sensor: bool
-) -> tuple[QualityReport, Chain | None]:
+) -> tuple[QualityReport, PreparedLog | None]:
     """Check a log before a load is identified from it, and process it.
 
     Args:
@@ -47,12 +47,12 @@ def check_load_log(
     """
     if not by_sensor:
         return check_and_process(recording, options, robot)
-    report, chain = check_and_process(replace(recording, effort=None, effort_time=None), options, robot)
+    report, prepared = check_and_process(replace(recording, effort=None, effort_time=None), options, robot)
     findings = [finding for finding in report.findings if finding.where != "effort"]
     if recording.wrench is None:
         remedy = "Map six wrench columns in the channel map."
         findings.append(remark("missing", "there is no wrench", remedy, severity="error", where="wrench"))
-    return QualityReport.of(report.source, findings), chain
+    return QualityReport.of(report.source, findings), prepared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,7 +63,7 @@ class LoadStudy:
     """The robot without the load."""
     load: Load
     """The identified load."""
-    proposals: tuple[Proposal, ...] = ()
+    proposals: tuple[SensorProposal, ...] = ()
     """Settings of the sensor that would explain the data better; none of them was applied."""
     library: Sequence[KnownObject] = ()
     """Known objects, among which the load is recognised."""

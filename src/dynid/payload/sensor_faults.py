@@ -50,7 +50,7 @@ DRIFT = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class SensorProposal:
     """Settings of the sensor that explain the wrench better."""
 
     finding: Finding
@@ -141,7 +141,7 @@ def check_wrench(
     sensor_frame: str,
     sensing: Sensing | None = None,
     form: WrenchForm | None = None,
-) -> tuple[Proposal, ...]:
+) -> tuple[SensorProposal, ...]:
     """Look for wrong axes, signs, units, zeros, gains and delays of a sensor, and for tilted bases.
 
     Args:
@@ -162,7 +162,7 @@ def check_wrench(
     with suppress(IdentifiabilityError, EstimationError):  # what was found before stands
         for code, message, evidence, better in _find_faults(equations, sensor_frame, rigid):
             finding = remark(code, message, severity="warning", where="wrench", evidence=evidence)
-            proposals.append(Proposal(finding=finding, sensing=better))
+            proposals.append(SensorProposal(finding=finding, sensing=better))
     return tuple(proposals)
 
 
@@ -217,7 +217,7 @@ def _find_faults(equations: Callable[[Sensing], WrenchData], frame: str, setting
 def _find_change(equations: Callable[[Sensing], WrenchData], frame: str, given: Sensing) -> Iterator[Fault]:
     """Test other axes and reversed moments: the better one, if it leaves at most half of the residual, else nothing."""
 
-    def unexplained(settings: Sensing) -> Floats:
+    def left_out_squares(settings: Sensing) -> Floats:
         """(B, 6) squared residuals in left-out blocks of time, over the squared wrench."""
         return np.maximum(_fit(equations(settings), frame, settings)[0].left_out().T, EXACT**2)
 
@@ -226,9 +226,11 @@ def _find_change(equations: Callable[[Sensing], WrenchData], frame: str, given: 
         f"the wrench is in the axes of the {axes}": replace(given, axes=axes),
         "the moments are reversed against the forces": replace(given, moment_unit=-given.moment_unit),
     }
-    usual = unexplained(given)
+    usual = left_out_squares(given)
     # p-value and ratio of the rms residuals of each change
-    rated = [(*compare(unexplained(settings), usual, len(changes)), message) for message, settings in changes.items()]
+    rated = [
+        (*compare(left_out_squares(settings), usual, len(changes)), message) for message, settings in changes.items()
+    ]
     chance, left, message = min(rated, key=lambda one: one[1])
     if left < HALF and chance < LEVEL:
         yield "wrench-frame", message, {"left": left}, changes[message]

@@ -202,7 +202,7 @@ def _run_equations(
     if form == "static":
         return _rests(run, data)
     if form == "integral":
-        return _averaged(robot, run, frame, data, interval_s)
+        return _average_intervals(robot, run, frame, data, interval_s)
     parts = [replace(data.rows(rows), matrix=A, wrench=y) for rows, y, A in _filter_both_sides(run, data, data.matrix)]
     return WrenchData.join(parts) if parts else data.rows(slice(0))
 
@@ -291,7 +291,7 @@ def _rests(run: Experiment, data: WrenchData) -> WrenchData:
     return rests if len(rests.time) >= FEWEST_POSES else data
 
 
-def _averaged(robot: Robot, run: Experiment, frame: str, data: WrenchData, interval_s: float) -> WrenchData:
+def _average_intervals(robot: Robot, run: Experiment, frame: str, data: WrenchData, interval_s: float) -> WrenchData:
     """Average wrench and equations over consecutive intervals, without accelerations ([Atkeson1986] eqs. 25-27).
 
     With the momentum ``P phi`` of the load in its own axes, ``wrench = dP/dt phi + [w x; v x] P phi + gravity``; the

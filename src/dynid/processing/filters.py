@@ -135,7 +135,7 @@ def stencil(accuracy: int) -> list[float]:
     return [-((-1) ** k) * comb(2 * m, m + k) / (k * comb(2 * m, m)) for k in range(1, m + 1)]
 
 
-class Motion(NamedTuple):
+class Derivatives(NamedTuple):
     """Positions, velocities and accelerations of one gap-free stretch."""
 
     q: Floats
@@ -167,7 +167,7 @@ class CentralDifferences:
         if self.accuracy not in (2, 4, 6, 8):
             raise ArgumentError(f"central differences of accuracy {self.accuracy}", remedy="Choose 2, 4, 6 or 8.")
 
-    def motion(self, q: Floats, dq: Floats | None, smoothing: Butterworth) -> Motion:
+    def motion(self, q: Floats, dq: Floats | None, smoothing: Butterworth) -> Derivatives:
         """Differentiate one gap-free stretch.
 
         Args:
@@ -177,7 +177,7 @@ class CentralDifferences:
         """
         smooth_q = smoothing.apply(q)
         velocity = difference(smooth_q, smoothing.rate_hz, self.accuracy)
-        return Motion(smooth_q, velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
+        return Derivatives(smooth_q, velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
 
     def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
         """Compute ratios (c, f) of the computed to the true acceleration, for cutoffs (c,) at frequencies (f,) [Hz]."""
@@ -199,12 +199,12 @@ class MeasuredVelocity(CentralDifferences):
     source: ClassVar[str] = "dq"
     times: ClassVar[int] = 1
 
-    def motion(self, q: Floats, dq: Floats | None, smoothing: Butterworth) -> Motion:
+    def motion(self, q: Floats, dq: Floats | None, smoothing: Butterworth) -> Derivatives:
         """See `CentralDifferences.motion`."""
         if dq is None:
             raise DataError("the recording has no measured velocities", remedy="Differentiate positions instead.")
         velocity = smoothing.apply(dq)
-        return Motion(smoothing.apply(q), velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
+        return Derivatives(smoothing.apply(q), velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Derivation:
     differentiation: CentralDifferences
     """The way of differentiation."""
 
-    def motion(self, q: Floats, dq: Floats) -> Motion:
+    def motion(self, q: Floats, dq: Floats) -> Derivatives:
         """Compute the motion from positions [rad or m] and velocities [rad/s or m/s] of a stretch, (N, n) each."""
         return self.differentiation.motion(np.ascontiguousarray(q), np.ascontiguousarray(dq), self.smoothing)
 

@@ -11,9 +11,9 @@ equations ``regressor(q, dq, ddq) parameters = torque`` are built. The stages:
 5. Torques are smoothed if wanted, samples of joints at rest are marked as not valid, both ends of every stretch are
    trimmed, and the rate is reduced if wanted.
 
-`process` runs all stages. `Chain` holds a log after stage 4, so that callers can choose one cutoff for several logs
-(`share_cutoff`), or run stage 5 more than once. The low-pass has no phase, and torques that are filtered go through
-the same one as positions: [Atkeson1986] section 3.1, [Izaguirre1992] section 7. Every stage adds a line to the
+`process` runs all stages. `PreparedLog` holds a log after stage 4, so that callers can choose one cutoff for several
+logs (`share_cutoff`), or run stage 5 more than once. The low-pass has no phase, and torques that are filtered go
+through the same one as positions: [Atkeson1986] section 3.1, [Izaguirre1992] section 7. Every stage adds a line to the
 experiment's `processing_steps`, and counts the joint samples (one joint at one instant) that it leaves out.
 """
 
@@ -34,7 +34,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, seal
 from dynid.processing.cutoff import HIGHEST_CUTOFF, choose_common_cutoff
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.filters import ORDER, Butterworth, CentralDifferences, Derivation, Motion, check_band
+from dynid.processing.filters import ORDER, Butterworth, CentralDifferences, Derivation, Derivatives, check_band
 from dynid.processing.outliers import long_runs, rest_thresholds
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
 
@@ -125,11 +125,11 @@ def process(recording: Recording, options: Processing | None = None, **changes: 
     options = replace(options or Processing(), **changes)
     if recording.isolated:
         return isolated_rows(recording, options)
-    return Chain.start(recording, options).experiment()
+    return PreparedLog.start(recording, options).experiment()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Chain:
+class PreparedLog:
     """A log after stage 4, on one uniform clock with its positions differentiated.
 
     `start` makes it, and `experiment` does stage 5.
@@ -145,7 +145,7 @@ class Chain:
     """The log after stage 2."""
     notes: tuple[str, ...]
     """Lines for `Experiment.processing_steps`; the last one is the reason for the cutoff."""
-    stretches: tuple[tuple[Stretch, Motion], ...]
+    stretches: tuple[tuple[Stretch, Derivatives], ...]
     """Each gap-free stretch with its q, dq and ddq after stage 4, before anything is trimmed."""
     trim: int
     """Number of samples that stage 5 cuts off at both ends of every stretch."""
@@ -204,7 +204,7 @@ class Chain:
             requested: The options as they were given.
             options: The options with a number for the cutoff.
             uniform: The log after stage 2.
-            notes: As in `Chain`.
+            notes: As in `PreparedLog`.
 
         Raises:
             DataError: No stretch is long enough for the low-pass.
@@ -283,14 +283,14 @@ class Chain:
             smoothing=final if options.filter_effort else None,
         )
 
-    def _inner(self, motion: Motion) -> slice:
+    def _inner(self, motion: Derivatives) -> slice:
         """Select the rows of a stretch that are not trimmed."""
         return slice(self.trim, motion.dq.shape[0] - self.trim)
 
     def _finish(
         self,
         stretch: Stretch,
-        motion: Motion,
+        motion: Derivatives,
         options: Processing,
         smoothing: Butterworth,
         thresholds: Floats | None,
@@ -361,14 +361,14 @@ def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Pro
     return options, given
 
 
-def share_cutoff(chains: Sequence[Chain]) -> tuple[float, str]:
+def share_cutoff(prepared_logs: Sequence[PreparedLog]) -> tuple[float, str]:
     """Choose one cutoff for several logs of a robot from the spectra of their positions.
 
     Returns:
         The cutoff [Hz], and the reason for it as text.
     """
-    hz, reason, _ = _choose_cutoff([chain.uniform for chain in chains], chains[0].requested)
-    return hz, reason if len(chains) == 1 else f"{reason}, of all {len(chains)} logs"
+    hz, reason, _ = _choose_cutoff([prepared.uniform for prepared in prepared_logs], prepared_logs[0].requested)
+    return hz, reason if len(prepared_logs) == 1 else f"{reason}, of all {len(prepared_logs)} logs"
 
 
 def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tuple[float, str, float]:

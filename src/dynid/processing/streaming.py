@@ -16,7 +16,7 @@ import numpy as np
 from dynid.errors import ArgumentError
 from dynid.logs.recording import Recording, seal
 from dynid.processing.experiment import Experiment
-from dynid.processing.process import Chain, Processing
+from dynid.processing.process import PreparedLog, Processing
 
 FILTER_PERIODS = 8.0
 """Number of periods of the cutoff after which a sample no longer matters: its influence is below 1e-8 (derivation:
@@ -72,7 +72,7 @@ def process_stream(
             )
         pending = chunk if pending is None else _join(pending, chunk)
         if state is None:
-            state = _Stream(Chain.start(pending, options), overlap_s, check)
+            state = _Stream(PreparedLog.start(pending, options), overlap_s, check)
         if pending.duration > OVERLAPS_PER_CHUNK * state.overlap_s:
             yield from state.process(pending, last=False)
             pending = state.tail(pending)
@@ -85,7 +85,7 @@ def process_stream(
 class _Stream:
     """The numbers that the first chunk fixes for the whole stream, and the time up to which samples were given."""
 
-    def __init__(self, first: Chain, overlap_s: float | None, check: StreamObserver | None) -> None:
+    def __init__(self, first: PreparedLog, overlap_s: float | None, check: StreamObserver | None) -> None:
         """Take sampling period, thresholds and overlap from the first chunk.
 
         Args:
@@ -113,12 +113,12 @@ class _Stream:
             pending: The recording.
             last: Whether the log ends with it, so that samples up to its end are given.
         """
-        chain = Chain.start(pending, self.options, period_s=self.period_s, origin_s=self.origin_s)
-        chain = replace(chain, notes=self.notes)
+        prepared = PreparedLog.start(pending, self.options, period_s=self.period_s, origin_s=self.origin_s)
+        prepared = replace(prepared, notes=self.notes)
         if self.thresholds is not None and np.isinf(self.thresholds).any():
-            now = chain.rest_thresholds()  # some joint may move for the first time
+            now = prepared.rest_thresholds()  # some joint may move for the first time
             self.thresholds = np.where(np.isinf(self.thresholds), np.inf if now is None else now, self.thresholds)
-        experiment = chain.experiment(thresholds=self.thresholds)
+        experiment = prepared.experiment(thresholds=self.thresholds)
         end = np.inf if last else float(pending.time[-1]) - self.overlap_s
         rows = (experiment.time > self.done_s + 0.5 * self.period_s) & (experiment.time <= end)
         if rows.any():

@@ -180,11 +180,11 @@ def refusal_chapter(error: DynidError, findings: Sequence[Finding], commands: Ne
 def list_findings(findings: Sequence[Finding], commands: NextCommands) -> list[Block]:
     """List findings, the gravest first, each once and with the command to run next."""
     ordered = QualityReport.of("", {finding.sentence: finding for finding in findings}.values()).findings
-    items = tuple((f.severity, f.code, _located(f), commands.after(f.code, f.where)) for f in ordered)
+    items = tuple((f.severity, f.code, _write_place(f), commands.after(f.code, f.where)) for f in ordered)
     return [Notices(items)] if items else [Text("Nothing was found that needs attention.")]
 
 
-def _located(finding: Finding) -> str:
+def _write_place(finding: Finding) -> str:
     """Write the sentence of a finding, with the log or file that it is about."""
     is_file = ":" in finding.where or "." in finding.where
     return f"{finding.where}: {finding.sentence}" if is_file else finding.sentence
@@ -292,12 +292,12 @@ def excitation_chapter(fit: Identification, runs: Sequence[Experiment]) -> Chapt
     )
     blocks = (
         Text(text, "hint"),
-        Table(header, tuple(_covered(fit, j, runs) for j in range(fit.robot.dof))),
+        Table(header, tuple(_coverage_row(fit, j, runs) for j in range(fit.robot.dof))),
     )
     return Chapter("Excitation", blocks)
 
 
-def _covered(fit: Identification, j: int, runs: Sequence[Experiment]) -> tuple[Cell, ...]:
+def _coverage_row(fit: Identification, j: int, runs: Sequence[Experiment]) -> tuple[Cell, ...]:
     """Write a row of the table: ranges and speeds of joint j in the data, and as shares of its limits."""
     body = fit.robot.bodies[j]
     limits = fit.robot.moving_joints[j].limits

@@ -9,7 +9,7 @@ import numpy as np
 from dynid.compiled import inverse_dynamics
 from dynid.excitation.base import Margin
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.trajectories.trajectory import Samples
+from dynid.excitation.trajectories.trajectory import SampledTrajectory
 from dynid.report.html_blocks import Block, Cards, Heading, Plot, Text
 from dynid.report.page import Chapter, Page
 from dynid.report.provenance import methods_chapter
@@ -59,7 +59,7 @@ def _figures(plan: Excitation) -> list[Block]:
     ]
 
 
-def _curves(plan: Excitation, robot: Robot, samples: Samples) -> list[Plot]:
+def _curves(plan: Excitation, robot: Robot, samples: SampledTrajectory) -> list[Plot]:
     """Plot each position with its limits, then speed, acceleration and torque of all joints as shares of the limits."""
     limits = plan.limits
     plots = []

@@ -2,9 +2,9 @@
 
 `PositionLaw` is PID control of a position, `MotorLaw` a DC motor with a voltage proportional to the position error.
 Users choose one and give it to a model of servos. The simulation (servo_step.py) calls `DriveLaw.torque` with symbols
-instead of numbers, to record a program that is then compiled; such a program has no branches, so a law has none either:
-`limited` clips without `if`. The derivative lets the simulation treat velocity feedback implicitly, which keeps stiff
-feedback stable at any time step.
+instead of numbers, to record a program that is then compiled; such a program has no branches, so a law has none:
+`clip_value` clips without `if`. The derivative lets the simulation treat velocity feedback implicitly, which keeps
+stiff feedback stable at any time step.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class DriveLaw(ABC):
         return {name: as_gains(0.0 if value is None else value, name, dof) for name, value in given.items()}
 
 
-def limited(value: Any, limit: Any) -> tuple[Any, Any]:
+def clip_value(value: Any, limit: Any) -> tuple[Any, Any]:
     """Clip a value to plus and minus a limit, without branches.
 
     Returns:
@@ -114,13 +114,13 @@ class PositionLaw(DriveLaw):
             torque = torque + gain * values.get("ki_scale", 1.0) * seen.ki * seen.integral
         slope = -kd
         if "effort_limit" in values:
-            torque, inside = limited(torque, values["effort_limit"])
+            torque, inside = clip_value(torque, values["effort_limit"])
             slope = slope * inside
         if "stall_torque" in values and "no_load_speed" in values:
             stall = values["stall_torque"]
             fall = stall / values["no_load_speed"]
             # between the lines stall (1 - v / v0) and stall (-1 - v / v0): clip the distance from their middle
-            centred, inside = limited(torque + fall * seen.velocity, stall)
+            centred, inside = clip_value(torque + fall * seen.velocity, stall)
             torque = centred - fall * seen.velocity
             slope = slope * inside - fall * (1.0 - inside)
         return torque, slope
@@ -149,10 +149,10 @@ class MotorLaw(DriveLaw):
         kt = values["kt"]
         per_ohm = 1.0 / values["resistance"]
         # the clipping of the duty cycle does not depend on the velocity; back-EMF gives the slope -kt^2 / R
-        duty, _ = limited(values.get("gain_scale", 1.0) * self.duty_per_gain * seen.kp * seen.error, 1.0)
+        duty, _ = clip_value(values.get("gain_scale", 1.0) * self.duty_per_gain * seen.kp * seen.error, 1.0)
         current = (duty * seen.voltage - kt * seen.velocity) * per_ohm
         slope = -kt * kt * per_ohm
         if "current_limit" in values:
-            current, inside = limited(current, values["current_limit"])
+            current, inside = clip_value(current, values["current_limit"])
             slope = slope * inside
         return kt * current, slope

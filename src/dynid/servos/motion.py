@@ -205,7 +205,7 @@ class CommandedMotion:
         )
 
 
-def compared(values: Floats, counted: Bools) -> Floats:
+def mask_uncounted(values: Floats, counted: Bools) -> Floats:
     """Set residuals or their derivatives (N, n, ...) to zero where readings do not count (``counted``, (N, n))."""
     return np.where(counted.reshape(counted.shape + (1,) * (values.ndim - 2)), values, 0.0)
 

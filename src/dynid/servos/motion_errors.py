@@ -18,7 +18,7 @@ from dynid.array_types import Floats
 from dynid.diagnosis.commands import STEP_S, USUAL_S
 from dynid.diagnosis.log_changes import HALF
 from dynid.findings import Finding
-from dynid.servos.motion import CommandedMotion, compared
+from dynid.servos.motion import CommandedMotion, mask_uncounted
 from dynid.servos.servo_model import ServoModel
 from dynid.servos.servo_simulator import simulate_servos
 
@@ -144,8 +144,8 @@ def motion_error(
     """
     offset, gain, lags = followers
     predictions = (simulate_servos(model, values, motion), motion.command, offset + gain * _late_command(motion, lags))
-    # (3, N, n); `compared` sets errors of readings that do not count to zero
-    errors = np.stack([compared(motion.position - predicted, motion.counted) for predicted in predictions])
+    # (3, N, n); `mask_uncounted` sets errors of readings that do not count to zero
+    errors = np.stack([mask_uncounted(motion.position - predicted, motion.counted) for predicted in predictions])
     total = max(1, int(motion.counts.sum()))
     return MotionError(
         name=motion.name,
@@ -169,7 +169,7 @@ def fit_followers(motions: Sequence[CommandedMotion]) -> Floats:
     """
     q = np.concatenate([motion.position for motion in motions])
     # weights of the samples of each joint: equal for readings that count, otherwise zero; their sum is 1
-    weight = np.concatenate([compared(np.ones_like(motion.position), motion.counted) for motion in motions])
+    weight = np.concatenate([mask_uncounted(np.ones_like(motion.position), motion.counted) for motion in motions])
     weight /= np.maximum(weight.sum(axis=0), 1.0)
     least = np.full(q.shape[1], np.inf)  # smallest error of each joint so far
     found = np.zeros((3, q.shape[1]))

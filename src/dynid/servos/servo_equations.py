@@ -15,7 +15,7 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.errors import ArgumentError, EstimationError
-from dynid.servos.motion import CommandedMotion, compared
+from dynid.servos.motion import CommandedMotion, mask_uncounted
 from dynid.servos.servo_model import ServoModel
 from dynid.servos.servo_simulator import differentiate_chains, simulate_servos
 
@@ -66,7 +66,7 @@ class ServoEquations:
         """Compute the sum of squared residuals at values (P,); infinite if a simulated motion runs away."""
         try:
             return sum(
-                float(np.sum(compared(m.position - simulate_servos(self.model, values, m), m.counted) ** 2))
+                float(np.sum(mask_uncounted(m.position - simulate_servos(self.model, values, m), m.counted) ** 2))
                 for m in self.motions
             )
         except EstimationError:
@@ -97,9 +97,9 @@ class ServoEquations:
         for chain in differentiate_chains(self.model, values, motion):
             counted = motion.counted[:, chain.joints]
             with np.errstate(over="ignore", invalid="ignore"):  # of an unstable motion, which the search will refuse
-                # `compared` sets readings that do not count to zero: (N, m) and (N, m, p)
-                residuals = compared(motion.position[:, chain.joints] - chain.position, counted)
-                slopes = compared(chain.slopes, counted)
+                # `mask_uncounted` sets readings that do not count to zero: (N, m) and (N, m, p)
+                residuals = mask_uncounted(motion.position[:, chain.joints] - chain.position, counted)
+                slopes = mask_uncounted(chain.slopes, counted)
                 for b, block in enumerate(rows):
                     e = residuals[block].ravel()
                     J = slopes[block].reshape(-1, len(chain.entries))

@@ -103,7 +103,7 @@ class ServoModel:
                     remedy=f"Choose among {', '.join((*EVERYWHERE, *self.law.kinds))}.",
                 )
             table[parameter.kind] = parameter
-        for missing in self._needed(table):
+        for missing in self._missing_kinds(table):
             table[missing] = ServoParameter(missing, free=False)
         object.__setattr__(self, "_declared", table)
         as_number("step_s", self.step_s, above=0.0)
@@ -127,7 +127,7 @@ class ServoModel:
                     remedy="Start within the bounds, or give other bounds (lower, upper).",
                 )
 
-    def _needed(self, table: dict[str, ServoParameter]) -> list[str]:
+    def _missing_kinds(self, table: dict[str, ServoParameter]) -> list[str]:
         """List the kinds that are missing though others of the model, or its law, have no meaning without them."""
         pairs = {"breakaway": "stribeck_speed", "stall_torque": "no_load_speed"}
         wanted = [needed for given, needed in pairs.items() if given in table]

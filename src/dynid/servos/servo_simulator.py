@@ -7,7 +7,7 @@ readings (N, n) of the n joints. `differentiate_chains` also gives their derivat
 Branches of a robot on a fixed base, such as the legs of a quadruped, do not act on each other: each is simulated by
 itself as a *chain*. Every interval between two samples of the log is cut into time steps of at most ``model.step_s``;
 servo_step.py has the equations of a step, servo_run.py runs the steps in machine code. A delay is no parameter of the
-step: it shifts the commands in time (`_shifted`).
+step: it shifts the commands in time (`_delay_signal`).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _grid(motion: CommandedMotion, step_s: float) -> _Grid:
     return _Grid(h, motion.time[interval] + (place + 0.5) * h, interval, noted)
 
 
-def _shifted(motion: CommandedMotion, values: Floats, grid: _Grid, delay: Floats) -> tuple[Floats, Floats]:
+def _delay_signal(motion: CommandedMotion, values: Floats, grid: _Grid, delay: Floats) -> tuple[Floats, Floats]:
     """Delay a commanded signal by each joint's delay.
 
     Before the first sample the signal has its first value, after the last one its last.
@@ -90,7 +90,7 @@ def _shifted(motion: CommandedMotion, values: Floats, grid: _Grid, delay: Floats
     """
     shifted = np.empty((grid.h.size, motion.dof))
     slopes = np.empty((grid.h.size, motion.dof))
-    evaluate = _held if motion.held else _interpolated
+    evaluate = _held if motion.held else _interpolate_midway
     for late in np.unique(delay):  # joints of the same delay at once
         joints = np.flatnonzero(delay == late)
         shifted[:, joints], slopes[:, joints] = evaluate(motion.time, values[:, joints], grid, float(late))
@@ -102,7 +102,7 @@ def _held(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Float
 
     Unlike the value in the middle of a step, the mean changes continuously with the delay, so that it can be fitted.
     It is the difference of the signal's integral at both ends of the step, over the length of the step. Result as for
-    `_shifted`.
+    `_delay_signal`.
     """
     # (N, m) integral of the signal from the first sample to each sample
     total = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.diff(time)[:, None] * values[:-1], axis=0)])
@@ -114,10 +114,10 @@ def _held(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Float
     return means, -np.diff(kept, axis=0) * per_step
 
 
-def _interpolated(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
+def _interpolate_midway(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
     """Interpolate a signal linearly between its samples in the middle of each step, delayed by ``late`` [s].
 
-    Result as for `_shifted`.
+    Result as for `_delay_signal`.
     """
     rates = np.diff(values, axis=0) / np.diff(time)[:, None]
     times = np.clip(grid.middle - late, time[0], time[-1])
@@ -164,12 +164,12 @@ class _Prepared:
         self.motion = motion
         self.table = model.table(values)
         self.grid = _grid(motion, model.step_s)
-        self.command, self.command_slopes = _shifted(motion, motion.command, self.grid, self.table[DELAY])
+        self.command, self.command_slopes = _delay_signal(motion, motion.command, self.grid, self.table[DELAY])
         zero = np.zeros_like(self.command)
         self.rate = zero  # commanded velocities; zero where the motion has none
         self.rate_slopes = zero
         if motion.command_velocity is not None:
-            self.rate, self.rate_slopes = _shifted(motion, motion.command_velocity, self.grid, self.table[DELAY])
+            self.rate, self.rate_slopes = _delay_signal(motion, motion.command_velocity, self.grid, self.table[DELAY])
         self.enabled = np.ones_like(self.command)
         if motion.enabled is not None:
             self.enabled = motion.enabled[self.grid.interval].astype(float)

@@ -122,7 +122,7 @@ class _Lowering:
         self._next = tape.input_size + len(tape.opcodes)  # number of the next result
         self._fused = fused
         self._steps = {value: (code, left, right) for value, code, left, right in tape.steps()}
-        needed = self._needed(targets)
+        needed = self._list_needed(targets)
         self._readers = Counter(targets)  # operand -> number of steps and targets that read it
         self._direct_readers = Counter(targets)  # the same without sums: these readers need the value itself
         for value in needed:
@@ -144,7 +144,7 @@ class _Lowering:
         """Number of the result that is an operand of the tape or minus it; inputs and constants keep their numbers."""
         return self._result_of.get(operand, operand)
 
-    def _needed(self, targets: Sequence[int]) -> list[int]:
+    def _list_needed(self, targets: Sequence[int]) -> list[int]:
         """The values to compute for the targets, in order, without results of passes and what these need."""
         found: set[int] = set()
         waiting = list(targets)

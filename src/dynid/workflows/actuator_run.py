@@ -261,7 +261,7 @@ class IdentifyServos(Task[ActuatorRun]):
             found = replace(found, errors=(*found.errors, *predict_parts(model, motions)))
         context.findings.extend([
             *log_findings, *held_out_findings, *_massless(self.robot),
-            *_saturated(self.robot, model, (*motions, *others)), *found.findings,
+            *_warn_saturated(self.robot, model, (*motions, *others)), *found.findings,
         ])  # fmt: skip
         return ActuatorRun(found=found, model=found.model, error=found.error, is_usable=found.is_usable, judged=judged,
                            tried=others or motions, errors=found.errors, findings=tuple(context.findings),
@@ -383,7 +383,7 @@ def _massless(robot: Robot) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _saturated(robot: Robot, model: ServoModel, motions: Sequence[CommandedMotion]) -> Iterator[Finding]:
+def _warn_saturated(robot: Robot, model: ServoModel, motions: Sequence[CommandedMotion]) -> Iterator[Finding]:
     """Warn of joints whose position errors times kp exceed the effort limit of the robot's file.
 
     A law with a torque limit, stated or identified, covers this case by itself.

@@ -26,7 +26,7 @@ from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.parallel.engine_names import read_engine
 from dynid.processing.experiment import Experiment
-from dynid.processing.process import Chain, Processing
+from dynid.processing.process import PreparedLog, Processing
 from dynid.report.page import Chapter, Page
 from dynid.report.parameter_sections import significance_chapter
 from dynid.report.report import identification_page, refusal_page
@@ -186,10 +186,10 @@ def _gather_checks(gathered: list[Finding]) -> Check:
     The message of a refusal names only the first error; the list has all of them, for the report.
     """
 
-    def check(recording: Recording, options: Processing, robot: Robot) -> tuple[QualityReport, Chain | None]:
-        report, chain = check_and_process(recording, options, robot)
+    def check(recording: Recording, options: Processing, robot: Robot) -> tuple[QualityReport, PreparedLog | None]:
+        report, prepared = check_and_process(recording, options, robot)
         if not report.ok:
             gathered.extend(report.findings)
-        return report, chain
+        return report, prepared
 
     return check

@@ -20,10 +20,10 @@ from dynid.payload.load_study import LoadStudy, check_load_log
 from dynid.payload.payload import check_arm, identify_payload
 from dynid.payload.recognition import read_library
 from dynid.payload.sensing import Find, Sensing
-from dynid.payload.sensor_faults import Proposal, check_wrench, find_wrench_delay
+from dynid.payload.sensor_faults import SensorProposal, check_wrench, find_wrench_delay
 from dynid.payload.wrist import identify_load
 from dynid.processing.experiment import Experiment
-from dynid.processing.process import Chain, Processing, check_delay
+from dynid.processing.process import PreparedLog, Processing, check_delay
 from dynid.report.load_sections import dialogs_of, frame_hint, load_page
 from dynid.report.page import Chapter, Page
 from dynid.robot.formats.urdf import write_urdf
@@ -124,7 +124,9 @@ class LoadRecipe(TomlSettings):
         notice(Finding(code="estimated-delay", severity="note", where="wrench", message=message))
         return replace(self._sensing(), delay_s=found.seconds)
 
-    def check(self, recording: Recording, options: Processing, robot: Robot) -> tuple[QualityReport, Chain | None]:
+    def check(
+        self, recording: Recording, options: Processing, robot: Robot
+    ) -> tuple[QualityReport, PreparedLog | None]:
         """Check one log before it is used; see `check_load_log`. `LogReader` calls this."""
         return check_load_log(recording, robot, options, by_sensor=self.sensor is not None)
 
@@ -242,7 +244,7 @@ class IdentifyLoad(Task[LoadRun]):
         return load_page(result.study, result.first_run, settings, self.recipe.flange)
 
 
-def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[str]:
+def _proposed_settings(proposals: Sequence[SensorProposal], given: Sensing) -> list[str]:
     """The line "Try: --set ..." with the proposed settings of the sensor that differ from the given ones, or none."""
     better = proposals[-1].sensing if proposals else given  # each proposal includes those before it
     found = [name for name in better.find if name not in given.find]

@@ -22,7 +22,7 @@ from dynid.settings import TomlSettings
 from dynid.workflows.run_folder import RunFolder, RunRequest, open_run
 
 
-class Outcome(Protocol):
+class RunResult(Protocol):
     """The result of a task."""
 
     @property
@@ -33,7 +33,7 @@ class Outcome(Protocol):
         """All results as values that JSON can hold."""
 
 
-Result = TypeVar("Result", bound=Outcome)
+Result = TypeVar("Result", bound=RunResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

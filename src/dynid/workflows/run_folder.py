@@ -49,7 +49,7 @@ _RUN_AGAIN = "Run the command again."
 _GIVE_FOLDER = "Give a folder that dynid identify, load, excite or validate wrote with --out."
 
 
-class Input(Struct, forbid_unknown_fields=True):
+class InputFile(Struct, forbid_unknown_fields=True):
     """A file that a run read."""
 
     path: Text
@@ -71,7 +71,7 @@ class RunRecord(Struct, kw_only=True, forbid_unknown_fields=True):
     """Words of the command line that repeat the run; None where Python asked for it."""
     options: dict[str, Any]
     """Name -> value of all settings."""
-    inputs: list[Input]
+    inputs: list[InputFile]
     """Files that the run read."""
     versions: dict[str, Text]
     """Versions of Python and of the libraries that shape the numbers."""

@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from dynid.array_types import Bools, Floats, Ints
-from dynid.control_loop.arm import Arm
+from dynid.control_loop.arm import SimulatedArm
 from dynid.control_loop.loop import Loop
 from dynid.control_loop.pace import choose_friction_speed
 from dynid.control_loop.simulator import LoopSimulator, Runs
@@ -113,7 +113,7 @@ class LoopRun:
         if self.run.derivation is None:
             return None
         n = self.loop.dof
-        state = self._logged(motion.runs.state)
+        state = self._select_logged(motion.runs.state)
         q, dq, ddq = self.run.derivation.motion(state[:, :n], state[:, n : 2 * n])
         return q[self._places], dq[self._places], ddq[self._places]
 
@@ -124,13 +124,15 @@ class LoopRun:
         if self._torque_filter is None:
             made: Floats = program(motion.q, motion.dq, motion.ddq)
             return made
-        state, rate = (self._logged(x) for x in (motion.runs.state, motion.runs.rate))
+        state, rate = (self._select_logged(x) for x in (motion.runs.state, motion.runs.rate))
         states = (state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n])
         return self._smooth(program(*(np.ascontiguousarray(x) for x in states)))
 
     def torque_residual(self, motion: SimulatedMotion) -> Floats:
         """(N, n) measured minus simulated torque, zero where it does not count [N m or N]."""
-        simulated = motion.torque if self._torque_filter is None else self._smooth(self._logged(motion.runs.held))
+        simulated = (
+            motion.torque if self._torque_filter is None else self._smooth(self._select_logged(motion.runs.held))
+        )
         return np.where(self.run.valid, np.nan_to_num(self.run.effort) - simulated, 0.0)
 
     def _smooth(self, logged: Floats) -> Floats:
@@ -148,16 +150,16 @@ class LoopRun:
 
     @property
     def _places(self) -> Ints:
-        """(N,) place of each sample among the records that `_logged` selects."""
+        """(N,) place of each sample among the records that `_select_logged` selects."""
         return np.asarray((self.rows - self.rows[0] % self.stride) // self.stride)
 
-    def _logged(self, records: Floats) -> Floats:
+    def _select_logged(self, records: Floats) -> Floats:
         """Select the records (K, ...) at the log's full rate, at which its filters were applied."""
         return records[self.rows[0] % self.stride :: self.stride]
 
 
 @lru_cache(maxsize=32)
-def _columns(arm: Arm) -> Program:
+def _columns(arm: SimulatedArm) -> Program:
     """The compiled regressor of an arm."""
     return compile_tape(arm.motion_columns())
 
@@ -316,7 +318,7 @@ def loop_simulator(equations: Factors, loop: Loop) -> LoopSimulator:
     """Make the simulator of a loop: base parameters are inputs, dry friction is smoothed so that few steps suffice."""
     robot = _with_dry_friction(equations)
     loop = choose_friction_speed(loop, robot)
-    arm = Arm(equations.robot, equations.base.columns, loop.friction_speeds)
+    arm = SimulatedArm(equations.robot, equations.base.columns, loop.friction_speeds)
     return LoopSimulator(arm, loop, friction_of=robot)
 
 

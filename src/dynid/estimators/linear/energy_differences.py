@@ -64,14 +64,14 @@ class Intervals:
 
     def integral(self, values: Floats) -> Floats:
         """(m, ...) integral over each interval [s times the unit of the values]."""
-        return self._summed(values, spline_weights(self.length) / self.rate_hz)
+        return self._sum_intervals(values, spline_weights(self.length) / self.rate_hz)
 
     def is_complete(self) -> Bools:
         """(m,) whether all samples of the interval count."""
         is_missing = np.where(self.valid.all(axis=1), 0.0, 1.0)
-        return np.asarray(self._summed(is_missing, np.ones(self.length + 1)) == 0.0)
+        return np.asarray(self._sum_intervals(is_missing, np.ones(self.length + 1)) == 0.0)
 
-    def _summed(self, values: Floats, weights: Floats) -> Floats:
+    def _sum_intervals(self, values: Floats, weights: Floats) -> Floats:
         """(m, ...) weighted sum of the values (m * length + 1, ...) of each interval; weights (length + 1,)."""
         inner = values[:-1].reshape((len(values) - 1) // self.length, self.length, *values.shape[1:])
         ends = values[self.length :: self.length]

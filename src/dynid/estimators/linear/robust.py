@@ -62,7 +62,7 @@ class Huber(Estimator):
         beta = weighted_values(equations)
         findings: tuple[Finding, ...] = ()
         for _ in range(MOST_ROUNDS):
-            factor = self._weighted(equations, beta).information.weight()
+            factor = self._weigh_rows(equations, beta).information.weight()
             step = factor.solve(minimum_norm=True) - beta
             beta = beta + step
             if np.linalg.norm(factor.R @ step) <= LARGEST_STEP:  # the rows are in units of the noise
@@ -71,7 +71,7 @@ class Huber(Estimator):
             message = f"the weights still changed after {MOST_ROUNDS} rounds"
             findings = (Finding(code="not-converged", severity="warning", where="estimate", message=message),)
         scales = _scales(equations, beta)
-        joined = self._weighted(equations, beta)
+        joined = self._weigh_rows(equations, beta)
         inside = np.zeros(equations.robot.dof)
         outliers = 0
         for run in equations.experiments:
@@ -97,7 +97,7 @@ class Huber(Estimator):
             extras={"share_of_outliers": outliers / int(equations.counts.sum())},
         )
 
-    def _weighted(self, equations: Samples, beta: Floats) -> Factors:
+    def _weigh_rows(self, equations: Samples, beta: Floats) -> Factors:
         """Reduce the equations of all joints together, each row weighted by its residual at ``beta`` (b + k,).
 
         The weighted rows of all joints count as equations of one joint; their scores are ``psi(u) x / s``.

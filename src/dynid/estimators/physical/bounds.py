@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynid.array_types import Floats
 from dynid.errors import ArgumentError
-from dynid.estimators.physical.conic import Constraint
+from dynid.estimators.physical.conic import ConeCondition
 from dynid.robot.model import Robot
 
 
@@ -34,7 +34,7 @@ class Bounds:
     known: tuple[str, ...] = ()
     """Links whose bodies keep the parameters of the robot that is identified."""
 
-    def constraints(self, robot: Robot) -> list[Constraint]:
+    def constraints(self, robot: Robot) -> list[ConeCondition]:
         """Write the bounds as constraints on the standard parameters (p,), each with a name for error messages.
 
         Args:
@@ -64,11 +64,11 @@ class Bounds:
         for link in self.known:
             body = _body(robot, link)
             own = slice(10 * body, 10 * body + 10)
-            found.append(Constraint("equal", units[own], robot.parameter_vector[own], f"known {link}"))
+            found.append(ConeCondition("equal", units[own], robot.parameter_vector[own], f"known {link}"))
         return found
 
 
-def _between(name: str, rows: Floats, low: Floats, high: Floats, times: Floats | None = None) -> Constraint:
+def _between(name: str, rows: Floats, low: Floats, high: Floats, times: Floats | None = None) -> ConeCondition:
     """Write ``low <= rows @ theta <= high``; both limits multiplied by ``times @ theta`` if given."""
     if not np.all((low <= high) & (low < np.inf) & (high > -np.inf)):
         raise ArgumentError(f"the bound '{name}' holds nothing", remedy="Give the lowest value first; inf for none.")
@@ -77,8 +77,8 @@ def _between(name: str, rows: Floats, low: Floats, high: Floats, times: Floats |
     both_sides = np.concatenate([rows, -rows])[bounded]
     limits = limits[bounded]
     if times is None:
-        return Constraint("at most", both_sides, limits, name)
-    return Constraint("at most", both_sides - np.outer(limits, times), np.zeros_like(limits), name)
+        return ConeCondition("at most", both_sides, limits, name)
+    return ConeCondition("at most", both_sides - np.outer(limits, times), np.zeros_like(limits), name)
 
 
 def _body(robot: Robot, link: str) -> int:

@@ -2,7 +2,7 @@
 
     minimise  1/2 |matrix y - target|^2 + 1/2 sum(pull (y - centre)^2)    subject to linear and matrix constraints
 
-The unknowns y contain the 4 x 4 pseudo-inertia of each body as a vector (`svec`), and a `Constraint` of kind "matrix"
+The unknowns y contain the 4 x 4 pseudo-inertia of each body as a vector (`svec`). A `ConeCondition` of kind "matrix"
 keeps its eigenvalues from being negative: so only possible bodies are found. `physical.feasible` and `physical.nearest`
 make such programs and call `solve_cone_program`.
 """
@@ -49,7 +49,7 @@ def unsvec(vector: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constraint:
+class ConeCondition:
     """A condition on ``slack = side - rows @ y``."""
 
     kind: Literal["equal", "at most", "matrix"]
@@ -83,7 +83,7 @@ class ConeProgram:
     """(p,) prior value of each unknown."""
     pull: Floats
     """(p,) weight of each unknown's squared distance from the centre; not negative."""
-    constraints: Sequence[Constraint] = ()
+    constraints: Sequence[ConeCondition] = ()
     """What y must satisfy."""
 
 

@@ -28,7 +28,7 @@ from dynid.estimators.equations import Factors
 from dynid.estimators.estimate import Estimate, Estimator
 from dynid.estimators.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.estimators.physical.bounds import Bounds
-from dynid.estimators.physical.conic import ACCEPTED, ConeProgram, Constraint, solve_cone_program, svec, unsvec
+from dynid.estimators.physical.conic import ACCEPTED, ConeCondition, ConeProgram, solve_cone_program, svec, unsvec
 from dynid.estimators.physical.passivity import Passivity, all_terms
 from dynid.estimators.physical.prior import PriorCoordinates
 from dynid.estimators.score_covariance import Prior, posterior_estimate
@@ -130,7 +130,7 @@ def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWL
         pull=settings.prior_weight * coordinates.pull,
         constraints=(
             *scaled_bounds,
-            *(Constraint("matrix", minus[10 * j : 10 * j + 10], -least) for j in range(bodies)),
+            *(ConeCondition("matrix", minus[10 * j : 10 * j + 10], -least) for j in range(bodies)),
             *passivity.constraints(np.diagonal(from_scaled)[10 * bodies :], 10 * bodies),
         ),
     )
@@ -161,7 +161,7 @@ def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWL
     )
 
 
-def _is_active(bound: Constraint, theta: Floats) -> bool:
+def _is_active(bound: ConeCondition, theta: Floats) -> bool:
     """Whether standard parameters lie on the edge of an inequality."""
     size = np.abs(bound.rows) @ np.abs(theta) + np.abs(bound.side)
     return bound.kind == "at most" and bool(np.any(bound.side - bound.rows @ theta <= ACCEPTED * size))

@@ -22,7 +22,7 @@ from dynid.decompositions import eigh, pinv, svd
 from dynid.errors import EstimationError
 from dynid.estimators.equations import Factors
 from dynid.estimators.estimate import Estimate
-from dynid.estimators.physical.conic import ConeProgram, Constraint, solve_cone_program
+from dynid.estimators.physical.conic import ConeCondition, ConeProgram, solve_cone_program
 from dynid.estimators.physical.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimators.physical.prior import IDENTITY, WhitenedBody
 from dynid.findings import Finding
@@ -70,7 +70,7 @@ def nearest_possible_body(
         target=rows @ vector,
         centre=IDENTITY,
         pull=np.full(10, BALL_PULL),
-        constraints=[Constraint("matrix", -np.eye(10), -FeasibleWLS().margin * IDENTITY)],
+        constraints=[ConeCondition("matrix", -np.eye(10), -FeasibleWLS().margin * IDENTITY)],
     )
     try:
         nearest = np.asarray(body.from_whitened @ solve_cone_program(program))

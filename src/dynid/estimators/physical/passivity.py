@@ -23,7 +23,7 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.estimators.equations import Factors
-from dynid.estimators.physical.conic import Constraint, svec
+from dynid.estimators.physical.conic import ConeCondition, svec
 from dynid.robot.model import Robot
 from dynid.terms.base import JointTerm, RecordableTerm, Term
 from dynid.terms.friction import AsymmetricViscous, Viscous
@@ -61,10 +61,10 @@ class Passivity:
         return cls(
             nonnegative=tuple(place for place, term in enumerate(terms) if term.is_non_negative),
             rows=np.array(rows).reshape(len(rows), len(terms)),
-            blocks=tuple(_block(group, kind) for kind in (inertias, frictions) for group in _connected(kind)),
+            blocks=tuple(_block(group, kind) for kind in (inertias, frictions) for group in _find_groups(kind)),
         )
 
-    def constraints(self, sizes: Floats, first: int) -> tuple[Constraint, ...]:
+    def constraints(self, sizes: Floats, first: int) -> tuple[ConeCondition, ...]:
         """Write the constraints over the unknowns of a cone program.
 
         Args:
@@ -73,18 +73,18 @@ class Passivity:
             first: Place of the first term among the unknowns.
         """
 
-        def scaled(kind: Literal["at most", "matrix"], rows: Floats) -> Constraint:
+        def make_condition(kind: Literal["at most", "matrix"], rows: Floats) -> ConeCondition:
             """Write ``rows @ parameters >= 0``, of numbers or of a matrix, over the unknowns; largest entry one."""
             whole = np.zeros((len(rows), first + sizes.size))
             whole[:, first : first + rows.shape[1]] = -rows * sizes[: rows.shape[1]]
-            return Constraint(kind, whole / max(float(np.abs(whole).max(initial=0.0)), 1e-300), np.zeros(len(rows)))
+            return ConeCondition(kind, whole / max(float(np.abs(whole).max(initial=0.0)), 1e-300), np.zeros(len(rows)))
 
         single = np.zeros((len(self.nonnegative), first + sizes.size))
         single[range(len(self.nonnegative)), [first + k for k in self.nonnegative]] = -1.0
         return (
-            Constraint("at most", single, np.zeros(len(single))),
-            scaled("at most", self.rows),
-            *(scaled("matrix", block) for block in self.blocks),
+            ConeCondition("at most", single, np.zeros(len(single))),
+            make_condition("at most", self.rows),
+            *(make_condition("matrix", block) for block in self.blocks),
         )
 
 
@@ -101,7 +101,7 @@ def _block(joints: Sequence[int], matrices: Sequence[Entries]) -> Floats:
     return np.stack([svec(table) for table in tables], axis=1)
 
 
-def _connected(matrices: Iterable[Entries]) -> list[list[int]]:
+def _find_groups(matrices: Iterable[Entries]) -> list[list[int]]:
     """Find the groups of two or more joints that terms couple with one another."""
     groups: list[set[int]] = []
     for entries in matrices:

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from dynid.array_types import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.trajectories.trajectory import Motion, Trajectory
+from dynid.excitation.trajectories.trajectory import PlannedMotion, Trajectory
 from dynid.lazy import cached_property
 from dynid.spatial import SAME
 
@@ -196,7 +196,7 @@ class QuinticTrajectory(Trajectory):
         return np.unique(np.clip(found[np.isfinite(found)], 0.0, self.duration))  # SciPy gives NaN where a joint rests
 
     @property
-    def extremes(self) -> Motion:
+    def extremes(self) -> PlannedMotion:
         """The motion at all its extrema."""
         return self.motion(self.check_times(1))
 

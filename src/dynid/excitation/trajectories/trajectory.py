@@ -19,7 +19,7 @@ from dynid.spatial import SAME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Samples:
+class SampledTrajectory:
     """A trajectory sampled at uniform times, for files and robots."""
 
     time: Floats
@@ -68,7 +68,7 @@ class Samples:
         return "\n".join(program)
 
 
-class Motion(NamedTuple):
+class PlannedMotion(NamedTuple):
     """Joint positions and their first three derivatives at N times."""
 
     q: Floats
@@ -81,7 +81,7 @@ class Motion(NamedTuple):
     """(N, n) jerks [rad/s^3 or m/s^3]."""
 
     @classmethod
-    def at(cls, q: Floats, velocity: Floats | float = 0.0) -> Motion:
+    def at(cls, q: Floats, velocity: Floats | float = 0.0) -> PlannedMotion:
         """Make a motion of single states: positions q (N, n), velocities (N, n) or one for all, no acceleration."""
         zero = np.zeros_like(q)
         return cls(q, zero + velocity, zero, zero)
@@ -119,9 +119,9 @@ class Trajectory(ABC):
         q, dq, ddq = (self._at(t, order) for order in range(3))
         return q, dq, ddq
 
-    def motion(self, t: ArrayLike) -> Motion:
+    def motion(self, t: ArrayLike) -> PlannedMotion:
         """Compute positions, velocities, accelerations and jerks at times (N,) [s]."""
-        return Motion(*(self._at(np.atleast_1d(t), order) for order in range(4)))
+        return PlannedMotion(*(self._at(np.atleast_1d(t), order) for order in range(4)))
 
     def _at(self, t: ArrayLike, order: int) -> Floats:
         """Compute a derivative at times of any shape; refuse times outside the motion."""
@@ -141,7 +141,7 @@ class Trajectory(ABC):
         steps = int(np.ceil(self.duration * rate_hz * (1.0 - SAME)))
         return np.arange(steps + 1) / rate_hz
 
-    def sample(self, rate_hz: float, joint_names: Sequence[str] | None = None) -> Samples:
+    def sample(self, rate_hz: float, joint_names: Sequence[str] | None = None) -> SampledTrajectory:
         """Sample the motion at a uniform rate, its end included.
 
         Args:
@@ -151,4 +151,4 @@ class Trajectory(ABC):
         time = self.times(rate_hz)
         names = tuple(joint_names) if joint_names is not None else tuple(f"joint{j + 1}" for j in range(self.dof))
         q, dq, ddq = self.evaluate(np.minimum(time, self.duration))
-        return Samples(time=time, q=q, dq=dq, ddq=ddq, joint_names=names)
+        return SampledTrajectory(time=time, q=q, dq=dq, ddq=ddq, joint_names=names)

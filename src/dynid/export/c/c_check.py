@@ -1,7 +1,7 @@
 """Comparison of generated code with Python: random states, results for the original robot, programs that run the code.
 
 `reference` draws states and computes what the code should return. A `Driver` is a C program that reads states and
-writes the results of the code; `compare` finds the errors and refuses too large ones. `selftest_text` writes a C
+writes the results of the code; `compare_results` finds errors and refuses too large ones. `selftest_text` writes a C
 program that does the same without Python, from stored results. `dynid.export.c.c_package.CPackage.check` calls the
 first three.
 """
@@ -32,7 +32,7 @@ from dynid.tape import compile_tape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reference:
+class ExpectedResults:
     """N samples of inputs, and the results that the code should return for them."""
 
     theta: Floats
@@ -64,7 +64,7 @@ class Reference:
 
 def reference(
     model: CodeModel, functions: Sequence[str], samples: int, seed: int = 0, *, varied: bool = True
-) -> Reference:
+) -> ExpectedResults:
     """Draw random states and compute the results that the functions must return.
 
     The results are those of the robot as the user gave it, with its standard parameters; the C code may compute with
@@ -104,7 +104,7 @@ def reference(
     # (N, 1) |Y| |theta| of each sample, at the joint where it is largest
     torque_size = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1, keepdims=True)
     scale |= dict.fromkeys(TORQUES, torque_size)
-    return Reference(
+    return ExpectedResults(
         theta=theta, inputs=inputs, expected=expected, scale={k: np.maximum(s, TINY) for k, s in scale.items()}
     )
 
@@ -243,7 +243,7 @@ def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy
     return done.stdout
 
 
-def package_driver(text: CodeText, answers: Reference) -> Driver:
+def package_driver(text: CodeText, answers: ExpectedResults) -> Driver:
     """Make the program that computes the results of all functions of a package, one after another, for each row."""
     return Driver(
         header=text.header,
@@ -312,7 +312,7 @@ int main(void)
 """C program of the self-test."""
 
 
-def selftest_text(text: CodeText, answers: Reference) -> str:
+def selftest_text(text: CodeText, answers: ExpectedResults) -> str:
     """Write a C program that compares the functions with stored results; its exit code is the number of failures."""
     driver = package_driver(text, answers)
     names = list(answers.expected)
@@ -334,7 +334,7 @@ def _rows(text: CodeText, table: Floats) -> str:
     return ",\n".join(f"    {{{line}}}" for line in lines)
 
 
-def compare(text: CodeText, found: Floats, answers: Reference, tolerance: float) -> dict[str, float]:
+def compare_results(text: CodeText, found: Floats, answers: ExpectedResults, tolerance: float) -> dict[str, float]:
     """Compare what a driver wrote (N, outputs) with Python; returns the largest error of each function.
 
     Raises:
@@ -355,7 +355,7 @@ def compare(text: CodeText, found: Floats, answers: Reference, tolerance: float)
     return errors
 
 
-def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Floats:
+def _errors(text: CodeText, name: str, found: Floats, answers: ExpectedResults) -> Floats:
     """(N,) relative error of a function's results (N, size) in each sample.
 
     Accelerations are judged by the torques that they need: an ill-conditioned inertia matrix amplifies their rounding.

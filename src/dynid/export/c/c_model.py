@@ -99,7 +99,7 @@ class Regrouping:
         return replace(self, columns=tuple(self.columns[row] for row in rows), grouping=self.grouping[rows])
 
 
-def ungrouped(robot: Robot) -> Regrouping:
+def keep_standard(robot: Robot) -> Regrouping:
     """Keep the standard parameters of the robot as they are."""
     layout = parameter_layout(robot)
     return Regrouping(layout, tuple(range(len(layout))), np.eye(len(layout)))
@@ -194,7 +194,7 @@ class CodeModel:
     @property
     def as_given(self) -> CodeModel:
         """The model for comparison: the robot as it was given, with all standard parameters as inputs."""
-        return replace(self, internal=self.robot, runtime=ungrouped(self.robot), base=None)
+        return replace(self, internal=self.robot, runtime=keep_standard(self.robot), base=None)
 
     @property
     def defaults(self) -> Floats:
@@ -263,7 +263,7 @@ def build_model(
         choose_base(robot, base, every_motion=parameters == "struct")
     if parameters == "folded" and load is None:
         internal, values = _cheapest(robot)
-        runtime = ungrouped(internal).select(())
+        runtime = keep_standard(internal).select(())
         return CodeModel(robot=robot, internal=internal, values=values, runtime=runtime, base=base)
     if parameters == "folded":  # constants, except for the values that a load changes
         if base is not None:
@@ -271,7 +271,7 @@ def build_model(
         chosen = _keep_exact(robot, regroup(robot))
         runtime = chosen.select(np.flatnonzero(chosen.grouping[:, _last_body(robot)].any(axis=1)))
     else:
-        chosen = runtime = ungrouped(robot) if base is None else separate_friction(robot, base)
+        chosen = runtime = keep_standard(robot) if base is None else separate_friction(robot, base)
     values = chosen.standard(robot.parameter_vector)
     return CodeModel(robot=robot, internal=robot, values=values, runtime=runtime, base=base, load=load is not None)
 
@@ -317,7 +317,7 @@ def _keep_exact(robot: Robot, regrouping: Regrouping) -> Regrouping:
     load = np.zeros(robot.parameter_vector.size)
     load[_last_body(robot)] = LOAD_OF_TESTS
     kept = (_keeps_torques(robot, regrouping.standard(theta), theta) for theta in (robot.parameter_vector, load))
-    return regrouping if all(kept) else ungrouped(robot)
+    return regrouping if all(kept) else keep_standard(robot)
 
 
 def _keeps_torques(robot: Robot, values: Floats, theta: Floats) -> bool:

@@ -28,7 +28,7 @@ from dynid.checks import as_whole, check_names
 from dynid.compiled import inertia_matrix
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DescriptionError, ExportError
-from dynid.export.c.c_check import compare, package_driver, reference, selftest_text
+from dynid.export.c.c_check import compare_results, package_driver, reference, selftest_text
 from dynid.export.c.c_extras import cmake_text, readme_text
 from dynid.export.c.c_functions import FUNCTIONS, TWO_RATE, record_function
 from dynid.export.c.c_model import build_model
@@ -103,7 +103,7 @@ class CPackage:
         # inputs and expected results of random states
         answers = reference(text.model, text.checkable, as_whole("samples", samples, least=1))
         found = package_driver(text, answers).answer(self.files, answers.rows)
-        errors = compare(text, found, answers, self.tolerance)
+        errors = compare_results(text, found, answers, self.tolerance)
         for code in text.parts:
             if code.check is not None:
                 errors[f"{code.part}_step"] = code.check(self.name, text.precision, self.tolerance)

@@ -202,6 +202,6 @@ def refit_friction(equations: Factors, links: Floats) -> Floats:
     return np.concatenate([links[:first], sizes * y])
 
 
-def valued(terms: Sequence[Term], values: Floats) -> tuple[Term, ...]:
+def with_values(terms: Sequence[Term], values: Floats) -> tuple[Term, ...]:
     """Give terms their parameter values (k,)."""
     return tuple(term.with_value(value) for term, value in zip(terms, values.tolist(), strict=True))

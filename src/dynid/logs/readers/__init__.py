@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Options, Table
+from dynid.logs.readers.base import ColumnTable, Options
 from dynid.logs.readers.formats import detect_format, log_read_error, read_here
 from dynid.logs.readers.guarded import read_guarded
 
-__all__ = ["Options", "Table", "read_pieces", "read_table"]
+__all__ = ["ColumnTable", "Options", "read_pieces", "read_table"]
 
 
-def read_table(path: str | Path, options: Options | None = None) -> Table:
+def read_table(path: str | Path, options: Options | None = None) -> ColumnTable:
     """Read one log file, or the folder of a ROS 2 bag, into named columns.
 
     Raises:
@@ -23,7 +23,7 @@ def read_table(path: str | Path, options: Options | None = None) -> Table:
     return table
 
 
-def read_pieces(path: str | Path, options: Options | None = None, *, rows: int = 0) -> Iterator[Table]:
+def read_pieces(path: str | Path, options: Options | None = None, *, rows: int = 0) -> Iterator[ColumnTable]:
     """Read one log piece by piece: text, npy, Parquet and Arrow in bounded memory, other formats whole, then cut.
 
     Args:

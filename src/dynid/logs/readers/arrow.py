@@ -13,10 +13,10 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, as_column, note_left_out, refuse_bomb
+from dynid.logs.readers.base import MAX_COLUMNS, ColumnTable, Options, as_column, note_left_out, refuse_bomb
 
 
-def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
+def read(path: Path, options: Options, rows: int) -> Iterator[ColumnTable]:
     """Read every numeric column; lists of equal length become (N, k), structs become ``struct.field``.
 
     Args:
@@ -43,7 +43,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
             yield _table(piece if isinstance(piece, pa.Table) else pa.Table.from_batches([piece]), origins)
 
 
-def _table(table: Any, origins: dict[str, int]) -> Table:
+def _table(table: Any, origins: dict[str, int]) -> ColumnTable:
     """Convert an Arrow table; instants count from the first of their column, which `origins` remembers."""
     import pyarrow as pa
 
@@ -64,7 +64,7 @@ def _table(table: Any, origins: dict[str, int]) -> Table:
         columns[label] = values
         if hasattr(chunked.type, "unit"):  # of instants and durations
             units[label] = chunked.type.unit
-    return Table(columns=columns, units=units, notes=note_left_out("columns", skipped))
+    return ColumnTable(columns=columns, units=units, notes=note_left_out("columns", skipped))
 
 
 def _values(chunked: Any, name: str, origins: dict[str, int]) -> Floats | None:

@@ -34,7 +34,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Table:
+class ColumnTable:
     """The numbers of one file, or of one piece of it, not yet converted."""
 
     columns: Mapping[str, Floats]
@@ -73,7 +73,7 @@ class Table:
             return None
         return np.asarray(wide[:, int(index)])
 
-    def pieces(self, rows: int) -> Iterator[Table]:
+    def pieces(self, rows: int) -> Iterator[ColumnTable]:
         """Cut the table into pieces of so many rows; it stays whole for 0 rows, and where lengths of columns differ."""
         lengths = {len(column) for column in self.columns.values()}
         if not rows or len(lengths) != 1 or max(lengths) <= rows:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dynid.errors import DynidError, LogReadError, UnreachableLogError
-from dynid.logs.readers.base import Options, Table
+from dynid.logs.readers.base import ColumnTable, Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def detect_format(path: Path) -> Format:
     return next((found for found in FORMATS if path.suffix.lower() in found.suffixes), FORMATS[-1])
 
 
-def read_here(name: str, path: Path, options: Options, rows: int = 0) -> Iterator[Table]:
+def read_here(name: str, path: Path, options: Options, rows: int = 0) -> Iterator[ColumnTable]:
     """Read a file with the named reader in this process; every failure is a `LogReadError` with the file's path."""
     try:
         found = next(row for row in FORMATS if row.name == name)

@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import BASE_MEMORY, MEMORY_PER_BYTE, Options, Table
+from dynid.logs.readers.base import BASE_MEMORY, MEMORY_PER_BYTE, ColumnTable, Options
 from dynid.logs.readers.formats import read_here
 
 BASE_SECONDS = 4.5
@@ -43,7 +43,7 @@ _idle: list[tuple[int, subprocess.Popen[bytes]]] = []
 """Children that wait for a request, each with the id of the process that started it: a fork must not use them."""
 
 
-def read_guarded(name: str, path: Path, options: Options, rows: int = 0) -> Iterator[Table]:
+def read_guarded(name: str, path: Path, options: Options, rows: int = 0) -> Iterator[ColumnTable]:
     """Read a file with the named reader in a child process.
 
     Raises:
@@ -71,7 +71,7 @@ def read_guarded(name: str, path: Path, options: Options, rows: int = 0) -> Iter
                 about = answer["table"]
                 columns = {name: np.frombuffer(data).reshape(shape) for name, (shape, data) in about["columns"].items()}
                 texts = {key: tuple(about[key]) for key in ("notes", "salvaged")}
-                yield Table(**{**about, **texts, "columns": columns})
+                yield ColumnTable(**{**about, **texts, "columns": columns})
             is_complete = "table" not in answer
     except (EOFError, OSError) as error:
         is_late = late.is_set() or child.wait() == -_OUT_OF_TIME

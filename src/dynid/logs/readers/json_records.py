@@ -15,12 +15,14 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, MAX_DEPTH, Options, Table, as_column, note_left_out
+from dynid.logs.readers.base import MAX_COLUMNS, MAX_DEPTH, ColumnTable, Options, as_column, note_left_out
 
 _REMEDY = "Write one object per sample with the same numbers in each, or lists of equal length."
 
 
-def read(path: Path, options: Options, rows: int) -> Iterator[Table]:  # this format has no options and is read whole
+def read(
+    path: Path, options: Options, rows: int
+) -> Iterator[ColumnTable]:  # this format has no options and is read whole
     """Read the records and constants of a JSON file."""
     content = _parse(path)
     if isinstance(content, list):  # a list without a name, of records or of numbers
@@ -39,7 +41,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:  # this fo
             constants[name] = float(value)
     if not columns or len(columns) > MAX_COLUMNS:
         raise LogReadError(f"it holds {len(columns) or 'no'} series of numbers", remedy=_REMEDY)
-    yield Table(columns=columns, constants=constants, notes=note_left_out("fields", left_out))
+    yield ColumnTable(columns=columns, constants=constants, notes=note_left_out("fields", left_out))
 
 
 def _parse(path: Path) -> Any:

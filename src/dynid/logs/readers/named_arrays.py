@@ -20,8 +20,8 @@ from dynid.errors import LogReadError
 from dynid.logs.readers.base import (
     MAX_COLUMNS,
     MAX_DEPTH,
+    ColumnTable,
     Options,
-    Table,
     as_column,
     flatten_array,
     note_left_out,
@@ -29,17 +29,17 @@ from dynid.logs.readers.base import (
 )
 
 
-def read_npy(path: Path, options: Options, rows: int) -> Iterator[Table]:
+def read_npy(path: Path, options: Options, rows: int) -> Iterator[ColumnTable]:
     """Read an array, mapped into memory, so many rows at a time (0: all at once)."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     if not 0 < array.ndim <= 3:
         raise LogReadError(f"an array of shape {array.shape} is no table", remedy="Save one row per sample.")
     name = "" if array.dtype.names else "array"  # a record array has one column per field
     for first in range(0, len(array), rows or max(len(array), 1)):
-        yield Table(columns=flatten_array(name, np.asarray(array[first : first + rows] if rows else array)))
+        yield ColumnTable(columns=flatten_array(name, np.asarray(array[first : first + rows] if rows else array)))
 
 
-def read_npz(path: Path, options: Options, rows: int) -> Iterator[Table]:
+def read_npz(path: Path, options: Options, rows: int) -> Iterator[ColumnTable]:
     """Read every numeric array of an archive. Names of members are used as labels; no file of that name is written."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
@@ -58,10 +58,10 @@ def read_npz(path: Path, options: Options, rows: int) -> Iterator[Table]:
     if not columns and others:
         remedy = "Save its numbers as plain arrays, with numpy.savez for one."
         raise LogReadError("it is an archive without arrays, as PyTorch writes it", remedy=remedy)
-    yield Table(columns=columns, notes=note_left_out("members", others))
+    yield ColumnTable(columns=columns, notes=note_left_out("members", others))
 
 
-def read_mat(path: Path, options: Options, rows: int) -> Iterator[Table]:
+def read_mat(path: Path, options: Options, rows: int) -> Iterator[ColumnTable]:
     """Read every real array of a file up to version 7.2; fields of structs are named ``struct.field``."""
     from scipy.io import loadmat
 
@@ -73,7 +73,7 @@ def read_mat(path: Path, options: Options, rows: int) -> Iterator[Table]:
     columns = {key: as_column(array) for found in arrays.values() for key, array in found.items()}
     skipped = [name for name, found in arrays.items() if not found]
     refuse_bomb("the file", sum(column.nbytes for column in columns.values()), path.stat().st_size)
-    yield Table(columns=columns, notes=note_left_out("variables", skipped))
+    yield ColumnTable(columns=columns, notes=note_left_out("variables", skipped))
 
 
 def _numeric(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
@@ -88,7 +88,7 @@ def _numeric(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def read_hdf5(path: Path, options: Options, rows: int) -> Iterator[Table]:
+def read_hdf5(path: Path, options: Options, rows: int) -> Iterator[ColumnTable]:
     """Read every numeric dataset, named ``group.dataset``. Links to other files are not followed."""
     import h5py
 
@@ -118,7 +118,7 @@ def read_hdf5(path: Path, options: Options, rows: int) -> Iterator[Table]:
             for value in (dataset.attrs.get("units"), dataset.attrs.get("unit")):
                 text = value.decode(errors="replace") if isinstance(value, bytes) else value
                 units |= {name: text} if isinstance(text, str) else {}
-    yield Table(columns=columns, units=units, notes=note_left_out("datasets", skipped))
+    yield ColumnTable(columns=columns, units=units, notes=note_left_out("datasets", skipped))
 
 
 def _not_real(dataset: Any) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dynid.array_types import Floats, Ints
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, refuse_bomb
+from dynid.logs.readers.base import MAX_COLUMNS, ColumnTable, Options, refuse_bomb
 
 SUFFIXES = (".db3", ".mcap")
 """Endings of the files of a ROS 2 bag."""
@@ -44,7 +44,7 @@ def bag_files(folder: Path) -> list[Path]:
     return sorted(entry for entry in folder.iterdir() if entry.is_file() and entry.name.endswith(SUFFIXES))
 
 
-def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
+def read(path: Path, options: Options, rows: int) -> Iterator[ColumnTable]:
     """Read the joint states and wrenches of a bag; what follows damage is left out and reported.
 
     Args:
@@ -202,7 +202,7 @@ def _labels(joints: tuple[str, ...], *sizes: int) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _table(found: Mapping[str, _Topic], notes: tuple[str, ...], salvaged: tuple[str, ...]) -> Table:
+def _table(found: Mapping[str, _Topic], notes: tuple[str, ...], salvaged: tuple[str, ...]) -> ColumnTable:
     """Make the table of all topics, with the notes and the losses of the reader."""
     columns: dict[str, Any] = {}
     clocks: dict[str, str] = {}
@@ -216,7 +216,7 @@ def _table(found: Mapping[str, _Topic], notes: tuple[str, ...], salvaged: tuple[
     epoch = int(min(columns[clock].min() for clock in clocks.values()))
     times = {clock: (columns[clock] - epoch) * 1e-9 for clock in clocks.values()}
     units = {name: "s" if name in times else "SI" for name in columns}
-    return Table(
+    return ColumnTable(
         columns={**columns, **times}, clocks=clocks, units=units, epoch_ns=epoch, notes=(*clock_notes, *notes),
         salvaged=salvaged,
     )  # fmt: skip

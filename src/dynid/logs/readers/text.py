@@ -22,7 +22,7 @@ import numpy as np
 from dynid.array_types import Floats, Ints
 from dynid.errors import LogReadError
 from dynid.logs.column_names import quantity_in, words_of
-from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, note_left_out
+from dynid.logs.readers.base import MAX_COLUMNS, ColumnTable, Options, note_left_out
 from dynid.logs.units import declared_unit
 
 HEAD_BYTES = 2**18
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"[+-]?(?:(?:\d++\.?\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf|inf
 _COMMENT = re.compile(r"\A\s*(?:#|%|//)\s*")
 
 
-def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
+def read(path: Path, options: Options, rows: int) -> Iterator[ColumnTable]:
     """Read a text file of numbers; columns of words are left out and named in the notes.
 
     Args:
@@ -58,7 +58,7 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
         dialect = sniff(_lines(head, is_whole=not stream.read(1)), options)
         notes = () if dialect.named else ("no header: columns are named c1, c2, ...",)
         words = [name for name, numeric in zip(dialect.names, dialect.numeric) if not numeric]
-        table = Table(
+        table = ColumnTable(
             columns={},
             units={name: unit for name, unit in zip(dialect.names, dialect.units) if unit and name not in words},
             notes=(*notes, *note_left_out("columns", words)),

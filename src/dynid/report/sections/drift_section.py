@@ -18,10 +18,10 @@ def drift_page(drift: Any, extra: Sequence[Chapter] = ()) -> Page:
         extra: Further chapters.
     """
     title = f"{drift.stored.fit.robot.name}: changes since {drift.stored.date}"
-    return Page.of(title, [_moved(drift), _comparisons(drift), _friction_over_time(drift), *extra])
+    return Page.of(title, [_moved_chapter(drift), _comparisons(drift), _friction_over_time(drift), *extra])
 
 
-def _moved(drift: Any) -> Chapter:
+def _moved_chapter(drift: Any) -> Chapter:
     """Chapter with the verdict, and for each later occasion the parameters that moved."""
     stored = drift.stored
     blocks: list[Block] = [

@@ -31,7 +31,7 @@ PYTHON = (
 """Functions of Python's C interface that the printed code may call, under the names ``dynid_Py_IncRef`` and so on."""
 
 
-class Code:
+class MachineCode:
     """Machine code loaded into this process; its memory is freed with this object."""
 
     __slots__ = ("_engine",)
@@ -93,7 +93,7 @@ def host() -> Host:
     )
 
 
-def load_code(key: str, text: Callable[[], str], *, printers: Path | None = None) -> Code:
+def load_code(key: str, text: Callable[[], str], *, printers: Path | None = None) -> MachineCode:
     """Machine code of a module, from the cache on disk or compiled now.
 
     Args:
@@ -101,7 +101,7 @@ def load_code(key: str, text: Callable[[], str], *, printers: Path | None = None
         text: prints the module. Called only where the cache does not have the code.
         printers: folder of the source that prints the text, where that is not `dynid.tape` alone.
     """
-    return Code(_functions(), _object(key, text, printers))
+    return MachineCode(_functions(), _object(key, text, printers))
 
 
 @functools.cache

@@ -38,7 +38,7 @@ import numpy.typing as npt
 from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.llvm.backend import REDUCE_BLOCK, BlockKernel, address, pointer_table
-from dynid.tape.llvm.engine import Code, host, load_code
+from dynid.tape.llvm.engine import MachineCode, host, load_code
 from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape
 
@@ -485,7 +485,7 @@ def _tile() -> int:
 
 
 @functools.cache
-def _code() -> Code:
+def _code() -> MachineCode:
     """The machine code for this processor, compiled once."""
     lanes, tile = host().lanes, _tile()
     key = f"gram|lanes {lanes}|tile {tile}|block {REDUCE_BLOCK}"

@@ -28,7 +28,7 @@ from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.adjoint import vjp
 from dynid.tape.llvm.backend import BlockKernel, address, pointer_table
-from dynid.tape.llvm.engine import Code, Host, host, load_code
+from dynid.tape.llvm.engine import Host, MachineCode, host, load_code
 from dynid.tape.llvm.gram import element, multiply_add, pointers, splats
 from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape, prune
@@ -97,7 +97,7 @@ class LlvmPullback:
 
 
 @functools.cache
-def _code() -> Code:
+def _code() -> MachineCode:
     """The machine code that joins two kernels; it is the same for all tapes."""
     key = f"pullback|lanes {host().lanes}|registers {host().registers}|block {BLOCK}|fused {host().fused}"
     return load_code(key, lambda: PullbackPrinter(host(), BLOCK).text())

@@ -34,7 +34,7 @@ PREFETCH_SQUARES = 4
 with more, the first-level cache loses lines again before they are written)."""
 
 
-class Element(NamedTuple):
+class RowElement(NamedTuple):
     """One element of an output's rows."""
 
     column: int
@@ -132,7 +132,7 @@ def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) 
     w = Writer(lanes)
     w.line("define internal void @store(ptr %table, i64 %start, i64 %count, ptr noalias %block) {")
     for place, output in enumerate(tape.outputs, len(tape.inputs)):
-        elements = [Element(columns[e], None if e >= 0 else constants[~e]) for e in output.elements.ravel().tolist()]
+        elements = [RowElement(columns[e], None if e >= 0 else constants[~e]) for e in output.elements.ravel().tolist()]
         if elements:
             parts.append(_store_output(place, elements, block, lanes))
             w.line(f"call void @store{place}(ptr %table, i64 %start, i64 %count, ptr %block)")
@@ -157,7 +157,7 @@ def _print_fill(constants: Mapping[int, float], block: int, lanes: int) -> str:
     return w.text()
 
 
-def _store_output(place: int, elements: Sequence[Element], block: int, lanes: int) -> str:
+def _store_output(place: int, elements: Sequence[RowElement], block: int, lanes: int) -> str:
     """The function ``store<place>``, which `print_store` calls for one output.
 
     Args:
@@ -200,7 +200,7 @@ def _store_output(place: int, elements: Sequence[Element], block: int, lanes: in
     return w.text()
 
 
-def _plan_squares(elements: Sequence[Element], stride: int, lanes: int) -> list[int]:
+def _plan_squares(elements: Sequence[RowElement], stride: int, lanes: int) -> list[int]:
     """The table that `_store_squares` follows: 2 + lanes numbers for each square.
 
     These are the place of the square in a row [bytes]; the place of the square whose memory is to be fetched, from the
@@ -235,22 +235,22 @@ def _store_squares(w: Writer, plan: str, row: str, source: str, size: int) -> No
     w.line("br label %square\nsquare:\n%at = phi i64 [ 0, %wide ], [ %at_next, %stored ]")
     w.line(f"%at_next = add i64 %at, {step}\n%entry_at = getelementptr i8, ptr {plan}, i64 %at")
 
-    def planned(place: int, base: str) -> str:
+    def plan_pointer(place: int, base: str) -> str:
         """Pointer at an offset from the base: number ``place`` of the square's entry in the plan."""
         offset = w.value(f"load i64, ptr {w.address('%entry_at', 8 * place)}, align 8")
         return w.value(f"getelementptr i8, ptr {base}, i64 {offset}")
 
-    later = planned(1, row)
+    later = plan_pointer(1, row)
     for offset in offsets:
         w.line(f"call void @llvm.prefetch.p0(ptr {w.address(later, offset)}, i32 1, i32 3, i32 1)")
     column = w.value(f"load i64, ptr {w.address('%entry_at', 16)}, align 8")
     w.line(f"%is_zero = icmp slt i64 {column}, 0\nbr i1 %is_zero, label %zeros, label %values\nzeros:")
-    to = planned(0, row)
+    to = plan_pointer(0, row)
     for offset in offsets:
         w.store("zeroinitializer", to, offset)
     w.line("br label %stored\nvalues:")
-    registers = [w.load(planned(2 + lane, source), 0) for lane in range(w.lanes)]
-    to = planned(0, row)
+    registers = [w.load(plan_pointer(2 + lane, source), 0) for lane in range(w.lanes)]
+    to = plan_pointer(0, row)
     for register, offset in zip(_transpose(w, registers), offsets, strict=True):
         w.store(register, to, offset)
     w.line(f"br label %stored\nstored:\n%more_squares = icmp ult i64 %at_next, {step * -(-size // w.lanes)}")
@@ -264,7 +264,7 @@ def _integers(name: str, values: Sequence[int]) -> str:
     )
 
 
-def _store_row(w: Writer, row: str, lane: int, elements: Sequence[Element], source: str, stride: int) -> None:
+def _store_row(w: Writer, row: str, lane: int, elements: Sequence[RowElement], source: str, stride: int) -> None:
     """Print the code that fills one row from one lane of the columns.
 
     Args:

@@ -250,7 +250,7 @@ def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple
             elif "stiffness" in tendon.numbers:
                 _read_offset(robot, terms, tendon)
             elif "springyield" in tendon.numbers:
-                raise _unsupported(element, "springyield", "is friction with memory, which no robot carries")
+                raise _attribute_error(element, "springyield", "is friction with memory, which no robot carries")
             else:
                 motors.append(tendon)
     couplings = _read_motors(robot, terms, motors)
@@ -267,7 +267,7 @@ def _read_passive_tendon(settings: MjcfSettings, element: Element) -> _Tendon | 
     for name in _PASSIVE_ATTRIBUTES:
         values = resolved.number_list(name, [0.0])
         if values[1:].any():
-            raise _unsupported(element, name, "is a polynomial, which is not supported")
+            raise _attribute_error(element, name, "is a polynomial, which is not supported")
         if values[0]:
             numbers[name] = float(values[0])
     if not numbers:
@@ -276,7 +276,7 @@ def _read_passive_tendon(settings: MjcfSettings, element: Element) -> _Tendon | 
     return _Tendon(element=resolved, joints=joints, numbers=numbers)
 
 
-def _unsupported(element: Element, attribute: str, reason: str = "is not supported") -> Exception:
+def _attribute_error(element: Element, attribute: str, reason: str = "is not supported") -> Exception:
     """Make the error for an attribute of a tendon that states no term."""
     reason = f"'{attribute}' of a <{element.tag}> {reason}"
     return element.error(reason, "Give it to the joint, or remove it.")
@@ -287,7 +287,7 @@ def _check_joints(robot: Robot, tendon: _Tendon, *, least: int, turning: bool) -
     moving = {joint.name: joint for joint in robot.moving_joints}
     fits = len(tendon.joints) >= least and all(coef and name in moving for name, coef in tendon.joints.items())
     if not fits or (turning and any(moving[name].kind == "prismatic" for name in tendon.joints)):
-        raise _unsupported(tendon.element, next(iter(tendon.numbers)))
+        raise _attribute_error(tendon.element, next(iter(tendon.numbers)))
 
 
 def _read_offset(robot: Robot, terms: _TermsByJoint, tendon: _Tendon) -> None:
@@ -297,7 +297,7 @@ def _read_offset(robot: Robot, terms: _TermsByJoint, tendon: _Tendon) -> None:
     # one rest length, not a range; not much nearer than what is written here: there the torque is nearly constant
     is_far = np.ptp(lengths) == 0.0 and abs(lengths[0]) >= 0.1 * FAR
     if len(tendon.joints) != 1 or set(tendon.numbers) != {"stiffness"} or not is_far:
-        raise _unsupported(tendon.element, "stiffness")
+        raise _attribute_error(tendon.element, "stiffness")
     ((name, coef),) = tendon.joints.items()
     _add_term(terms, name, Offset(float(-coef * tendon.numbers["stiffness"] * lengths[0])))
 
@@ -376,7 +376,7 @@ def _read_harmonic(
     names = [child.attributes.get("site", "") for child in element.children]
     is_spring = set(tendon.numbers) == {"stiffness"} and not element.number_list("springlength", [-1.0]).any()
     if not is_spring or len(names) != 2 or any(name not in sites for name in names):
-        raise _unsupported(element, next(iter(tendon.numbers)))
+        raise _attribute_error(element, next(iter(tendon.numbers)))
     # (index of the body, point in its frame) of both ends, that of the parent body first
     ends = [_point_in_body(robot, *sites[name][0]) for name in names]
     if robot.bodies[ends[1][0]].parent != ends[0][0]:
@@ -384,13 +384,13 @@ def _read_harmonic(
     (parent, from_point), (j, to_point) = ends
     body = robot.bodies[j] if j >= 0 else None
     if body is None or body.parent != parent or body.is_prismatic:
-        raise _unsupported(element, "stiffness")
+        raise _attribute_error(element, "stiffness")
     # both points in the joint frame at q = 0: height along the axis, and the part across it (a, b)
     start = body.R_parent_joint.T @ (from_point - body.p_parent_joint)
     start_height = float(start @ body.axis)
     end_height = float(to_point @ body.axis)
     if abs(start_height - end_height) > SAME:  # then the torque is no pure sine
-        raise _unsupported(element, "stiffness")
+        raise _attribute_error(element, "stiffness")
     a = start - start_height * body.axis
     b = to_point - end_height * body.axis
     # the torque is k |a| |b| sin(q - angle), with the angle from b to a about the axis
