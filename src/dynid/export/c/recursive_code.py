@@ -3,7 +3,8 @@
 The equations of one sample are ``Y beta = torque``: the regressor Y (n, k) of base parameters beta (k,) and the n
 torques. Y is straight-line code from a tape, the recorded operations of the regressor. Householder reflections, written
 as loops, rotate the rows ``[Y torque]`` into an upper triangle ([GautierKhalil1992] section 2): the R of the QR
-decomposition of all samples so far. Back substitution in it gives the estimate.
+decomposition of all samples so far. Back substitution in it gives the estimate; while it is singular, its singular
+values decide by the thresholds of `dynid.estimators.score_covariance.solution_root` what is determined.
 
 `dynid.export.c.c_package.generate_c` calls `recursive_code`.
 
@@ -13,11 +14,17 @@ joints, ``{type}`` of numbers, ``{f}`` suffix of literals, ...) and these:
 - ``{k}``: number of base parameters; ``{names}`` their names
 - ``{size}``: k + 1 columns of the triangle, of which the last one holds the torques
 - ``{cells}``: n k entries of the regressor of one sample
+- ``{noise}``, ``{resolution}``, ``{open}``, ``{margin}``: `NOISE`, `RESOLUTION`, `OPEN` and `ROUNDING_MARGIN` of Python
+- ``{stack}``: kilobytes of two matrices (k, k)
 """
 
 from __future__ import annotations
 
 from dynid.compiled import kernel
+from dynid.data_reduction.factor import RESOLUTION
+from dynid.data_reduction.triangular import NOISE
+from dynid.decompositions import ROUNDING_MARGIN
+from dynid.estimators.score_covariance import OPEN
 from dynid.export.c.state_code import StateCode
 from dynid.identifiability.base import choose_base
 from dynid.identifiability.base_set import BaseParameters, require_kept_columns
@@ -72,8 +79,8 @@ _ABOUT = """\
  * {package}_begin returns 0, or -1 where it refuses forgetting: the weight of a sample relative to the next is
  * above 0 and at most 1. {package}_update returns 0, or -1 where
  * it refuses a sample and leaves the state as it was: a number is NaN, infinite or beyond {largest:g}.
- * {package}_now returns the number of parameters that the samples determine; the others are zero. Do not compile
- * with -ffast-math, which takes NaN for impossible.
+ * {package}_now returns the number of parameters that the samples determine, by the rule of Python; the others are
+ * zero. It uses {stack} kB of the stack. Do not compile with -ffast-math, which takes NaN for impossible.
  *
  * Values: {names}."""
 """Comment at the head of the header file."""
@@ -82,6 +89,7 @@ _TYPES = """enum {{ {upper}_BASE = {k} }};
 typedef struct {{
     double triangle[{size}][{size}]; /* of the weighted equations so far, the torques in the last column */
     double root_forgetting; /* square root of the weight of a sample relative to the next */
+    double equations; /* sum of the weights of all equations so far */
 }} {package};
 """
 """Types of the header file."""
@@ -95,6 +103,7 @@ int {package}_begin({package} *state, double forgetting)
         return -1;
     }}
     state->root_forgetting = sqrt(forgetting);
+    state->equations = 0.0;
     for (i = 0; i < {size}; i++) {{
         for (j = 0; j < {size}; j++) {{
             state->triangle[i][j] = 0.0;
@@ -128,32 +137,162 @@ int {package}_update({package} *state, const double q[{n}], const double dq[{n}]
         }}
     }}
     {package}_reflect(state->triangle, row);
+    state->equations = (state->root_forgetting * state->root_forgetting * state->equations) + {n}.0;
     return 0;
+}}
+
+/* Whether the triangle with scaled columns certainly has no singular value that is rounding, by norms of it and of its
+ * inverse. */
+static int {package}_is_regular(const {package} *state, const double scale[{k}])
+{{
+    double column[{k}];
+    double direct = 0.0;
+    double inverse = 0.0;
+    int i;
+    int j;
+    int c;
+    for (c = 0; c < {k}; c++) {{
+        if (!(scale[c] > 0.0) || !(state->triangle[c][c] > 0.0)) {{
+            return 0;
+        }}
+        for (i = c; i >= 0; i--) {{
+            const double entry = state->triangle[i][c] * scale[c];
+            double rest = (i == c) ? 1.0 : 0.0;
+            for (j = i + 1; j <= c; j++) {{
+                rest -= (state->triangle[i][j] * scale[j]) * column[j];
+            }}
+            column[i] = rest / (state->triangle[i][i] * scale[i]);
+            direct += entry * entry;
+            inverse += column[i] * column[i];
+        }}
+    }}
+    return (({margin} * {resolution} * sqrt(direct) * sqrt(inverse)) < 1.0) ? 1 : 0;
+}}
+
+/* Singular value decomposition by rotations of pairs of columns (one-sided Jacobi): afterwards the rows of image are
+ * orthogonal, the singular values their lengths, and the rows of turn the directions of the unknowns. */
+static void {package}_split(double image[{k}][{k}], double turn[{k}][{k}])
+{{
+    int turned = 1;
+    int sweep;
+    int i;
+    int j;
+    int c;
+    for (sweep = 0; (sweep < 60) && (turned != 0); sweep++) {{
+        turned = 0;
+        for (i = 0; i < {k}; i++) {{
+            for (j = i + 1; j < {k}; j++) {{
+                double first = 0.0;
+                double second = 0.0;
+                double both = 0.0;
+                for (c = 0; c < {k}; c++) {{
+                    first += image[i][c] * image[i][c];
+                    second += image[j][c] * image[j][c];
+                    both += image[i][c] * image[j][c];
+                }}
+                /* neither orthogonal nor, by its length, rounding of the other */
+                if ((fabs(both) > (1e-14 * sqrt(first) * sqrt(second))) && (first > (1e-28 * second))
+                    && (second > (1e-28 * first))) {{
+                    const double half = (second - first) / (2.0 * both);
+                    const double tangent = ((half < 0.0) ? -1.0 : 1.0) / (fabs(half) + sqrt(1.0 + (half * half)));
+                    const double cosine = 1.0 / sqrt(1.0 + (tangent * tangent));
+                    const double sine = cosine * tangent;
+                    for (c = 0; c < {k}; c++) {{
+                        const double x = image[i][c];
+                        const double y = turn[i][c];
+                        image[i][c] = (cosine * x) - (sine * image[j][c]);
+                        image[j][c] = (sine * x) + (cosine * image[j][c]);
+                        turn[i][c] = (cosine * y) - (sine * turn[j][c]);
+                        turn[j][c] = (sine * y) + (cosine * turn[j][c]);
+                    }}
+                    turned = 1;
+                }}
+            }}
+        }}
+    }}
+}}
+
+/* The solution of smallest norm where the triangle is singular; undetermined values are zero. */
+static int {package}_solve_singular(const {package} *state, const double scale[{k}], double values[{k}])
+{{
+    double image[{k}][{k}]; /* row j: column j of the scaled triangle */
+    double turn[{k}][{k}];
+    double square[{k}]; /* of the singular values */
+    double largest = 0.0;
+    int known = 0;
+    int i;
+    int j;
+    for (i = 0; i < {k}; i++) {{
+        for (j = 0; j < {k}; j++) {{
+            image[j][i] = state->triangle[i][j] * scale[j];
+            turn[j][i] = (i == j) ? 1.0 : 0.0;
+        }}
+    }}
+    {package}_split(image, turn);
+    for (i = 0; i < {k}; i++) {{
+        square[i] = 0.0;
+        for (j = 0; j < {k}; j++) {{
+            square[i] += image[i][j] * image[i][j];
+        }}
+        largest = (square[i] > largest) ? square[i] : largest;
+    }}
+    for (j = 0; j < {k}; j++) {{
+        int open = 0;
+        for (i = 0; i < {k}; i++) {{
+            if (sqrt(square[i]) > ({resolution} * sqrt(largest))) {{
+                double share = 0.0;
+                int c;
+                for (c = 0; c < {k}; c++) {{
+                    share += image[i][c] * state->triangle[c][{k}];
+                }}
+                values[j] += (turn[i][j] * share / square[i]) * scale[j];
+            }} else if (fabs(turn[i][j]) > {open}) {{
+                open = 1;
+            }} else {{
+                /* a hidden direction without this parameter */
+            }}
+        }}
+        known += 1 - open;
+        values[j] = (open != 0) ? 0.0 : values[j];
+    }}
+    return known;
 }}
 
 /* The values of the base parameters so far; returns how many are determined. */
 int {package}_now(const {package} *state, double values[{k}])
 {{
-    int known = 0;
+    double scale[{k}]; /* one over the length of each column; zero for rounding */
+    double longest = 0.0;
+    double torque = state->triangle[{k}][{k}];
     int i;
     int j;
+    for (j = 0; j < {k}; j++) {{
+        double square = 0.0;
+        for (i = 0; i <= j; i++) {{
+            square += state->triangle[i][j] * state->triangle[i][j];
+        }}
+        scale[j] = sqrt(square);
+        longest = (scale[j] > longest) ? scale[j] : longest;
+        torque += fabs(state->triangle[j][{k}]);
+        values[j] = 0.0;
+    }}
+    if (!(state->equations > {k}.0) || !(torque > 0.0)) {{ /* too few equations, or nothing but zeros */
+        return 0;
+    }}
+    for (j = 0; j < {k}; j++) {{
+        scale[j] = (scale[j] > ({noise} * longest)) ? (1.0 / scale[j]) : 0.0;
+    }}
+    if ({package}_is_regular(state, scale) == 0) {{
+        return {package}_solve_singular(state, scale, values);
+    }}
     for (i = {k} - 1; i >= 0; i--) {{
         double rest = state->triangle[i][{k}];
-        double square = 0.0;
-        for (j = 0; j <= i; j++) {{
-            square += state->triangle[j][i] * state->triangle[j][i];
-        }}
         for (j = i + 1; j < {k}; j++) {{
             rest -= state->triangle[i][j] * values[j];
         }}
-        if (state->triangle[i][i] > (1e-11 * sqrt(square))) {{ /* more than rounding: not a sum of other columns */
-            values[i] = rest / state->triangle[i][i];
-            known++;
-        }} else {{
-            values[i] = 0.0;
-        }}
+        values[i] = rest / state->triangle[i][i];
     }}
-    return known;
+    return {k};
 }}
 """
 """Functions of the source file; the header declares those that are not static."""
@@ -167,7 +306,7 @@ def recursive_code(robot: Robot, base: BaseParameters | None = None) -> StateCod
         base: The base parameters to estimate; None for those that unrestricted motions determine.
     """
     chosen = require_kept_columns(choose_base(robot, base))
-    n = robot.dof
+    n, k = robot.dof, chosen.rank
     return StateCode(
         part="recursive",
         dof=n,
@@ -176,5 +315,8 @@ def recursive_code(robot: Robot, base: BaseParameters | None = None) -> StateCod
         types=_TYPES,
         definitions=f"{REFLECT}\n{_DEFINITIONS}",
         tapes={"rows": kernel(robot, "regressor", columns=chosen.columns).tape},
-        words={"k": chosen.rank, "size": chosen.rank + 1, "cells": n * chosen.rank, "names": " ".join(chosen.names)},
-    )
+        words={
+            "k": k, "size": k + 1, "cells": n * k, "names": " ".join(chosen.names), "stack": k * k // 64 + 1,
+            "noise": NOISE, "resolution": RESOLUTION, "open": OPEN, "margin": ROUNDING_MARGIN,
+        },
+    )  # fmt: skip
