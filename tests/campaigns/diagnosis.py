@@ -290,7 +290,7 @@ def judge(fault: str, case: Case) -> tuple[str, list[dynid.Finding]]:
     if any(f.code == code and (f.joint or "") in (case.joint or str(f.joint)) for f in found):
         return "named", found
     other = any((f.joint or "-") in case.joint and "of another joint" in f.message for f in found)
-    if other or any(f.code == code or (case.joint or "-") in f.message for f in found):
+    if other or any(f.code == code or (case.joint or f"or {code}") in f.message for f in found):
         return "rival", found
     if found:
         return "wrongly named", found

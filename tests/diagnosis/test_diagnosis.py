@@ -28,6 +28,7 @@ joints swapped: scara 410011, where one slides and one turns
 torque unit of one joint: scara 441011, which no other joint feels
 motion flipped: scara 426005, of the joint that lifts the load straight up
 wall: iiwa14 11
+wall: puma560 9520006, rival of joint2 upside down
 degrees of one joint: ur10 41005
 turns, or radians taken for degrees: panda 41000
 turns, or radians taken for degrees: ur10 41001
@@ -46,7 +47,7 @@ spring: scara 1260042, on the joint that lifts its load
 def test_a_planted_fault_is_named(case: str) -> None:
     fault, robot, seed = re.findall(r"(.+): (\w+) (\d+)", case)[0]
     word, found = campaign.judge(fault, campaign.FAULTS[fault][1](robot, int(seed)))
-    assert word == "named", found
+    assert word == ("rival" if "rival" in case else "named"), found
 
 
 @pytest.mark.parametrize(("robot", "seed"), [("ur10", 5), ("scara", 1234015)])  # its friction builds up slowly

@@ -72,7 +72,7 @@ class Change:
 
 
 def find_change(model: FittedRobot, level: float, left: float) -> tuple[Finding | None, tuple[str, ...]]:
-    """Find the change that explains runs best.
+    """Find the change that explains runs best, and rivals that explain them about as well.
 
     Args:
         model: The robot, fitted to the runs, and samples of these.
@@ -80,28 +80,28 @@ def find_change(model: FittedRobot, level: float, left: float) -> tuple[Finding 
         left: Ratio of rms residuals (left-out blocks), after over before, which the change must stay below.
 
     Returns:
-        The finding, None if no change qualifies; and the exchanges of joints that fit the runs about as well as the
-        recorded order, in words: these cannot be excluded.
+        The finding, None if no change qualifies; and in words the exchanges of joints that cannot be excluded.
     """
     robot, trial = model.robot, _Trial.of(model)
     changes = list(_list_changes(robot, trial.excerpts))
     before = trial.left_out(Change())
-    best, p = None, 1.0
     # sum over joints of the logarithm of the residual share, in a fit of all blocks: of the log as recorded, of changes
     usual, *fitted = [float(np.sum(np.log(trial.fit(trial.products(one))[1]))) for one in (Change(), *changes)]
-    for place in np.argsort(fitted)[:TRIED].tolist():
-        chance, share = compare(trial.left_out(changes[place]), before, len(changes))  # p-value, ratio of residuals
-        if chance < level and share < left:
-            best, p, left = changes[place], chance, share
+    tried = [changes[place] for place in np.argsort(fitted)[:TRIED].tolist()]
+    rated = [(*compare(trial.left_out(change), before, len(changes)), change) for change in tried]
+    named = sorted(((ratio, p, one) for p, ratio, one in rated if p < level and ratio < left), key=lambda one: one[0])
     hidden = tuple(
         f"order of {change.pair}"
         for change, found in zip(changes, fitted, strict=True)
         if change.pair and found - usual < -2.0 * np.log(HALF)  # its rms residual is less than twice the usual one
     )
-    if best is None:
+    if not named:
         return None, hidden
+    left, p, best = named[0]
+    others = "".join(f"; or {'' if one.joint is None else robot.joint_names[one.joint] + ': '}{one.says}"
+                     for ratio, _, one in named[1:] if left > EQUAL * ratio)  # fmt: skip
     finding = Finding(best.code, "error", best.where,
-                      f"{best.says}: this leaves {100.0 * left:.2g} % of what is unexplained", best.remedy,
+                      f"{best.says}: this leaves {100.0 * left:.2g} % of what is unexplained{others}", best.remedy,
                       joint=None if best.joint is None else robot.joint_names[best.joint],
                       evidence={"left": left, "probability without it": p}, strength=1.0 / left)  # fmt: skip
     return finding, hidden
