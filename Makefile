@@ -72,7 +72,7 @@ campaigns:
 	@echo "fleet-kills             dynid fleet killed 60 times goes on and leaves nothing behind (minutes)"
 	@echo "contacts                contacts on every link and hand guiding, with models that are a little wrong"
 	@echo "controller              the example controller in C at 1 kHz"
-	@echo "load-coverage           95 % intervals of loads by a sensor at three noises, by joint torques, and of drive gains"
+	@echo "load-coverage           95 % intervals of loads by a sensor at three noises"
 	@echo "online-speed            microseconds per sample of the estimators on line"
 	@echo "closed-loops            IV and DIDIM with told and assumed control laws: errors, coverage, bias, time"
 	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
@@ -112,7 +112,6 @@ controller: $(DEMO_STAMP)
 
 load-coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_coverage.py 200 $(SEED)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200 $(SEED)
 
 online-speed: $(STAMP)
 	$(CAMPAIGN)/online_speed.py

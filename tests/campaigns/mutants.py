@@ -30,7 +30,7 @@ WORKERS = 2
 """Processes of tests at a time."""
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Lt: ast.GtE, ast.Gt: ast.LtE,
-    ast.LtE: ast.Gt, ast.GtE: ast.Lt, ast.And: ast.Or, ast.Or: ast.And,
+    ast.LtE: ast.Gt, ast.GtE: ast.Lt, ast.And: ast.Or, ast.Or: ast.And, ast.Pow: ast.Mult,
 }  # fmt: skip
 LONGEST_S = 240
 """Processor time of tests for a place [s]; what was not noticed by then has survived."""
@@ -39,10 +39,12 @@ TOO_LONG = (-signal.SIGKILL, -signal.SIGXCPU)
 
 
 def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Nodes of functions that can be changed, and what the change is."""
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        for node in (part for statement in function.body for part in ast.walk(statement)):
-            if isinstance(node, ast.BinOp) and type(node.op) in SWAPS and not is_text(node):
+    """Nodes of functions and of the module's constants that can be changed, and what the change is."""
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    constants = [node for node in getattr(tree, "body", []) if isinstance(node, ast.Assign)]
+    for body in (*bodies, constants):
+        for node in (part for statement in body for part in ast.walk(statement)):
+            if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in SWAPS and not is_text(node):
                 yield node, type(node.op).__name__
             elif isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
                 yield node, type(node.ops[0]).__name__
@@ -54,9 +56,9 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
                 yield node, "float"
 
 
-def is_text(node: ast.BinOp) -> bool:
-    """Whether strings are put together."""
-    parts = [node.left, node.right]
+def is_text(node: ast.BinOp | ast.AugAssign) -> bool:
+    """Whether strings or lists are put together."""
+    parts = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.value]
     return any(
         isinstance(p, ast.JoinedStr | ast.List | ast.Tuple | ast.ListComp)
         or (isinstance(p, ast.Constant) and isinstance(p.value, str))
@@ -66,7 +68,7 @@ def is_text(node: ast.BinOp) -> bool:
 
 def change(node: ast.AST) -> None:
     """Make the change in place."""
-    if isinstance(node, ast.BinOp):
+    if isinstance(node, ast.BinOp | ast.AugAssign):
         node.op = SWAPS[type(node.op)]()  # type: ignore[assignment]
     elif isinstance(node, ast.Compare):
         node.ops[0] = SWAPS[type(node.ops[0])]()  # type: ignore[call-overload]
