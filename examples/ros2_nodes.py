@@ -166,9 +166,8 @@ class LoadTracker:
 
     def fill(self, message) -> bool:
         """Write the load into a geometry_msgs/InertiaStamped: NaN for what is open. False if there is none yet."""
-        try:
-            load = self.online.load()
-        except dynid.errors.DynidError:
+        load = self.online.estimate()
+        if load.undetermined.all():
             return False
         message.header.frame_id = self.link
         body, tensor = message.inertia, load.inertia_about_com  # about the centre of mass, as the message has it

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dynid.compiled import regressor
 from dynid.errors import ArgumentError, DataError
+from dynid.estimators import OnlineEnergy, OnlineLeastSquares
 from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.link_by_link import LinkByLink
 from dynid.estimators.online.online_links import OnlineLinkByLink
 from dynid.identifiability.base import base_parameters
+from dynid.monitor.load_tracker import LoadTracker
+from dynid.payload.online_load import OnlineLoad
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot
@@ -164,21 +168,45 @@ def test_memory_is_bounded() -> None:
     assert tracker.equations.counts.tolist() == [2000] * 3
 
 
-@pytest.mark.parametrize("channel", range(4))
-@pytest.mark.parametrize("value", [np.nan, 1e40])
-def test_numbers_that_are_not_finite_are_refused_and_leave_no_trace(channel: int, value: float) -> None:
-    run = planted_run(arm(), samples=60)
-    tracker = feed(OnlineLinkByLink(arm()), run, 60)
-    before = tracker.estimate()
-    sample = [np.array(x[0]) for x in (run.q, run.dq, run.ddq, run.effort)]
-    sample[channel][1] = value
-    with pytest.raises(DataError, match=r"sample 60, joint joint2: .*Leave the sample out"):
-        tracker.update(*sample)
-    assert tracker.samples == 60
-    assert np.array_equal(tracker.estimate().values, before.values)
-    if channel == 3:
-        tracker.update(*sample, valid=[True, False, True])
-        assert tracker.equations.counts.tolist() == [61, 60, 61]
+TRACKERS = {
+    "least squares": lambda: OnlineLeastSquares(arm()),
+    "links": lambda: OnlineLinkByLink(arm()),
+    "energy": lambda: OnlineEnergy(arm(), rate_hz=100.0),
+    "load and friction": lambda: LoadTracker(arm(), noise_std=0.1, rate_hz=100.0),
+    "load": lambda: OnlineLoad(frame="tool"),
+}
+
+
+def numbers(tracker: Any) -> Any:
+    """All that a tracker tells."""
+    estimate = tracker.estimate()
+    return [*(getattr(estimate, "vector", getattr(estimate, "values", getattr(estimate, "parameters", None)))),
+            *estimate.stderr]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+def test_all_trackers_have_one_contract(name: str) -> None:
+    """One sample or many, in place; refused samples are named and leave no trace; what does not count is marked."""
+    run = planted_run(arm(), noise=0.1, samples=61)
+    signals = [run.q, run.dq, *[run.ddq] * (name != "energy"), run.effort]
+    if name == "load":
+        signals = list(np.split(np.random.default_rng(0).normal(size=(61, 6, 11)), [10], axis=2))
+        signals[1] = signals[1][..., 0]
+    one, many = TRACKERS[name](), TRACKERS[name]()
+    assert many.update(*(x[:60] for x in signals)) is None
+    for k in range(60):
+        one.update(*(x[k] for x in signals))
+    before = numbers(many)
+    assert numbers(one) == pytest.approx(before, rel=1e-6, abs=1e-8)
+    for signal in range(len(signals)):
+        for value in (np.nan, 1e40):
+            broken = [np.array(x[60]) for x in signals]
+            broken[signal].flat[1] = value
+            with pytest.raises(DataError, match=r"sample 60, (joint joint2|channel F[xy]): .*Leave the sample out"):
+                many.update(*broken)
+            assert (many.samples, numbers(many)) == (60, before)
+    many.update(*broken, valid=np.arange(len(broken[-1])) != 1)
+    assert many.samples == 61
 
 
 def test_wrong_shapes_are_refused() -> None:

@@ -108,7 +108,7 @@ def test_the_load_tracker_is_that_of_python(
         before = tracker.jumps
         tracker.update(*row.reshape(4, 3))
         jumped += [k] * (tracker.jumps - before)
-    found, now = tracked(rows, memories, sanitized), tracker.now()
+    found, now = tracked(rows, memories, sanitized), tracker.estimate()
     np.testing.assert_allclose(found[-1, :10], now.parameters, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(found[-1, 10:16], now.friction.ravel(), rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(found[-1, 16:26], now.stderr**2, rtol=1e-8)

@@ -40,14 +40,13 @@ def rows(q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
 def test_without_forgetting_it_is_least_squares_on_all_samples() -> None:
     q, dq, ddq, torque = samples(holding(), 3.0)
     tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE)
-    for sample in zip(q, dq, ddq, torque, strict=True):
-        tracker.update(*sample)
+    tracker.update(q, dq, ddq, torque)
     missing = torque - dynid.inverse_dynamics(arm(), q, dq, ddq)
     prior = np.diag(1.0 / np.array([*PRIOR, *[FRICTION] * 12]))
     A = np.vstack([*rows(q, dq, ddq) / NOISE, prior])
     b = np.concatenate([missing.ravel() / NOISE, np.zeros(LOAD + 12)])
     wanted = np.linalg.lstsq(A, b, rcond=None)[0]
-    found = tracker.now()
+    found = tracker.estimate()
     np.testing.assert_allclose(found.parameters, wanted[:LOAD], atol=1e-9)
     np.testing.assert_allclose(found.friction.ravel(), wanted[LOAD:], atol=1e-9)
     np.testing.assert_allclose(found.stderr, np.sqrt(np.diag(np.linalg.inv(A.T @ A)))[:LOAD], rtol=1e-8)
@@ -58,9 +57,9 @@ def test_compiled_steps_are_the_plain_formulas() -> None:
     """Surprise by the covariance of the estimate; forgetting as larger standard deviations about the same estimate."""
     memory = 3.0
     tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE, load_memory_s=memory, friction_memory_s=memory)
-    *_, last = data = list(zip(*samples(holding(), 2.0), strict=True))
-    for sample in data:
-        tracker.update(*sample)
+    data = samples(holding(), 2.0)
+    last = [x[-1] for x in data]
+    tracker.update(*data)
     before = tracker.triangle
     values = np.linalg.solve(before[:-1, :-1], before[:-1, -1])
     covariance = np.linalg.inv(before[:-1, :-1].T @ before[:-1, :-1])
@@ -74,7 +73,7 @@ def test_compiled_steps_are_the_plain_formulas() -> None:
     grown = np.linalg.inv(covariance * np.exp(1.0 / (memory * RATE)))
     A = grown + Y.T @ Y / NOISE**2
     np.testing.assert_allclose(tracker.triangle[:-1, :-1].T @ tracker.triangle[:-1, :-1], A, rtol=1e-9, atol=1e-9)
-    found = tracker.now()
+    found = tracker.estimate()
     solution = np.linalg.solve(A, grown @ values + Y.T @ missing / NOISE**2)
     np.testing.assert_allclose([*found.parameters, *found.friction.ravel()], solution, atol=1e-9)
 
@@ -83,17 +82,15 @@ def test_a_gripped_kilogram_is_found_within_two_seconds_with_intervals_that_cove
     inside, errors = 0, []
     for seed in range(4):
         tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE, load_memory_s=60.0, friction_memory_s=60.0)
-        for sample in zip(*samples(arm(), 3.0, seed), strict=True):
-            tracker.update(*sample)
+        tracker.update(*samples(arm(), 3.0, seed))
         assert tracker.jumps == 0
-        low, high = tracker.now().mass_interval
+        low, high = tracker.estimate().mass_interval
         inside += low < 0.0 < high
-        for sample in zip(*samples(holding(), 2.0, seed + 10), strict=True):
-            tracker.update(*sample)
+        tracker.update(*samples(holding(), 2.0, seed + 10))
         assert tracker.jumps == 1
-        low, high = tracker.now().mass_interval
+        low, high = tracker.estimate().mass_interval
         inside += low < 1.0 < high
-        errors.append(abs(tracker.now().mass - 1.0))
+        errors.append(abs(tracker.estimate().mass - 1.0))
     assert inside >= 6  # of eight 95 % intervals
     assert max(errors) < 0.15
 
@@ -104,6 +101,6 @@ def test_a_gripped_kilogram_is_found_within_two_seconds_with_intervals_that_cove
 def test_a_sample_that_no_robot_has_is_refused_and_leaves_no_trace(torque) -> None:
     tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE)
     before = tracker.triangle
-    with pytest.raises((ArgumentError, DataError), match=r"torque|not finite"):
+    with pytest.raises((ArgumentError, DataError), match="tau"):
         tracker.update(np.zeros(6), np.zeros(6), np.zeros(6), torque)
     assert np.array_equal(before, tracker.triangle)

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.array_types import Floats
-from dynid.checks import as_number, as_row, as_sample
+from dynid.checks import as_number, as_row
 from dynid.compiled import kernel
 from dynid.decompositions import solve_upper
-from dynid.errors import DataError
 from dynid.estimators.estimate import TWO_SIDED_95
+from dynid.estimators.online.arriving_samples import ArrivingSamples, OnlineTracker
 from dynid.estimators.online.triangle import RowTriangle
 from dynid.robot.model import Robot
 
@@ -68,15 +68,20 @@ class TrackedLoad:
         return self.mass - half, self.mass + half
 
 
-class LoadTracker:
+class LoadTracker(OnlineTracker):
     """The load on the last link, and friction, while the robot runs.
 
     Typical use, in the control loop::
 
         tracker = dynid.monitor.LoadTracker(identified, noise_std=0.3, rate_hz=500)
-        tracker.update(q, dq, ddq, torque)
-        tracker.now().mass
+        tracker.update(q, dq, ddq, tau)
+        tracker.estimate().mass
+
+    What no motion shows keeps the standard deviations of the prior.
     """
+
+    jumps: int
+    """How often the load was found to have changed."""
 
     def __init__(
         self,
@@ -96,6 +101,7 @@ class LoadTracker:
             load_memory_s: Time after which the variance of the load has grown by e; infinite for no forgetting.
             friction_memory_s: The same for the friction.
         """
+        super().__init__([f"joint {name}" for name in model.joint_names])
         n = model.dof
         self.model = model
         self.rate_hz = as_number("rate_hz", rate_hz, above=0.0)
@@ -107,10 +113,7 @@ class LoadTracker:
         self._load_rows = kernel(model, "regressor", columns=range(LOAD * (n - 1), LOAD * n)).single
         self._torque = kernel(model, "inverse_dynamics").single
         self._errors: deque[float] = deque(maxlen=min(max(1, int(WINDOW_S * rate_hz + 0.5)), MOST_WINDOW))
-        self.samples = 0
-        """Samples so far."""
         self.jumps = 0
-        """How often the load was found to have changed."""
         self._triangle = RowTriangle(LOAD + 2 * n + 1)
         # the prior as k equations: x / prior = 0
         self._triangle.update(np.diag(np.append(1.0 / self._prior, 0.0)))
@@ -120,42 +123,48 @@ class LoadTracker:
         """(k + 1, k + 1) triangle of all weighted equations so far, the torques in the last column."""
         return self._triangle.R
 
-    def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, torque: ArrayLike) -> None:
-        """Take one sample.
+    def update(
+        self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, *, valid: ArrayLike | None = None
+    ) -> None:
+        """Add one sample, arrays (n,), or several, arrays (m, n), the latest last.
 
         Args:
-            q: (n,) joint positions [rad or m].
-            dq: (n,) joint velocities.
-            ddq: (n,) joint accelerations.
-            torque: (n,) measured torques [N m or N].
+            q: Joint positions [rad or m].
+            dq: Joint velocities.
+            ddq: Joint accelerations.
+            tau: Measured torques [N m or N].
+            valid: Whether each torque counts; all by default.
 
         Raises:
-            ArgumentError: There is not one number per joint; nothing changes.
-            DataError: A number is not finite; nothing changes.
+            ArgumentError: The arrays do not fit the robot.
+            DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
         """
-        given = (("q", q), ("dq", dq), ("ddq", ddq), ("torque", torque))
-        *motion, measured = (as_sample(name, values, self.model.dof) for name, values in given)
-        if not all(np.isfinite(channel).all() for channel in (*motion, measured)):
-            raise DataError("a sample is not finite", remedy="Leave it out.")
-        dq = motion[1]
+        new = self._take({"q": q, "dq": dq, "ddq": ddq, "tau": tau}, valid)
+        for k in range(len(new.tau)):
+            self._add(ArrivingSamples(new.motion[:, k], new.tau[k], new.valid[k]))
+
+    def _add(self, new: ArrivingSamples) -> None:
+        """Take one sample: motion (3, n), torques and whether they count (n,)."""
+        dq = new.motion[1]
         joints = np.arange(self.model.dof)
         viscous = LOAD + 2 * joints  # column of each joint's viscous friction; dry friction is next to it
         rows = np.zeros((joints.size, self._prior.size + 1))  # one equation per joint: parameters, then torque
-        rows[:, :LOAD] = self._load_rows(*motion)
+        rows[:, :LOAD] = self._load_rows(*new.motion)
         rows[joints, viscous] = dq
         rows[joints, viscous + 1] = np.sign(dq)
-        rows[:, -1] = measured - self._torque(*motion)
+        rows[:, -1] = new.tau - self._torque(*new.motion)
         rows *= self._scale
-        self._watch(rows)
+        rows = rows[new.valid]
+        if len(rows):
+            self._watch(rows)
         if np.any(self._shrink < 1.0):
             self._triangle.forget(self._shrink)
         self._triangle.update(rows)
-        self.samples += 1
 
     def _watch(self, rows: Floats) -> None:
-        """Compare a weighted sample (n, k + 1) with its prediction; forget the load if a whole window is improbable."""
+        """Compare weighted rows (m, k + 1) with their prediction; forget the load if a whole window is improbable."""
         values, inverse = self._solve()
-        # (n,) expected square of the prediction error: noise, one after weighting, and uncertainty of the estimate
+        # (m,) expected square of the prediction error: noise, one after weighting, and uncertainty of the estimate
         spread = 1.0 + np.square(rows[:, :-1] @ inverse).sum(axis=1)
         self._errors.append(float(np.mean(np.square(rows[:, -1] - rows[:, :-1] @ values) / spread)))
         if len(self._errors) < (self._errors.maxlen or 1) or sum(self._errors) < JUMP * len(self._errors):
@@ -174,8 +183,8 @@ class LoadTracker:
         inverse = solve_upper(R[:-1, :-1], np.eye(self._prior.size))
         return inverse @ R[:-1, -1], inverse
 
-    def now(self) -> TrackedLoad:
-        """Return the estimates with standard deviations; directions that no motion shows keep those of the prior."""
+    def estimate(self) -> TrackedLoad:
+        """Estimate from the samples so far; directions that no motion shows keep the deviations of the prior."""
         values, inverse = self._solve()
         stderr = np.linalg.norm(inverse, axis=1)
         return TrackedLoad(values[:LOAD], stderr[:LOAD], values[LOAD:].reshape(-1, 2), stderr[LOAD:].reshape(-1, 2))

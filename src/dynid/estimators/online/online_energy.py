@@ -84,7 +84,7 @@ class OnlineEnergy(OnlineEstimator):
             ArgumentError: The arrays do not fit the robot.
             DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
         """
-        self._open.append(self._take({"q": q, "dq": dq}, tau, valid))
+        self._open.append(self._take({"q": q, "dq": dq, "tau": tau}, valid))
         kept = sum(len(part.tau) for part in self._open)
         whole = (kept - 1) // self._length * self._length  # steps in whole intervals
         if whole > 0:

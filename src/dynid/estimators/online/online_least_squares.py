@@ -85,7 +85,7 @@ class OnlineLeastSquares(OnlineEstimator):
             ArgumentError: The arrays do not fit the robot.
             DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
         """
-        new = self._take({"q": q, "dq": dq, "ddq": ddq}, tau, valid)
+        new = self._take({"q": q, "dq": dq, "ddq": ddq, "tau": tau}, valid)
         keep = self._keep**0.5  # triangles hold roots of the weights
         rows = self._rows
         for k, torque in enumerate(new.tau):

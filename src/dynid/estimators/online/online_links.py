@@ -198,7 +198,7 @@ class OnlineLinkByLink(OnlineEstimator):
             ArgumentError: The arrays do not fit the robot.
             DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
         """
-        new = self._take({"q": q, "dq": dq, "ddq": ddq}, tau, valid)
+        new = self._take({"q": q, "dq": dq, "ddq": ddq, "tau": tau}, valid)
         matrix = regressor(self.robot, *new.motion, columns=self.kept.columns) * new.valid[..., None]
         if self._std is not None:  # adding more noise of the same size changes the equations by about their errors
             noisy = [x + std * self._draws.normal(size=x.shape) for x, std in zip(new.motion, self._std, strict=True)]
