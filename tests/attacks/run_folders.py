@@ -235,7 +235,7 @@ SPACES = ("", " ", "\t", "\u00a0", "\n", "\u2003", "'", '"')
 
 def records(count: int, folder: Path, rng: random.Random) -> list[str]:
     """Repeat runs whose record asks for a cluster, for files elsewhere or for other commands; and refused runs that
-    list files of others: no address is asked for, and no such file is written or removed."""
+    list files of others, and fleets that store beside them: no address is asked for, and no such file is lost."""
     if finish(start(["identify", *VERBS["identify"], "--out", "one"])) > 1:
         return ["identify fails"]
     facts = json.loads((folder / "one" / "run.json").read_text())
@@ -257,13 +257,23 @@ def records(count: int, folder: Path, rng: random.Random) -> list[str]:
             findings.append(f"{planted} ends with {code}")
         if (folder / "stolen").exists():
             findings.append(f"{planted} writes a file")
-        (target / "thesis.txt").write_text("years of work")
-        outputs = {"thesis.txt": file_digest(target / "thesis.txt")}
-        record = {**facts, "finished": False, "refused": True, "outputs": outputs, "result": None, "exit_code": None}
+        shutil.rmtree(target)
+        target.mkdir()
+        force, mine = rng.choice([[], ["--force"]]), [target / "thesis.txt", target / ".thesis.odt.part"]
+        mine += [] if force else [target / rng.choice(["log.txt", "load.txt", "recipe.toml"])]
+        for path in mine:
+            path.write_text("years of work")
+        record = {**facts, "finished": False, "refused": rng.random() < 0.5, "result": None, "exit_code": None}
+        record |= {"outputs": {path.name: file_digest(path) for path in mine}, "log": "0" * 64}
+        if rng.random() < 0.7:
+            del record["log"]
         (target / "run.json").write_text(json.dumps(record))
-        finish(start(["identify", *VERBS["identify"], "--out", str(target)]))
-        if not (target / "thesis.txt").exists():
-            findings.append("a file of others is removed")
+        finish(start(["identify", *VERBS["identify"], "--out", str(target), *force]))
+        words = ["fleet", "arm.urdf", "{arm}1.csv", "--map", "map.toml", "--store"]
+        finish(start([*words, str(target), "--out", f"fleet{number}"]))
+        for path in mine:
+            if not path.exists() or path.read_text() != "years of work":
+                findings.append(f"{path.name} of others is gone")
         shutil.rmtree(target)
     return findings
 

@@ -67,10 +67,15 @@ def main() -> None:
             for path in (folder / "store").iterdir():
                 path.unlink()
             kill(command, rng.uniform(0.3, 1.0) * seconds)
-            (folder / "store" / f".{number}.part").touch()  # what a kill in the middle of a file leaves
+            (
+                folder / "store" / f".{number:064}.json.abcd_123.part"
+            ).touch()  # what a kill in the middle of a file leaves
+            (folder / "store" / ".thesis.odt.part").touch()
             told, parts = go_on(command, folder / "store")
-            wrong, left = wrong + (told != whole), left + bool(parts)
-    print(f"{given.kills} kills: {wrong} runs after them gave another result, {left} left unfinished files behind")
+            wrong, left = wrong + (told != whole), left + (parts != [".thesis.odt.part"])
+    print(
+        f"{given.kills} kills: {wrong} runs after them gave another result, {left} left unfinished files or took others"
+    )
 
 
 if __name__ == "__main__":

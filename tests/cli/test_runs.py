@@ -22,6 +22,8 @@ from dynid.cli import main
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result
 from dynid.safe_files import file_digest
+from dynid.workflows.protocol import Task
+from dynid.workflows.run_folder import WRITTEN
 
 from .conftest import Desk
 
@@ -197,12 +199,21 @@ def test_the_words_that_are_checked_are_those_that_are_run(tmp_path: Path) -> No
     assert "Missing argument 'LOGS...'" in run("rerun", folder).stderr
 
 
-def test_the_record_of_a_refused_run_deletes_no_file_of_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("refused", [True, False])
+def test_the_record_of_a_stranger_costs_no_file_of_others(tmp_path: Path, refused: bool) -> None:
+    """Whatever it lists: the log of others without --force, their own names with it."""
     shutil.copy("res/run.json", tmp_path)
-    (tmp_path / "thesis.txt").write_text("years of work")
-    record(tmp_path, finished=False, refused=True, outputs={"thesis.txt": file_digest(tmp_path / "thesis.txt")})
-    assert identify(tmp_path).exit_code == 0
-    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+    mine = {name: tmp_path / name for name in ("log.txt", "thesis.txt")}
+    for path in mine.values():
+        path.write_text("years of work")
+    listed = {name: file_digest(path) for name, path in mine.items()}
+    record(tmp_path, finished=False, refused=refused, outputs=listed)
+    assert "log.txt exists already" in identify(tmp_path).stderr
+    assert {path.read_text() for path in mine.values()} == {"years of work"}
+    assert identify(tmp_path, "--force").exit_code == 0
+    assert mine["thesis.txt"].read_text() == "years of work"
+    assert record(tmp_path)["log"] == file_digest(mine["log.txt"])
+    assert all(WRITTEN.fullmatch(name) for kind in Task.__subclasses__() for name in kind.files)
 
 
 def test_a_command_does_not_replace_the_run_that_it_reads(tmp_path: Path) -> None:
@@ -368,15 +379,15 @@ def test_a_report_written_again_still_belongs_to_its_run(tmp_path: Path) -> None
 
 def test_force_removes_only_what_the_earlier_run_wrote(tmp_path: Path) -> None:
     folder = shutil.copytree("res", tmp_path / "res")
-    (folder / "thesis.txt").write_text("mine")
-    (folder / "old.txt").write_text("of the run")
-    outputs = record(folder)["outputs"] | {"thesis.txt": "0" * 64, "old.txt": file_digest(folder / "old.txt")}
+    (folder / "plan.txt").write_text("mine")
+    (folder / "load.txt").write_text("of the run")
+    outputs = record(folder)["outputs"] | {"plan.txt": "0" * 64, "load.txt": file_digest(folder / "load.txt")}
     record(folder, outputs=outputs)
     words = "arm.urdf", "run1.csv", *MAP, "--out", folder, "--force"
     assert run("identify", *words).exit_code == 0
-    assert (folder / "thesis.txt").read_text() == "mine"
-    assert not (folder / "old.txt").exists()
-    record(folder, outputs=outputs | {"../thesis.txt": "0" * 64})
+    assert (folder / "plan.txt").read_text() == "mine"
+    assert not (folder / "load.txt").exists()
+    record(folder, outputs=outputs | {"../plan.txt": "0" * 64})
     assert run("identify", *words).exit_code == 0
     assert record(folder)["finished"]
 

@@ -89,7 +89,7 @@ def test_after_kills_the_same_command_goes_on_and_leaves_nothing_behind(tmp_path
     for number in range(3):
         kill(command, 0.5 + 0.7 * number)
         store.mkdir(exist_ok=True)
-        (store / f".{number}.json.part").touch()
+        (store / f".{number:064}.json.abcd_123.part").touch()
     told, parts = go_on(command, store)
     assert "Left out" not in told
     assert parts == []
@@ -97,9 +97,11 @@ def test_after_kills_the_same_command_goes_on_and_leaves_nothing_behind(tmp_path
 
 def test_files_of_a_process_at_work_stay(tmp_path: Path) -> None:
     first = LeafStore(tmp_path)
-    (tmp_path / ".half.part").touch()
+    half, others = tmp_path / f".cutoff-{'a' * 32}.json.abcd_123.part", tmp_path / ".thesis.odt.part"
+    half.touch()
+    others.touch()
     second = LeafStore(tmp_path)
-    assert (tmp_path / ".half.part").exists()
+    assert half.exists()
     del first, second
     LeafStore(tmp_path)
-    assert not (tmp_path / ".half.part").exists()
+    assert (half.exists(), others.exists()) == (False, True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -34,6 +35,10 @@ from dynid.safe_files.records import Whole, as_record
 from dynid.safe_files.small_files import read_json
 
 Record = TypeVar("Record", bound=msgspec.Struct)
+UNFINISHED = re.compile(
+    rf"\.([0-9a-f]{{64}}\.(information|json)|cutoff-[0-9a-f]{{32}}\.json)\.\w{{8}}{re.escape(TEMPORARY)}"
+)
+"""Names under which `write_atomically` begins the files of a store; no other file is removed."""
 
 
 class Facts(msgspec.Struct, forbid_unknown_fields=True):
@@ -143,7 +148,8 @@ def _lock_folder(owner: LeafStore, folder: Path) -> None:
     with suppress(OSError):  # others are at work, or the file system has no locks: their files are not touched
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for left in folder.glob(f".*{TEMPORARY}"):
-            left.unlink(missing_ok=True)
+            if UNFINISHED.fullmatch(left.name):
+                left.unlink(missing_ok=True)
     with suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_SH)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -41,6 +42,12 @@ from dynid.safe_text import one_line, visible_text
 
 REPORTS = ("report.html", "report.md", "report.json")
 """Files of the report of a run: one report in three forms."""
+WRITTEN = re.compile(
+    r"(report|result|plan|load|fleet|drift|watch|validation|servos|isaac_actuators)\.json|report\.(html|md)|recipe\.toml"
+    r"|(summary|load|plan|not_in_the_files)\.txt|trajectory\.(csv|yaml|script)|commands\.csv|servos\.(urdf|xml)"
+    r"|[^/]+_(identified|with_load)\.(urdf|xml)"
+)
+"""Names of the files that runs write; a run removes no file of another name, whatever a record lists."""
 LOG = "log.txt"
 """Name of the log of a run."""
 LOG_ENCODING: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
@@ -86,7 +93,9 @@ class RunRecord(Struct, kw_only=True, forbid_unknown_fields=True):
     seconds: Annotated[float, Meta(ge=0.0, le=1e12)] | None = None
     """Duration of the run [s]."""
     outputs: dict[FileName, Digest] = {}
-    """Files that the run wrote, with their digests."""
+    """Files that the run wrote, with their digests, without its log."""
+    log: Digest | None = None
+    """Digest of the log; None unless the run finished or was refused."""
     findings: list[dict[str, Text | None]] = []
     """All findings of the run."""
 
@@ -144,7 +153,6 @@ class RunFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.transaction.is_committed:
-            self.note(f"stopped: {kind.__name__ if kind else ''} {error or ''}".rstrip())
             self.transaction.release()
         else:
             self.transaction.discard()
@@ -201,8 +209,9 @@ class RunFolder:
         files = {file.name: file for file in sorted(self.path.iterdir()) if file.is_file()}
         outputs = {name: file_digest(file) for name, file in files.items() if name not in (LOG, MANIFEST, LOCK)}
         if not self.force:
-            _refuse_taken(self.folder, set(outputs) - self.earlier)
-        facts = {**self.facts, "finished": False, **end, "outputs": outputs}
+            _refuse_taken(self.folder, {*outputs, LOG} - self.earlier)
+        log = file_digest(files[LOG]) if LOG in files else None
+        facts = {**self.facts, "finished": False, **end, "outputs": outputs, "log": log}
         self.write(MANIFEST, json.dumps(facts, indent=1) + "\n")
         self.transaction.commit([*outputs, LOG, MANIFEST], self.earlier - {LOG, MANIFEST})
 
@@ -249,9 +258,8 @@ def open_run(
 def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
     """Find the files of an earlier run that a new one may replace: those that nobody has changed since.
 
-    Without ``force`` these are at most the reports, the log and the record, whatever the record lists: a stranger may
-    have written it. With ``force`` a listed file goes only if it has the listed digest, so that a stranger can name no
-    file whose contents he does not know.
+    A stranger may have written the record. So a listed file goes only if it has the listed digest and a name of
+    `WRITTEN`, and without ``force`` only the reports and the log.
 
     Raises:
         ExportError: The run is finished, and its replacement is not forced.
@@ -267,8 +275,9 @@ def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
     if earlier["finished"] and not force:
         remedy = f"Add --force, or choose another folder; dynid rerun {out} repeats the run elsewhere."
         raise ExportError("the folder holds a finished run", path=out, remedy=remedy)
-    outputs = {name: digest for name, digest in earlier.get("outputs", {}).items() if force or name in REPORTS}
-    return frozenset({*outputs, MANIFEST, LOG}) - set(changed_files(out, outputs))
+    listed = {**earlier.get("outputs", {}), LOG: earlier.get("log")}
+    goes = {name: listed[name] for name in listed if name in (*REPORTS, LOG) or (force and WRITTEN.fullmatch(name))}
+    return frozenset({*goes, MANIFEST}) - set(changed_files(out, goes))
 
 
 def _refuse_taken(out: Path, names: set[str]) -> None:
