@@ -95,6 +95,8 @@ def test_a_column_that_harmless_ones_explain_is_not_judged(share: float, is_judg
     assert np.isfinite(found.stderr[0]) == is_judged
     assert (found.p < 1.0, found.gain > 0.0) == (is_judged, is_judged)
     assert verdicts.test_columns(FIT, []) == []
+    (whole,) = verdicts.test_suspects(FIT, [Tried(hidden, np.ones((1, BLOCKS), dtype=bool))])
+    assert np.isinf(whole.stderr[0])  # no part of the log is left to compare it with
 
 
 @pytest.mark.parametrize("length", [1, 2])

@@ -323,8 +323,7 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
     """Test the group of blocks in which a suspect gains most, by what it gains elsewhere."""
     d = columns.shape[1]
     gains, values, inverses = _group_gains(fit, columns, groups)
-    best = int(np.argmax(gains))
-    inside = groups[best]
+    inside = groups[best := int(np.argmax(gains))]
     edge = binary_dilation(inside) & ~inside  # neighbouring blocks: it may begin and end within these
     block = fit.evidence.block
     # a fit in which the suspect is free in its group and at the edges, so that it does not disturb the comparison
@@ -350,7 +349,8 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
         left_out = test_columns(fit, [own[:, shown]])[0].left_out
         by_blocks, _ = compare(fit.with_harmless(own).left_out().T, fit.left_out().T, len(groups))
         p = min(1.0, 2.0 * min(p, by_blocks))
-    return Verdict(own, values[best], scale * inverses[best], p, gain, left_out, int(freedom), group=best)
+    covariance = scale * inverses[best] if len(parts) else np.diag(np.full(d, np.inf))
+    return Verdict(own, values[best], covariance, p, gain, left_out, int(freedom), group=best)
 
 
 def _group_gains(fit: Fit, columns: Floats, groups: Bools) -> tuple[Floats, Floats, Floats]:
