@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,12 @@ import dynid
 from dynid.processing.simulation import sum_of_sines
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("SHORT_LOGS", "3"))))
 def test_variances_of_sums_are_not_negative(seed: int) -> None:
-    """The correlation matrix of 3 s of a noisy log, by the default recipe, has no negative eigenvalue."""
+    """The correlation matrix of 3 s of a noisy log, by the default recipe, has no negative eigenvalue.
+
+    Three logs; ``SHORT_LOGS=100 pytest tests/estimators/test_covariance.py`` tries a hundred.
+    """
     friction = (dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
     robot, motion = dynid.robots.gautier_khalil_3r().with_terms(*friction), sum_of_sines(3, amplitude=0.6, seed=seed)
     noise = dynid.Noise(position=2e-5, effort=0.5)
