@@ -31,8 +31,18 @@ USES = {
         assert dynid.read_recording("run.bin", channel_map=columns).q.ravel().tolist() == [0.25, 0.5]
     """,
     "estimator": """
-        from dynid.estimators import estimators
-        assert {entry.name: entry.__name__ for entry in estimators()}["every-second"] == "EverySecond"
+        import numpy as np
+        import dynid
+        from dynid.estimators import EverySecond, build_equations, estimators
+        assert {entry.name: entry for entry in estimators()}["every-second"] is EverySecond
+        assert dynid.Recipe(estimator="every-second").estimator == "every-second"
+        path = lambda t: tuple(np.outer(np.sin(2 * t + k * np.pi / 2) * 2**k, [1.0, 0.5, 0.2]) for k in range(3))
+        robot = dynid.robots.cylindrical()
+        run = dynid.process(dynid.simulate_experiment(robot, path, rate_hz=100.0, duration_s=10.0))
+        equations = build_equations(robot, [run])
+        half, whole = (kind().solve(equations) for kind in (EverySecond, dynid.OLS))
+        assert half.method == "least squares on every second sample"
+        np.testing.assert_allclose(half.values, whole.values, rtol=0.05, atol=0.01)
     """,
     "suspect": """
         from dataclasses import replace
@@ -90,6 +100,12 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_section_is_used() -> None:
     assert [title for title, text in sections().items() if "```" in text] == list(USES)
+
+
+def test_an_addition_is_one_line_beside_its_file() -> None:
+    added = {title: len(re.findall(r"^\+(?!\+\+)", text, re.MULTILINE)) for title, text in sections().items()}
+    assert [added[title] for title in ("term", "log format", "estimator")] == [1, 1, 1]
+    assert added["suspect"] == 2, "a row of a table, without a file"
 
 
 def test_what_the_sections_add_works(extended: Path, tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from dynid.errors import ArgumentError
-from dynid.estimators.estimate import Estimator
+
+if TYPE_CHECKING:
+    from dynid.estimators.estimate import Estimator
 
 ESTIMATORS: dict[str, str] = {
     "feasible": "dynid.estimators.physical.feasible:FeasibleWLS",
@@ -20,7 +23,10 @@ ESTIMATORS: dict[str, str] = {
     "iv": "dynid.estimators.closed_loop.loop_estimator:InstrumentalVariables",
     "didim": "dynid.estimators.closed_loop.loop_estimator:DIDIM",
 }
-"""Name -> "module:class". To add an estimator, add a line. A module is imported only when its estimator is used."""
+"""Name -> "module:class", a public name of `dynid.estimators`. To add an estimator, add a line.
+
+A module is imported only when its estimator is used.
+"""
 
 
 def estimator_class(name: str) -> type[Estimator]:

@@ -7,12 +7,14 @@ from dynid.lazy import lazy_names
 NAMES = {
     "base": ["StateTerm"],
     "catalogue": ["TERMS"],
-    "coupling": ["Coupling", "MotorFriction"],
+    "motors": [],
     "friction": ["AsymmetricViscous", "SaturatingViscous", "SmoothSign", "Stribeck"],
-    "load_dependent": ["CrossTalk", "DriveGain"],
+    "coupling": ["Coupling", "MotorFriction"],
     "memory": ["Hysteresis", "LaggedSign"],
+    "load_dependent": ["CrossTalk", "DriveGain"],
     "springs": ["AngleHarmonic"],
 }
-"""Module -> its public names, loaded at first use."""
+"""Module -> its public names, loaded at first use; all classes of terms in these modules are in `TERMS`, in this order.
+"""
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

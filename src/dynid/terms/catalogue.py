@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-from dynid.terms.base import Term
-from dynid.terms.coupling import CoupledCoulomb, CoupledInertia, CoupledViscous, MotorFriction
-from dynid.terms.friction import (
-    AsymmetricViscous,
-    Coulomb,
-    SaturatingViscous,
-    SmoothSign,
-    Stribeck,
-    Viscous,
-)
-from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction
-from dynid.terms.memory import Hysteresis, LaggedSign
-from dynid.terms.motors import Offset, RotorInertia
-from dynid.terms.springs import AngleHarmonic
+from importlib import import_module
 
-TERMS: list[type[Term]] = [
-    RotorInertia,
-    Viscous,
-    Coulomb,
-    Offset,
-    CoupledInertia,
-    CoupledViscous,
-    CoupledCoulomb,
-    SmoothSign,
-    Hysteresis,
-    LaggedSign,
-    SaturatingViscous,
-    AsymmetricViscous,
-    Stribeck,
-    LoadFriction,
-    DriveGain,
-    CrossTalk,
-    AngleHarmonic,
-    BaseTilt,
-    MotorFriction,
-]
+from dynid.terms.base import Term
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
+
+
+def _find_terms() -> list[type[Term]]:
+    """Find the terms in the modules that ``NAMES`` of ``dynid/terms/__init__.py`` lists; bases have no symbol."""
+    modules = [import_module(f"dynid.terms.{name}") for name in import_module("dynid.terms").NAMES]
+    return [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Term) and kind.__module__ == module.__name__
+        if hasattr(kind, "symbol")
+    ]
+
+
+TERMS: list[type[Term]] = _find_terms()
 """Every class of terms. Readers of result and robot files accept the classes listed here and no other."""
 
 
