@@ -45,7 +45,6 @@ SOLVE = ("dynid.estimators.physical.feasible", "estimate")
 ENDS = (
     "dynid.identification.log_reader",
     "dynid.identification.log_part",
-    "dynid.identification.log_part",
     "dynid.identification.given_data",
 )
 """Modules that read logs: another way, which is not followed."""

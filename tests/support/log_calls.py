@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "dynid"
-FORMS = {"Log", "_OpenLog", "Table", "Picked", "Recording", "UniformRecording", "Stretch", "_Piece", "Chain"}
+FORMS = {"Log", "_OpenLog", "ColumnTable", "Picked", "Recording", "UniformRecording", "Stretch", "PreparedLog"}
 """Types of a log on its way."""
-WAY = ("logs/reading.py", "logs/conversion.py", "logs/readers/__init__.py", "processing/process.py",
-       "processing/uniform.py", "processing/timing.py", "processing/streaming.py",
+WAY = ("logs/reading.py", "logs/readers/__init__.py", "logs/conversion.py", "logs/columns.py", "logs/joint_order.py",
+       "processing/process.py", "processing/uniform.py", "processing/timing.py", "processing/streaming.py",
        "identification/log_reader.py")  # fmt: skip
 """The files between a log file and an Experiment."""
 PLAIN = {*dir(builtins), "replace", "Path", "_name", "_path", "_shares", "locate_errors", "torque_remedy", "_warn",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dynid.array_types import Floats
@@ -88,7 +88,7 @@ def _pick_from(table: ColumnTable, signal: Signal, quantity: str, joints: tuple[
     joint_names: tuple[str, ...] = ()
     for pattern in signal.columns:
         if "{joint}" in pattern:
-            expanded, joints_here = _by_joint(table, pattern, quantity, joints)
+            expanded, joints_here = _by_joint(table.names, pattern, quantity, joints)
             if joint_names and joints_here != joint_names:
                 raise DataError(
                     f"'{pattern}' finds the joints {', '.join(joints_here)}, but the pattern before it "
@@ -97,7 +97,11 @@ def _pick_from(table: ColumnTable, signal: Signal, quantity: str, joints: tuple[
                 )
             names, joint_names = names + expanded, joints_here
         else:
-            names += [_resolve(table, name) for name in expand_numbers(pattern)]
+            # column k of a two-dimensional column, and a constant of the file, are not among the names
+            names += [
+                name if table.column(name) is not None else _resolve(table.names, name)
+                for name in expand_numbers(pattern)
+            ]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(
@@ -157,12 +161,10 @@ def _check_wildcards(pattern: str) -> None:
         raise DataError(reason, remedy="Name the column in full.")
 
 
-def _resolve(table: ColumnTable, pattern: str) -> str:
-    """The one column a name or pattern stands for."""
-    if table.column(pattern) is not None:
-        return pattern
+def _resolve(names: Sequence[str], pattern: str) -> str:
+    """The one of the columns that a pattern stands for."""
     _check_wildcards(pattern)
-    matches = [name for name in table.names if match_pattern(pattern, name) is not None] if "*" in pattern else []
+    matches = [name for name in names if match_pattern(pattern, name) is not None] if "*" in pattern else []
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -172,7 +174,7 @@ def _resolve(table: ColumnTable, pattern: str) -> str:
         )
     from difflib import get_close_matches  # loaded here because few maps are wrong
 
-    near = get_close_matches(pattern, table.names, 4, 0.5) or list(table.names[:12])
+    near = get_close_matches(pattern, names, 4, 0.5) or names[:12]
     raise DataError(
         f"the log has no column '{pattern}'",
         remedy=f"Columns like it: {', '.join(near)}." if near else "The log has no columns.",
@@ -180,7 +182,7 @@ def _resolve(table: ColumnTable, pattern: str) -> str:
 
 
 def _by_joint(
-    table: ColumnTable, pattern: str, quantity: str, joints: tuple[str, ...]
+    names: Sequence[str], pattern: str, quantity: str, joints: tuple[str, ...]
 ) -> tuple[list[str], tuple[str, ...]]:
     """For each joint the column of a pattern with ``{joint}``, and the joints.
 
@@ -193,7 +195,7 @@ def _by_joint(
         )
     _check_wildcards(pattern)
     columns_of: dict[str, list[str]] = {}
-    for name in table.names:
+    for name in names:
         joint = match_pattern(pattern, name)
         if joint is not None:
             columns_of.setdefault(joint, []).append(name)

@@ -241,7 +241,8 @@ class _Conversion:
         """
         signal = self._signals[quantity]
         width = values.shape[1]
-        units = self._units(quantity, signal, picked, width)
+        declared = tuple(picked.table.units.get(name, "") for name in picked.names)
+        units = self._units(quantity, signal, declared, width)
         if signal.gear is None:  # otherwise it is of the motor, which turns even if its joint slides
             self._check_dimensions(quantity, units, picked.names, order)
         scale = np.array([unit.factor for unit in units])
@@ -287,9 +288,8 @@ class _Conversion:
             raise _refusal(quantity, reason, remedy, "width")
         return raw.reshape(-1, width)
 
-    def _units(self, quantity: str, signal: Signal, picked: Picked, width: int) -> list[Unit]:
+    def _units(self, quantity: str, signal: Signal, declared: tuple[str, ...], width: int) -> list[Unit]:
         """Find the unit of each column: the map's, else the one that the log's format declares; never a guess."""
-        declared = tuple(picked.table.units.get(name, "") for name in picked.names)
         names: tuple[str, ...] = signal.unit or (("number",) if quantity in _PLAIN_NUMBERS else declared)  # type: ignore[assignment]
         names = names * width if len(names) == 1 else names
         # a note where the map and the log declare different units
