@@ -80,7 +80,10 @@ def test_names_are_public_and_tests_exist(pair: tuple[PaperTable, Row]) -> None:
         if name.startswith("papers/"):
             assert (TESTS.parent / name).is_file(), name
         elif name.startswith("dynid "):
-            assert main.get_command(click.Context(main), name.split()[1]) is not None, name
+            command = main.get_command(click.Context(main), name.split()[1])
+            assert command is not None, name
+            _, extra, _ = command.make_parser(click.Context(command)).parse_args(name.split()[2:])
+            assert not extra, name
         else:
             assert public_object(name) is not None
     for test in pair[1].tests:

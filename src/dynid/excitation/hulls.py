@@ -1,7 +1,7 @@
 """Shapes of links as convex hulls with a radius: their distances, and the pairs of them that can collide.
 
 A hull of one or two corners is a sphere or a capsule, whose distances are closed formulas. Others are measured by the
-library coal: by the algorithm of [GilbertJohnsonKeerthi1988] and, where hulls overlap, by an expanding polytope.
+library coal: by the algorithm of Gilbert, Johnson and Keerthi (1988), overlaps by an expanding polytope.
 """
 
 from __future__ import annotations

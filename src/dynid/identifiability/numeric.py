@@ -2,7 +2,7 @@
 
 This is method "numeric" of `base_parameters`: the regressor Y (n, p) of ``tau = Y(q, dq, ddq) theta`` is evaluated at
 random states and stacked; its row space holds the combinations of parameters that act on the torques. It works for
-every tree robot and every term of friction, motors or springs. [Gautier1990] uses the same idea with QR.
+every tree robot and every term of friction, motors or springs. Gautier (1990) uses the same idea with QR.
 
 All methods use the other two functions: `explains_torques` checks a row space against one random state, and
 `keep_order` says which columns of the regressor to prefer as base parameters.
