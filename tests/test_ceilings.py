@@ -42,14 +42,28 @@ def tokens(text: str) -> int:
 
 
 def numeric_constants() -> int:
-    """Names in capitals that modules bind to numbers."""
+    """Names in capitals that modules bind to numbers, one by one, several in a row or with a type."""
     found = 0
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
-                numbers = [part for part in ast.walk(node.value) if isinstance(part, ast.Constant)]
-                found += bool(numbers) and all(isinstance(part.value, int | float) for part in numbers)
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                found += sum(map(_is_numeric, *_bindings(node)))
     return found
+
+
+def _bindings(node: ast.Assign | ast.AnnAssign) -> tuple[list[ast.expr], list[ast.expr | None]]:
+    """Names and the values that they are bound to."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        return target.elts, [*node.value.elts]
+    return [target], [node.value]
+
+
+def _is_numeric(name: ast.expr, value: ast.expr | None) -> bool:
+    if not (isinstance(name, ast.Name) and name.id.isupper() and value):
+        return False
+    parts = [part.value for part in ast.walk(value) if isinstance(part, ast.Constant)]
+    return bool(parts) and all(isinstance(part, int | float) for part in parts)
 
 
 def public_names() -> int:

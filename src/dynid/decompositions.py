@@ -19,10 +19,6 @@ from scipy import linalg
 from dynid.array_types import Floats
 from dynid.errors import DynidError
 
-ROUNDING_MARGIN = 2.0
-"""Safety factor of the bound in `is_regular_triangle`, because the triangle's inverse is rounded (convention: rounding
-is far below it)."""
-
 
 class DecompositionError(DynidError, np.linalg.LinAlgError):
     """A matrix cannot be decomposed; searches that try many matrices catch it as NumPy's own error."""
@@ -110,7 +106,7 @@ def is_regular_triangle(R: Floats, resolution: float) -> bool:
     inverse, failure = lapack().dtrtri(R.T, lower=1)
     with np.errstate(over="ignore", invalid="ignore"):  # a ratio that overflows is infinite or NaN, and fails the test
         ratio = float(np.linalg.norm(R)) * float(np.linalg.norm(np.tril(inverse)))
-    return failure == 0 and ROUNDING_MARGIN * resolution * ratio < 1.0
+    return failure == 0 and resolution * ratio < 1.0
 
 
 def lapack() -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -139,7 +139,7 @@ def _build(kind: type[Any], values: Mapping[str, Any], place: str) -> Any:
     for name, field in known.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
             raise DataError(f"a {kind.__name__} needs the field '{name}'", place=place or None)
-    hints = _hints(kind)  # type: ignore[arg-type]
+    hints = field_hints(kind)
     for name, value in values.items():
         if not _fits(value, hints.get(name, Any)):
             reason = f"the value does not fit a {kind.__name__}: {repr(value)[:SHOWN]}"
@@ -147,16 +147,21 @@ def _build(kind: type[Any], values: Mapping[str, Any], place: str) -> Any:
     return kind(**values)
 
 
-@cache
-def _hints(kind: Any) -> Mapping[str, Any]:
-    """Field of a dataclass -> its type hint.
+def field_hints(kind: Any) -> Mapping[str, Any]:
+    """Field of a dataclass -> its type hint, with annotations.
 
     Empty where a hint names a type that only type checkers import (``if TYPE_CHECKING``); such fields are not checked.
     """
+    return _read_hints(kind)
+
+
+@cache
+def _read_hints(kind: Any) -> Mapping[str, Any]:
     try:
-        return get_type_hints(kind)
+        hints = get_type_hints(kind, include_extras=True)
     except NameError:
         return {}
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -164,6 +169,8 @@ def _fits(value: Any, hint: Any) -> bool:
     origin, inside = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
+    if origin is Annotated:
+        return _fits(value, inside[0])
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in inside)
     if origin is Literal:

@@ -16,13 +16,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
 
 from dynid.checks import LARGEST
 from dynid.errors import ArgumentError, did_you_mean
+from dynid.plain_data import field_hints
 from dynid.safe_files import write_atomically
 from dynid.safe_files.records import SHOWN, split_failure
 from dynid.safe_files.small_files import read_toml
@@ -50,7 +51,7 @@ class TomlSettings:
         Raises:
             ArgumentError: A value does not fit its field, such as the text "no" where True or False is meant.
         """
-        for key, hint in _hints(type(self)).items():
+        for key, hint in field_hints(type(self)).items():
             value = getattr(self, key)
             try:
                 object.__setattr__(self, key, msgspec.convert(_as_toml(value, hint), hint))
@@ -89,7 +90,7 @@ class TomlSettings:
             ArgumentError: A key is unknown, or a value does not fit.
         """
         try:
-            _check_keys(values, _hints(type(self)))
+            _check_keys(values, field_hints(type(self)))
             return replace(self, **values)  # type: ignore[type-var]  # its __post_init__ converts the values
         except ArgumentError as error:
             raise ArgumentError(
@@ -106,7 +107,7 @@ class TomlSettings:
         Raises:
             ArgumentError: A word has no ``=``, a key is unknown, or a value does not fit.
         """
-        hints = _hints(type(self))
+        hints = field_hints(type(self))
         given: dict[str, Any] = dict(map(split_word, words))
         given |= {key: value for key, value in values.items() if value is not None}
         for key, value in given.items():
@@ -116,7 +117,7 @@ class TomlSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as values that TOML and JSON can hold."""
-        return {key: _as_toml(getattr(self, key), Any) for key in _hints(type(self))}
+        return {key: _as_toml(getattr(self, key), Any) for key in field_hints(type(self))}
 
     def to_toml(self) -> str:
         """Write all settings as the text of a TOML file, tables last."""
@@ -150,12 +151,6 @@ def split_word(word: str) -> tuple[str, str]:
     if not equals:
         raise ArgumentError(f"'{word}' is not KEY=VALUE", remedy="Write for example cutoff_hz=10.")
     return key.strip(), text.strip()
-
-
-def _hints(kind: Any) -> dict[str, Any]:
-    """Field -> its type, for a dataclass."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
@@ -225,7 +220,7 @@ def _describe(hint: Any) -> str:
         elif get_origin(kind) is tuple:
             words.append(f"a list, each item {_describe(get_args(kind)[0])}")
         elif is_dataclass(kind):
-            words.append(f"true, false, or a table with {', '.join(_hints(kind))}")
+            words.append(f"true, false, or a table with {', '.join(field_hints(kind))}")
         else:
             words.append(names[kind])
     return " or ".join(words)

@@ -27,6 +27,9 @@ EXACT = 1e-12
 SAME = 1e-9
 """Difference in an angle [rad], a length [m] or a ratio up to which two geometries count as the same, for example one
 and its copy that was written to a file and read (convention: far above rounding, far below what anybody measures)."""
+SIX_DIGITS = 1e-6
+"""Relative difference up to which two numbers count as the same where one was rounded by a file of six digits, or by
+the computations of another machine (convention)."""
 TINY = 1e-300
 """Least denominator, which stands for zero where a quotient must stay finite (near the smallest double)."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimators.equations import build_equations
-from dynid.estimators.linear.energy_differences import Energy, _cut_intervals, energy_rows, spline_weights
+from dynid.estimators.linear.energy_differences import Energy, _cut_intervals, energy_equations, spline_weights
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.coupling import Coupling
@@ -43,7 +43,7 @@ def test_accelerations_are_not_used() -> None:
 def test_the_equations_are_the_papers() -> None:
     equations = equations_of(zoo.ddarm())
     rows = np.concatenate(
-        [energy_rows(equations.robot, equations.base, part) for part in _cut_intervals(equations, 0.05)]
+        [energy_equations(equations.robot, equations.base, part) for part in _cut_intervals(equations, 0.05)]
     )
     assert rows.shape == (299, 16)
     assert rows[:, :-1] @ truth(equations) == pytest.approx(rows[:, -1], abs=1e-6)

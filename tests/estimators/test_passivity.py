@@ -10,7 +10,7 @@ import pytest
 
 from dynid.estimators.equations import build_equations
 from dynid.estimators.linear.least_squares import WLS
-from dynid.estimators.physical.definiteness import check_friction
+from dynid.estimators.physical.definiteness import check_signs
 from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.robot import zoo
 from dynid.terms.coupling import Coupling
@@ -54,7 +54,7 @@ def test_friction_that_surely_drives_is_named() -> None:
     values = 1.0 - 2.0 * np.isin(estimate.names, [*wrong, "OF1"])  # an offset may have any sign
     for spread, named in ((1.0 / 1.97, wrong), (1.0 / 1.95, [])):
         covariance = spread**2 * np.eye(len(values))
-        found = check_friction(equations, replace(estimate, values=values, covariance=covariance))
+        found = check_signs(equations, replace(estimate, values=values, covariance=covariance))
         assert re.findall(r"(\S+) -1 ", "".join(one.message for one in found)) == named
 
 

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from dynid.export.c.c_check import FLAGS, Driver
+from dynid.export.c.c_check import FLAGS, CheckProgram
 from dynid.export.c.c_printer import CPrinter
 from dynid.tape import compile_tape, record
 from support.every_operation import every_operation
@@ -104,7 +104,7 @@ def test_every_operation_and_outputs_that_are_inputs(precision, tolerance):
     source = "\n".join(["#include <math.h>", '#include "arm.h"', *printer.called([tape])])
     files = {"arm.h": declared, "arm.c": source + printer.function(tape, "arm_formulas")}
     loop = ["arm_formulas(in, &in[3], in, &out[6]);", "for (i = 0; i < 6; i++) { out[i] = in[i]; }"]
-    driver = Driver(header="arm.h", declarations=["int i;"], loop=loop, inputs=6, outputs=10, precision=precision)
+    driver = CheckProgram(header="arm.h", declarations=["int i;"], loop=loop, inputs=6, outputs=10, precision=precision)
     rows = np.array([[0.0, 1.0, 2.0], [-1.5, -0.5, 0.25], [np.nan, 1.0, 1.0]])
     expected = compile_tape(tape, "numpy")(rows, np.zeros((3, 2)))
     found = driver.answer(files, np.hstack([rows, np.zeros((3, 3))]))

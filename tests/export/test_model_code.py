@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.estimators.rows import RobotTorques, stretches
-from dynid.export.c.c_check import Driver
+from dynid.export.c.c_check import CheckProgram
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result, write_result
 from dynid.identification.identify import identify
@@ -81,7 +81,7 @@ def test_c_gives_the_torques_that_were_judged(fit, run, sanitized):
     package = generate_c(fit, ["inverse_dynamics"], name="arm")
     begins = np.diff(run.segment, prepend=-1) != 0
     rows = np.column_stack([begins, run.q, run.dq, run.ddq])
-    driver = Driver(
+    driver = CheckProgram(
         header="arm_model.h",
         declarations=["static arm_model model;"],
         loop=["if (in[0] > 0.0) { arm_model_begin(&model, &in[1], &in[4]); }",

@@ -11,7 +11,7 @@ import dynid
 from dynid.compiled import kernel
 from dynid.errors import ArgumentError, ExportError
 from dynid.estimators import OnlineLeastSquares
-from dynid.export.c.c_check import FLAGS, Driver
+from dynid.export.c.c_check import FLAGS, CheckProgram
 from dynid.export.c.observer_code import check_observer, observer_code, observer_driver, wandering_states
 from dynid.export.c.recursive_code import recursive_code
 from dynid.export.c.state_code import StateCode
@@ -45,7 +45,7 @@ def estimates(
 ) -> np.ndarray:
     """What the functions of an estimator answer at every sample: numbers, then what its update returns."""
     part, std = f"arm_{code.part}", ", ".join(map(repr, NOISE.tolist()))
-    driver = Driver(
+    driver = CheckProgram(
         header=f"{part}.h",
         declarations=[f"static {part} state;", *[f"const double std[3] = {{{std}}};"] * ("std" in begin),
                       f"if ({part}_begin(&state, {begin}) != 0) {{ return 1; }}"],
@@ -170,7 +170,7 @@ def test_an_error_of_the_observer_is_relative_to_its_momentum_over_the_period(mo
     right = python_steps(rows)
     momentum = kernel(remembering().robot, "momentum_balance")(rows[-1:, :6], rows[-1:, 6:12])["momentum"]
     expected = 0.1 / (np.abs(momentum).max() / 1e-3 + np.abs(right).max())
-    monkeypatch.setattr(Driver, "answer", lambda *_: right - 0.1 * (np.arange(6) == 2))
+    monkeypatch.setattr(CheckProgram, "answer", lambda *_: right - 0.1 * (np.arange(6) == 2))
     assert check_observer(remembering(), "arm", "double", 1.01 * expected) == pytest.approx(expected)
     with pytest.raises(ExportError, match="differs by"):
         check_observer(remembering(), "arm", "double", 0.99 * expected)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
-from dynid.tape import Scalar, compile_single, compile_tape, program, record
+from dynid.tape import Scalar, compile_single, compile_tape, numpy_backend, program, record
 from dynid.tape.llvm.backend import BlockKernel
 
 BACKENDS = ("numpy", "llvm")
@@ -139,7 +139,7 @@ def test_calling(backend: Any) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("samples", [0, 1, 7, program.REPEATED_ROWS, 2 * program.REPEATED_ROWS + 5])
+@pytest.mark.parametrize("samples", [0, 1, 7, numpy_backend.BLOCK, 2 * numpy_backend.BLOCK + 5])
 def test_one_sample_for_many_is_that_sample_repeated(backend: Any, samples: int) -> None:
     tape = record(lambda a, b: np.array([a[0] * b[0] + np.sin(a[1]), b[1] - a[0]]), a=(2,), b=(2,))
     run, rng = compile_tape(tape, backend), np.random.default_rng(0)

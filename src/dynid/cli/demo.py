@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dynid.cli.screen import MOST_ROWS
 from dynid.errors import ExportError
 from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.excitation.design import design_excitation
@@ -45,10 +46,6 @@ OBJECT = Inertia.from_com(1.5, [0.02, -0.01, 0.08], np.diag([4e-3, 5e-3, 3e-3]))
 """The object in the gripper, in the frame of the last link."""
 
 
-TABLE_ROWS = 12
-"""Number of base parameters in the table of results (convention)."""
-
-
 def list_results(truth: Robot, run: IdentificationRun, load: Load) -> str:
     """Write the verdict, and a table of true and identified values.
 
@@ -62,7 +59,7 @@ def list_results(truth: Robot, run: IdentificationRun, load: Load) -> str:
     covered = 100.0 * float(np.mean((low <= planted) & (planted <= high)))
     columns = (estimate.names, planted.tolist(), estimate.values.tolist(), low.tolist(), high.tolist())
     every = list(zip(*columns, estimate.units, strict=True))
-    rows = [every[k] for k in sorted(np.argsort(estimate.relative_stderr)[:TABLE_ROWS])]
+    rows = [every[k] for k in sorted(np.argsort(estimate.relative_stderr)[:MOST_ROWS])]
     of_load = [("mass of the load", OBJECT.mass, load.mass, load.mass_stderr, "kg")]
     com = zip("xyz", OBJECT.com.tolist(), load.com.tolist(), load.com_stderr.tolist(), strict=True)
     of_load += [(f"centre of mass of the load, {axis}", *figures, "m") for axis, *figures in com]
@@ -72,7 +69,7 @@ def list_results(truth: Robot, run: IdentificationRun, load: Load) -> str:
     return "\n".join([
         f"Validation on another motion: {'none' if check is None else check.verdict}.", "",
         Table.of(["parameter", "true", "identified", "95 % from", "to", "unit"], rows).to_text(), "",
-        f"The table shows the {TABLE_ROWS} best known of {len(every)} base parameters, and the load. The 95 % "
+        f"The table shows the {MOST_ROWS} best known of {len(every)} base parameters, and the load. The 95 % "
         f"intervals contain the true value for {covered:.0f} % of all base parameters.",
     ])  # fmt: skip
 

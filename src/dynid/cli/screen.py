@@ -32,8 +32,6 @@ MOST_FINDINGS = 5
 """Most findings on a screen; --verbose shows all (convention)."""
 MOST_ROWS = 12
 """Most rows of a table on a screen; --verbose shows all (convention)."""
-LABEL_WIDTH = 44
-"""Largest width of the text beside a progress bar, in characters (convention)."""
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -54,7 +52,7 @@ def progress(task: str) -> Iterator[Advance]:
     with click.progressbar(length=100, label=task, file=sys.stderr) as bar:
 
         def advance(share: float, note: str) -> None:
-            bar.label = visible_text(f"{task}: {note}")[:LABEL_WIDTH]
+            bar.label = visible_text(f"{task}: {note}")[: LINE_WIDTH // 2]
             bar.update(round(100.0 * share) - bar.pos)
 
         yield advance

@@ -13,11 +13,10 @@ from dynid.control_loop.laws import ControlLaw, check_law
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.robot.model import Robot
+from dynid.spatial import EXACT
 
 TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """Positions, velocities and accelerations (N, n) as a function of N times [s]."""
-_ROUNDING = 1e-12
-"""Relative rounding of duration times rate that still gives a control instant at the very end (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,7 +67,7 @@ class ReferenceMotion:
             duration_s = motion.duration
         as_number("rate_hz", rate_hz, above=0.0)
         as_number("duration_s", duration_s, above=0.0)
-        time = np.arange(int(np.floor(duration_s * rate_hz * (1 + _ROUNDING))) + 1) / rate_hz
+        time = np.arange(int(np.floor(duration_s * rate_hz * (1 + EXACT))) + 1) / rate_hz
         states = motion.evaluate(time) if isinstance(motion, Trajectory) else motion(time)
         if not isinstance(states, tuple) or len(states) != 3:
             raise ArgumentError(

@@ -28,6 +28,9 @@ CHUNK = 61440
 
 It is a multiple of the 120 samples that the compiled reduction computes at a time, so that none of its blocks is
 partly empty."""
+PORTION = 4096
+"""Samples whose rows are formed at a time, and of which a preconditioner is made (convention: many times the number of
+columns, and some megabytes)."""
 
 CHANNELS = ("q", "dq", "ddq", "tau")
 """Names of the arrays of a log, in the order in which they are kept."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dynid.array_types import Floats
+from dynid.data_reduction.chunks import PORTION
 from dynid.data_reduction.triangular import precondition_rows
 from dynid.errors import ArgumentError
 from dynid.lazy import cached_property
@@ -25,9 +26,6 @@ from dynid.tape.adjoint import vjp
 from dynid.tape.program import Backend, compile_tape, compiles
 from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
-
-PRODUCT_SAMPLES = 4096
-"""Samples whose rows are in memory at a time (convention: some megabytes)."""
 
 
 class NumpyGram:
@@ -52,8 +50,8 @@ class NumpyGram:
                 ``W @ inv(R0)``.
         """
         totals = [np.zeros((size, size)) for _, size in self._outputs]
-        for start in range(0, len(inputs[0]), PRODUCT_SAMPLES):
-            rows = self.rows([array[start : start + PRODUCT_SAMPLES] for array in inputs])
+        for start in range(0, len(inputs[0]), PORTION):
+            rows = self.rows([array[start : start + PORTION] for array in inputs])
             for place, (total, W) in enumerate(zip(totals, rows, strict=True)):
                 # Z (w, samples): the transpose of W or of W @ inv(R0)
                 Z = W.T if preconditioners is None else precondition_rows(W, preconditioners[place])
@@ -83,8 +81,8 @@ class NumpyPullback:
             matrices: For each output a matrix M (w, w), such that the derivative of the scalar by W is ``W @ M``.
             gradients: One (N, size) array per differentiated input, overwritten with the gradient.
         """
-        for start in range(0, len(inputs[0]), PRODUCT_SAMPLES):
-            part = slice(start, start + PRODUCT_SAMPLES)
+        for start in range(0, len(inputs[0]), PORTION):
+            part = slice(start, start + PORTION)
             states = [array[part] for array in inputs]
             rows = self._rows.rows(states)
             for gradient in gradients:

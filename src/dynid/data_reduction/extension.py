@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.array_types import Floats
-from dynid.data_reduction.chunks import Chunk, LogArrays, Masks
+from dynid.data_reduction.chunks import PORTION, Chunk, LogArrays, Masks
 from dynid.data_reduction.joint_equations import Equations, RowShape
 from dynid.data_reduction.partial_results import Part
 from dynid.data_reduction.triangular import are_moderate, triangle_of
@@ -31,9 +31,6 @@ from dynid.errors import DataError
 Rows = Callable[[Chunk], list[Floats]]
 """Function from a checked chunk of N samples to the rows (N, w) of each joint: w - 1 columns, then the torque."""
 
-TABLE_SAMPLES = 8192
-"""Number of samples whose rows are formed at a time, unless a filter needs a whole stretch (convention: some
-megabytes)."""
 FILTERED_COLUMNS = 16
 """Number of columns that are filtered at a time: the block size of the compiled filter."""
 
@@ -119,14 +116,10 @@ def reduce_tables(log: LogArrays, stretch: NDArray[np.int64], extension: Extensi
 
 
 def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
-    """The samples whose rows are formed at a time: a whole stretch if a filter runs over it, else `TABLE_SAMPLES`."""
+    """The samples whose rows are formed at a time: a whole stretch if a filter runs over it, else `PORTION`."""
     edges = [
         0,
-        *(
-            (np.flatnonzero(np.diff(stretch)) + 1).tolist()
-            if filtered
-            else range(TABLE_SAMPLES, len(stretch), TABLE_SAMPLES)
-        ),
+        *((np.flatnonzero(np.diff(stretch)) + 1).tolist() if filtered else range(PORTION, len(stretch), PORTION)),
     ]
     for start, stop in zip(edges, [*edges[1:], len(stretch)], strict=True):
         if stop > start:
@@ -147,8 +140,8 @@ def _tables(log: LogArrays, span: slice, valid: Masks, extension: Extension, row
         For each joint (N / step, w): the robot's columns, the further columns that act on the joint, the torque.
     """
     pieces = []  # for each batch of samples the robot's rows of each joint
-    for start in range(span.start, span.stop, TABLE_SAMPLES):
-        part = slice(start, min(start + TABLE_SAMPLES, span.stop))
+    for start in range(span.start, span.stop, PORTION):
+        part = slice(start, min(start + PORTION, span.stop))
         mask = None if log.valid is None else log.valid[part]
         # segment and number of the chunk do not matter to its rows
         pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in log.arrays), mask).check()))

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynid.array_types import Floats
-from dynid.data_reduction.triangular import NOISE, echelon
+from dynid.data_reduction.triangular import echelon
 from dynid.decompositions import is_regular_triangle, lstsq, singular_values, solve_upper
 from dynid.errors import IdentifiabilityError
+from dynid.spatial import EXACT
 
 RESOLUTION = 1e-11
 """Share of the largest singular value below which one is rounding noise (convention)."""
@@ -56,7 +57,7 @@ class Factor:
     def scale(self) -> Floats:
         """(p,) length of each column of R; infinite, so that division gives zero, if it is only rounding noise."""
         length = np.linalg.norm(self.R, axis=0)
-        return np.where(length > NOISE * np.max(length, initial=0.0), length, np.inf)
+        return np.where(length > EXACT * np.max(length, initial=0.0), length, np.inf)
 
     @property
     def singular_values(self) -> Floats:

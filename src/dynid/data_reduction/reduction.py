@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.array_types import Floats
-from dynid.data_reduction.chunks import Chunk, LogArrays, Run, check_samples, cut
+from dynid.data_reduction.chunks import PORTION, Chunk, LogArrays, Run, check_samples, cut
 from dynid.data_reduction.cross_products import NumpyGram
 from dynid.data_reduction.extension import Extension, extend, reduce_tables
 from dynid.data_reduction.information import Information
@@ -37,10 +37,6 @@ from dynid.data_reduction.triangular import (
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
-
-REPRESENTATIVE = 2048
-"""Number of samples from which a preconditioner is made, and number of samples whose rows are formed at a time for
-reflections (convention: many times the number of columns)."""
 
 
 def reduce_samples(
@@ -115,11 +111,11 @@ def reduce_extended(
 
 
 def _spread(log: LogArrays) -> Chunk:
-    """About `REPRESENTATIVE` samples spread evenly over a log, for the preconditioner.
+    """About `PORTION` samples spread evenly over a log, for the preconditioner.
 
     Samples that are not finite do not count here; the reduction of the whole log refuses and names them.
     """
-    rows = np.arange(0, len(log.segment), max(1, len(log.segment) // REPRESENTATIVE))
+    rows = np.arange(0, len(log.segment), max(1, len(log.segment) // PORTION))
     q, dq, ddq, tau = arrays = tuple(np.asarray(array[rows], dtype=np.float64) for array in log.arrays)
     is_finite = np.isfinite(np.hstack((q, dq, ddq))).all(axis=1, keepdims=True) & np.isfinite(tau)
     counts: NDArray[np.bool_] = is_finite if log.valid is None else is_finite & log.valid[rows]
@@ -186,8 +182,8 @@ class _Reducer:
     def _reflect(self, chunk: Chunk) -> list[Floats]:
         """For each joint the triangle (w, w) of its rows, by Householder reflections."""
         factors: list[Floats] = []
-        for start in range(0, max(chunk.length, 1), REPRESENTATIVE):
-            rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + REPRESENTATIVE)))
+        for start in range(0, max(chunk.length, 1), PORTION):
+            rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + PORTION)))
             if start == 0:
                 factors = [triangle_of(W) for W in rows]
             else:

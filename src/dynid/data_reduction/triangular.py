@@ -18,10 +18,7 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.decompositions import lapack
-
-NOISE = 1e-12
-"""Share of a column's length below which the part of it that is orthogonal to the columns before it counts as rounding
-noise (convention)."""
+from dynid.spatial import EXACT, TINY
 
 LEAST_REST_SHARE = 1e-4
 """Smallest share of a preconditioned column's squared length that must remain after projection off earlier columns.
@@ -31,8 +28,6 @@ Derivation: cross products then lose at most four of the sixteen digits."""
 PANEL = 8
 """Block size of LAPACK's reflections, in columns (convention)."""
 
-LARGEST_SUM = 1e300
-"""Largest sum of squares of a chunk: it leaves room to add up many chunks (float64 ends at 1.8e308)."""
 
 REFLECTED = 256
 """Rows that are reflected at a time: they stay in the cache, and no BLAS starts threads for them (convention)."""
@@ -126,9 +121,9 @@ def make_preconditioner(R: Floats, samples: int) -> Floats:
         R: Triangle (w, w) of some representative samples.
         samples: Number of these samples.
     """
-    safe = echelon(R / np.sqrt(max(samples, 1)), NOISE)
+    safe = echelon(R / np.sqrt(max(samples, 1)), EXACT)
     length = np.linalg.norm(safe, axis=0)
-    dependent = np.flatnonzero(np.diagonal(safe) <= NOISE * length)
+    dependent = np.flatnonzero(np.diagonal(safe) <= EXACT * length)
     safe[dependent] = 0.0
     safe[dependent, dependent] = np.where(length[dependent] > 0.0, length[dependent], 1.0)
     return safe
@@ -158,7 +153,7 @@ def factor_from_preconditioned(C: Floats, R0: Floats) -> Floats | None:
     root[empty] = 0.0
     R = (root * scale) @ R0  # C = (root * scale).T @ (root * scale)
     remaining = scale * np.diagonal(R0)  # upper bound of the diagonal of R
-    matters = remaining > NOISE * np.linalg.norm(R, axis=0)
+    matters = remaining > EXACT * np.linalg.norm(R, axis=0)
     is_resolved = np.diagonal(root)[matters] ** 2 >= LEAST_REST_SHARE
     return R if not failure and np.isfinite(R).all() and is_resolved.all() else None
 
@@ -166,4 +161,4 @@ def factor_from_preconditioned(C: Floats, R0: Floats) -> Floats | None:
 def are_moderate(factors: Sequence[Floats]) -> bool:
     """Whether all triangles are finite, and their sums of squares far from overflow."""
     with np.errstate(all="ignore"):
-        return all(np.vdot(R, R) <= LARGEST_SUM for R in factors)  # false for NaN
+        return all(np.vdot(R, R) <= 1.0 / TINY for R in factors)  # false for NaN

@@ -24,8 +24,8 @@ from scipy.ndimage import maximum_filter1d, shift
 
 from dynid.array_types import Bools, Floats, Ints
 from dynid.data_reduction import Information
+from dynid.processing import Butterworth, Cleaning
 from dynid.processing.experiment import Experiment
-from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 from dynid.terms.memory import Hysteresis
 
@@ -33,8 +33,7 @@ BLOCKS, FEWEST_BLOCKS = 20, 6
 """Number of blocks of time (stretches of equal length) that all logs together are cut into, and the fewest of one log.
 The scatter of an estimate between blocks is its standard error (convention: Student's t of 19 degrees of freedom is
 near the normal distribution)."""
-FEW = 0.05
-"""Share of missing samples that does no harm (effect)."""
+FEW = Cleaning().most_missing  # share of missing samples that does no harm
 MOST_ROWS = 3000
 """Largest number of samples that an excerpt of a log holds (convention: more repeat one another)."""
 WIDER = 3.0

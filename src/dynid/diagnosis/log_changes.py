@@ -322,7 +322,7 @@ def _is_load(evidence: Evidence, links: Sequence[Floats], joint: int, load: Floa
     """
     free = np.hstack([evidence.columns, *links[:joint], *links[joint + 1 :]])
     fit = Fit.of(replace(evidence, columns=free, harmless=free.shape[1]))
-    load = load[:, fit.beyond(load)[1]]  # those columns that other ones do not explain
+    load = load[:, fit.is_shown(load)]  # those columns that other ones do not explain
     unit, carried = test_columns(fit, [links[joint], load])
     return carried.gain > EQUAL * unit.gain
 

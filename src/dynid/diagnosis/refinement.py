@@ -40,12 +40,11 @@ SETTLED_STEP_SHARE = 0.05
 LONGEST_S = 0.2
 """Largest delay that is looked for [s] (effect)."""
 HOLDING_FACTOR = 6.0
-"""A quantity is held if half the width of its interval is more than this multiple of the smallest amount that is
-reported for its kind (effect)."""
+"""A quantity is held if half its interval is more than so many times the least reported amount of its kind (effect)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Freed:
+class EstimatedQuantity:
     """A quantity of the geometry that was estimated."""
 
     kind: str
@@ -67,7 +66,7 @@ class RefinedGeometry:
     """A robot with estimated geometry."""
 
     robot: Robot
-    quantities: tuple[Freed, ...]
+    quantities: tuple[EstimatedQuantity, ...]
     findings: tuple[Finding, ...]
 
 
@@ -101,11 +100,9 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
         if np.array_equal(held, before) and np.all(np.abs(step[~held]) <= SETTLED_STEP_SHARE * half_width[~held]):
             break
     if robot.source is not None and robot.source.format == "mjcf":
-        moved = replace(moved, source=None)  # its text is written back with new inertias only
-    found = tuple(
-        Freed(s.kind, robot.joint_names[s.joint or 0], value, spread)
-        for s, value, spread in zip(chosen, total.tolist(), half_width.tolist(), strict=True)
-    )
+        moved = replace(moved, source=None)  # that text would be written back; other formats are written anew
+    amounts = zip(chosen, total.tolist(), half_width.tolist(), strict=True)  # a displacement always has a joint
+    found = tuple(EstimatedQuantity(s.kind, robot.joint_names[s.joint or 0], *amount) for s, *amount in amounts)
     return RefinedGeometry(moved, found, tuple(_report(robot, chosen, found)))
 
 
@@ -120,7 +117,7 @@ def _step(
     model = FittedRobot.of(robot, runs)  # with linear parameters fitted to the runs, which Z depends on
     evidence = model.evidence(chosen)
     fit, limit = Fit.of(evidence), HOLDING_FACTOR * np.array([KINDS[s.kind].least for s in chosen])
-    held = held | ~fit.beyond(evidence.suspects)[1]  # those whose column X explains almost entirely
+    held = held | ~fit.is_shown(evidence.suspects)  # those whose column X explains almost entirely
     while True:  # hold the least determined one until all that remain are determined well enough
         step, half_width = np.zeros(len(chosen)), np.full(len(chosen), np.inf)
         if held.all():
@@ -130,7 +127,7 @@ def _step(
         step[free], half_width[free] = found.value, found.half_width
         worst = free[int(np.argmax((half_width / limit)[free]))]
         if half_width[worst] <= limit[worst]:
-            return np.clip(step, -limit, limit), half_width, held
+            return np.clip(step, -limit, limit), half_width, held  # no farther than Z may be taken for constant
         # the two axes of a tilt are held together: one alone would be a tilt about another axis
         held = held | np.array([k == worst or s.kind == chosen[worst].kind == "tilt" for k, s in enumerate(chosen)])
 
@@ -155,7 +152,7 @@ def _move(robot: Robot, chosen: Sequence[Suspect], amounts: Floats) -> Robot:
     return displace(robot, shifts)
 
 
-def _report(robot: Robot, chosen: Sequence[Suspect], found: Sequence[Freed]) -> Iterable[Finding]:
+def _report(robot: Robot, chosen: Sequence[Suspect], found: Sequence[EstimatedQuantity]) -> Iterable[Finding]:
     """One finding for each quantity that surely differs from the model, and one for all that were held."""
     for suspect, freed in zip(chosen, found, strict=True):
         if not freed.is_sure:

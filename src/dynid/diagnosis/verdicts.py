@@ -167,6 +167,10 @@ class Fit:
         shown = (length > SHOWN * before) & (length > 0.0)
         return rest / np.where(shown, length, np.inf), shown, length
 
+    def is_shown(self, columns: Floats) -> Bools:
+        """(m,) which columns (R, m) the harmless ones do not explain almost entirely; see `beyond`."""
+        return self.beyond(columns)[1]
+
     def without_each(self, Z: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
         """Predict each block by harmless columns that were fitted to all other blocks.
 
@@ -344,7 +348,7 @@ def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
     p = min(1.0, len(groups) * float(stats.f.sf(gain / d / scale, few, freedom)))
     left_out = gain - 2.0 * d * scale  # Akaike: d fitted amounts gain 2 d more than they predict
     own = columns * inside[block][:, None]
-    shown = fit.beyond(own)[1]
+    shown = fit.is_shown(own)
     if inside.sum() > 1 and shown.any():  # several blocks: what it predicts of left-out blocks is a test, too
         left_out = test_columns(fit, [own[:, shown]])[0].left_out
         by_blocks, _ = compare(fit.with_harmless(own).left_out().T, fit.left_out().T, len(groups))

@@ -12,8 +12,6 @@ from dynid.spatial import Array, skew
 
 UPPER = np.triu_indices(3)
 """Row and column indices of XX, XY, XZ, YY, YZ, ZZ in an inertia tensor (3, 3)."""
-_CROSS = np.array([skew(unit) for unit in np.eye(3)])
-"""(3, 3, 3): the cross-product matrix of each coordinate axis."""
 _SYMMETRIC = np.zeros((6, 3, 3))
 """(6, 3, 3): the symmetric tensor in which one of XX XY XZ YY YZ ZZ is 1 and the others are 0."""
 _SYMMETRIC[range(6), UPPER[0], UPPER[1]] = _SYMMETRIC[range(6), UPPER[1], UPPER[0]] = 1.0
@@ -27,7 +25,7 @@ def transport(R: Array, p: Array) -> Array:
     row. The entries of the pose may also be polynomials in symbols of the geometry.
     """
     P = skew(p)
-    H = np.tensordot(R.T, _CROSS, axes=1)  # (3, 3, 3): [h x] for each unit first moment, turned by R
+    H = np.array([skew(axis) for axis in R.T])  # (3, 3, 3): [h x] for each unit first moment, turned by R
     S = np.zeros((10, 10), dtype=np.result_type(R, p))
     S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *UPPER].T  # [GautierKhalil1990] eq. (A3); from (6, 3, 3)
     S[:6, 6:9] = -(P @ H + H @ P)[:, *UPPER].T  # [GautierKhalil1990] eq. (A4)

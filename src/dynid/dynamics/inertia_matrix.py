@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynid.dynamics.inverse_dynamics import backward_pass
-from dynid.dynamics.kinematics import ROUNDING, BodyMotion, Pair, carry_wrench, joint_rotation, lever, spin, unit_motion
+from dynid.dynamics.kinematics import BodyMotion, Pair, carry_wrench, joint_rotation, lever, spin, unit_motion
 from dynid.robot.model import Body, Robot
-from dynid.spatial import Array, cross, turn_about
+from dynid.spatial import ROUNDING, Array, cross, turn_about
 
 Composite = tuple[Any, Array, Array]
 """Mass [kg], first moment (3,) [kg m], inertia tensor (3, 3) [kg m^2] about the body's origin, of a composite body."""

@@ -19,11 +19,7 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.robot.model import Body, Robot
-from dynid.spatial import Array, cross, rotation_about, snap, transform
-
-ROUNDING = 1e-15
-"""Share of a length below which a component is rounding and made an exact zero, which keeps the recorded programs
-short (convention: some units in the last place of a double)."""
+from dynid.spatial import ROUNDING, Array, cross, rotation_about, snap, transform
 
 
 class BodyMotion(NamedTuple):

@@ -37,13 +37,7 @@ from dynid.dynamics.wrench import euler_moment
 from dynid.errors import ArgumentError
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
-from dynid.spatial import EXACT, Array, cross, inverse_transform, rotation_about, skew, snap
-
-_UPPER = np.triu_indices(3, 1)
-"""Row and column indices of the products of inertia in a tensor (3, 3)."""
-CANCELLED = 4.0 * float(np.finfo(float).eps)
-"""A member smaller than this part of ``sum |row| |theta|``, where ``row theta`` is the member, counts as zero, which
-shortens the recorded program (rounding)."""
+from dynid.spatial import EXACT, ROUNDING, Array, cross, inverse_transform, rotation_about, skew, snap
 
 
 def minimal_newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -88,7 +82,7 @@ def minimal_values(chain: Chain, theta: Array) -> Array:
     values = rows @ links
     if values.dtype != float:  # recorded scalars, which cannot be compared
         return values
-    return np.where(np.abs(values) <= CANCELLED * (np.abs(rows) @ np.abs(links)), 0.0, values)
+    return np.where(np.abs(values) <= ROUNDING * (np.abs(rows) @ np.abs(links)), 0.0, values)
 
 
 class _Joint(NamedTuple):
@@ -231,7 +225,7 @@ def _split_tensor(H: Array, is_constant: bool) -> tuple[Array, Any]:
     """
     passed = H[1, 1]
     D = H - np.diag([passed, passed, 0.0])
-    if is_constant and D.dtype == float and np.all(D[_UPPER] != 0.0):
+    if is_constant and D.dtype == float and np.all(D[np.triu_indices(3, 1)] != 0.0):
         kept = 0.5 * (D[2, 2] - D[0, 0])
         passed = passed - kept
         D = D + np.diag([kept, kept, 0.0])

@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.array_types import Floats
 from dynid.compiled import regressor
 from dynid.data_reduction import Information, reduce_samples
+from dynid.data_reduction.chunks import PORTION
 from dynid.data_reduction.partial_results import Part
-from dynid.data_reduction.reduction import REPRESENTATIVE
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimators.rows import reduce_rows, stretches, term_columns, torque_along, torque_of_terms
 from dynid.identifiability.base import choose_base
@@ -39,10 +39,10 @@ from dynid.terms.base import Term
 
 TIME_BLOCKS = 10
 """Number of blocks of time that an experiment is cut into (convention: ten folds of cross-validation)."""
-LARGEST_RUN_COUNT, REDUCED_TIME_BLOCKS = 8, 5
-"""Number of experiments up to which each is cut into `TIME_BLOCKS` blocks, and number of blocks of each of more
-experiments (convention: folds of cross-validation and sums for intervals then go from run to run, and only drifts are
-looked for within one; memory and time grow with the number of all blocks)."""
+LARGEST_RUN_COUNT = 8
+"""Number of experiments up to which each is cut into `TIME_BLOCKS` blocks; each of more is cut into half as many
+(convention: folds of cross-validation and sums for intervals then go from run to run, and only drifts are looked for
+within one; memory and time grow with the number of all blocks)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +59,7 @@ class Factors:
     blocks: tuple[tuple[int, ...], ...]
     """For each experiment the segments of `information` that it was cut into."""
     excerpts: tuple[Experiment, ...]
-    """For each log the samples that reports draw: a whole experiment, the beginning of a streamed log, or nothing."""
+    """For each log what is kept of its samples, for reports to draw: none, the beginning, or, in `Samples`, all."""
     terms: tuple[Term, ...] = ()
     """Terms besides the robot's own; each has one parameter, after the base parameters."""
     band_hz: float | None = None
@@ -123,7 +123,11 @@ class Factors:
         return experiment.as_recorded(torque, self.robot)
 
     def representative(self, beta: ArrayLike) -> Floats:
-        """(p,) standard parameters with the torques of base parameters (b,): zero except at the base columns."""
+        """(p,) standard parameters with the torques of base parameters: zero except at the base columns.
+
+        Args:
+            beta: (b,) or (b + k,) parameters; those of the k terms, which come last, are left out.
+        """
         theta = np.zeros(len(self.base.layout))
         theta[list(self.base.columns)] = np.asarray(beta, dtype=float)[: self.base.rank]
         return theta
@@ -135,11 +139,11 @@ class Factors:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Samples(Factors):
-    """Equations of whole experiments in memory: estimators can read single samples again."""
+    """Equations that keep all samples of each log, so that estimators can read single ones again."""
 
     @property
     def experiments(self) -> tuple[Experiment, ...]:
-        """The whole experiments."""
+        """The `excerpts`, which are whole experiments here."""
         return self.excerpts
 
 
@@ -181,11 +185,11 @@ def build_equations(
         )
     chosen = require_kept_columns(choose_base(robot, base))
     if blocks is None:
-        blocks = TIME_BLOCKS if len(runs) <= LARGEST_RUN_COUNT else REDUCED_TIME_BLOCKS
+        blocks = TIME_BLOCKS if len(runs) <= LARGEST_RUN_COUNT else TIME_BLOCKS // 2
     parts: list[Information] = []
     for run in runs:
         numbers = cut_blocks(run, blocks)
-        if terms or band_hz is not None:
+        if terms or band_hz is not None:  # what only whole rows give: terms with memory, and a low-pass
             part = reduce_rows(robot, chosen, terms, run, numbers, band_hz)
         else:
             part = reduce_samples(
@@ -318,8 +322,8 @@ def sample_blocks(equations: Samples) -> Iterator[SampleBlock]:
     for run in equations.experiments:
         for rows, motion in stretches(run):
             extra = term_columns(equations.robot, equations.terms, motion)
-            for start in range(0, len(motion.q), REPRESENTATIVE):
-                here = slice(start, start + REPRESENTATIVE)
+            for start in range(0, len(motion.q), PORTION):
+                here = slice(start, start + PORTION)
                 states = (motion.q[here], motion.dq[here], motion.ddq[here])
                 matrix = regressor(equations.robot, *states, columns=equations.base.columns)
                 if extra:

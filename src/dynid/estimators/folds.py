@@ -22,7 +22,7 @@ from scipy.optimize import nnls
 from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.estimators.equations import TIME_BLOCKS, Factors
-from dynid.estimators.physical.passivity import own_terms
+from dynid.estimators.physical.passivity import placed_terms
 from dynid.estimators.physical.prior import PriorCoordinates
 from dynid.terms.base import Term
 
@@ -71,7 +71,7 @@ class Folds:
         self._fitted = self._prior_products(equations, whole) + whole - weighted
         base = equations.base
         first = 10 * equations.robot.dof  # place of the first term's parameter: each link has ten
-        own = [first + place for place, term in enumerate(own_terms(equations.robot)) if term.is_non_negative]
+        own = [first + place for place, term in enumerate(placed_terms(equations.robot)) if term.is_non_negative]
         # columns of friction and rotors; `rows_alone` maps standard parameters that are base parameters by themselves
         self._nonnegative = [row for column, row in base.rows_alone.items() if column in own]
         self._nonnegative += [place for term, place in self._column_of.items() if term.is_non_negative]

@@ -26,6 +26,7 @@ from dynid.data_reduction import Information
 from dynid.data_reduction.extension import Extension
 from dynid.data_reduction.reduction import reduce_extended
 from dynid.identifiability.base_set import BaseParameters
+from dynid.processing.cutoff import HIGHEST_CUTOFF
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, check_band
 from dynid.robot.model import Robot
@@ -85,9 +86,6 @@ def torque_along(robot: Robot, theta: Floats, motion: Motion | Experiment) -> Fl
 OVERSAMPLING = 5.0
 """Rate of the rows that are kept after the low-pass, divided by the upper end of the band (derivation: the filter has
 attenuated everything well below half of this rate, so that nothing aliases)."""
-WIDEST_BAND = 0.45
-"""Largest ratio of the upper end of the band to the sampling rate at which the low-pass is applied (convention: just
-below the Nyquist frequency)."""
 
 
 def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, Motion]]:
@@ -172,6 +170,6 @@ def _step(rate_hz: float, band_hz: float) -> int:
 
 def _low_pass(table: Floats, rate_hz: float, band_hz: float) -> Floats:
     """Low-pass the columns of a gap-free stretch (N, k)."""
-    if band_hz >= WIDEST_BAND * rate_hz or len(table) < 4:  # three samples are too short for the filter
+    if band_hz >= HIGHEST_CUTOFF * rate_hz or len(table) < 4:  # three samples are too short for the filter
         return table
     return Butterworth(rate_hz, band_hz).apply(table)

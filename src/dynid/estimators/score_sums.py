@@ -14,6 +14,9 @@ slow cosines k_s over time (*waves*, from `make_waves`) as weights. In coordinat
     z_k  = sum_s k_s (g_s - A_s h) = sum_s (k_s - A_k) g_s,     A_k = sum_s k_s A_s,   h = sum_s g_s
     C_kl = E[z_k z_l'] = sum_s k_s l_s B_s - A_k B_l - B_k A_l + A_k B A_l             if residuals were independent
 
+The code takes ``z_k = sum_s k_s g_s``, since h is zero at the solution. The term with h matters in the expectation
+alone: other residuals would give another solution.
+
 The fit makes residuals smaller, and ``N = sum_k C_kk`` tells by how much. So the z_k are rescaled linearly from N to
 the filling; the sum of ``z_k z_k'`` is then an estimate of B, without bias if residuals are independent. Errors that
 are correlated for less than the shortest wave raise all sums alike, and are counted as well. Few waves leave few
@@ -34,10 +37,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import nnls
 from scipy.stats import t as student
 
 from dynid.array_types import Floats
 from dynid.decompositions import eigh, pinv
+from dynid.spatial import EXACT, TINY
 
 AVERAGE_SHARE = 0.01
 """Share of the covariance that is replaced by a multiple of the one for independent residuals, with the average size.
@@ -90,7 +95,7 @@ class ScoreSums:
             place: Index of the block among the S blocks.
             rows: (rows, r) weighted rows of its equations, ``w^(1/2) W_s L``.
             residual: (rows,) weighted residuals of the solution, ``w^(1/2) e_s``.
-            noise: (rows,) variance of each, if they were independent in time.
+            noise: (rows,) variance of each weighted residual, if they were independent in time.
         """
         bread = rows.T @ rows
         filling = rows.T @ (noise[:, None] * rows)
@@ -144,11 +149,11 @@ class ScoreSums:
             and a root (r, l) of the part of B in directions where the fit left too little.
         """
         values, vectors = eigh(self._whole)
-        values = np.maximum(values, 1e-12 * values[-1])
+        values = np.maximum(values, EXACT * values[-1])
         G = vectors * np.sqrt(values)  # B = G G'
         whitening = (vectors / np.sqrt(values)).T
         left, directions = eigh(whitening @ N @ whitening.T)
-        least = LEAST_LEFT_SHARE * max(float(np.max(left)), 1e-300)
+        least = LEAST_LEFT_SHARE * max(float(np.max(left)), TINY)
         kept = np.where(left > least, 1.0 / np.sqrt(np.maximum(left, least)), 0.0)
         rescaling = G @ (directions * kept) @ directions.T @ whitening
         return rescaling, whitening, G @ directions[:, left <= least]
@@ -173,13 +178,15 @@ class ScoreSums:
     def _between_runs(self, kinds: tuple[str, ...], within: Floats, plain: Floats) -> Floats:
         """(b, b) the part of the covariance that comes from differences between runs, with the factor of Student's t.
 
+        With the variances q_k of the kinds of parameters, in units of the noise, the squared scores of whole runs are
+        ``found_c = expected_c + sum_k effect_ck q_k`` for each parameter c. This is solved for the q_k >= 0, with each
+        equation over the parameter's variance.
+
         Args:
             kinds: (b,) kind of each parameter.
             within: (b, b) covariance by blocks within runs.
             plain: (b, b) covariance if residuals were independent in time.
         """
-        from scipy.optimize import nnls  # heavy, and needed for several runs only
-
         L = self._root
         A = self._bread[self._m :]  # of each run
         B = self._filling[self._m :]
@@ -200,15 +207,14 @@ class ScoreSums:
         inverse = pinv(L / length[:, None]) / length * is_determined  # left inverse of L, computed from scaled rows
         shares = np.einsum("ci,rij,jd->rcd", L, A, inverse, optimize=True)  # H_r
         kind_names = sorted(set(kinds))
-        marks = np.array([[other == kind for kind in kind_names] for other in kinds], dtype=float) * known[:, None]
-        # (b,) square of the change of each parameter whose torques are as large as the noise
+        of_kind = np.array([[other == kind for kind in kind_names] for other in kinds], dtype=float) * known[:, None]
+        # (b,) square of the change of each parameter whose torques are as large as the noise: the unit of q
         unit = is_determined / np.where(is_determined, np.sum(inverse**2, axis=0), 1.0)
-        effect = _effect(shares) @ (unit[:, None] * marks)
-        # variance of the deviations of each kind, in these units
-        size = nnls(effect[known] / safe[known, None], ((found - expected) / safe)[known])[0]
+        effect = _effect(shares) @ (unit[:, None] * of_kind)  # (b, kinds)
+        q = nnls(effect[known] / safe[known, None], ((found - expected) / safe)[known])[0]
         # few deviations show a variance, which may be larger: Student's t
-        size *= student_factor((len(A) - 1) * marks.sum(axis=0)) ** 2
-        return np.asarray(np.einsum("rcd,d,red->ce", shares, marks @ size * unit, shares, optimize=True))
+        q *= student_factor((len(A) - 1) * of_kind.sum(axis=0)) ** 2
+        return np.asarray(np.einsum("rcd,d,red->ce", shares, of_kind @ q * unit, shares, optimize=True))
 
 
 def _effect(shares: Floats) -> Floats:
@@ -219,9 +225,9 @@ def _effect(shares: Floats) -> Floats:
     """
     total = np.zeros(shares.shape[1:])
     for r, of_run in enumerate(shares):
-        for q, of_other in enumerate(shares):
-            direct = of_run if r == q else 0.0
-            total += (direct - of_run @ of_other) ** 2  # a deviation of run q moves the solution, too
+        for s, of_other in enumerate(shares):
+            direct = of_run if r == s else 0.0
+            total += (direct - of_run @ of_other) ** 2  # a deviation of run s moves the solution, too
     return total
 
 
@@ -268,5 +274,5 @@ def make_waves(counts: Floats, runs: NDArray[np.int64], waves: int = WAVES) -> F
 def _cosines(counts: Floats, most: int) -> Floats:
     """(most, S) the slowest cosines at the middles of blocks with these numbers of equations."""
     ends = np.cumsum(counts)
-    middles = (ends - 0.5 * counts) / max(float(ends[-1]), 1e-300)
+    middles = (ends - 0.5 * counts) / max(float(ends[-1]), TINY)
     return np.asarray(np.cos(np.pi * np.outer(np.arange(1, most + 1), middles)))

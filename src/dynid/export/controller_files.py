@@ -32,7 +32,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,18 +81,17 @@ def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> t
     in_flange = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
     _check_body(in_flange)
     dialogs = []
-    for name, (write, comment_sign, maker_note) in _CONTROLLERS.items():
-        text = write(in_flange)
-        notes = [maker_note] if maker_note else []
+    for name, maker in _CONTROLLERS.items():
+        text = maker.write(in_flange)
+        notes = [maker.note] if maker.note else []
         if not in_flange.inertia_is_certain:
             point = "without it the controller takes a point mass, or a ball of 1 g/cm^3"
             zeros = "the zeros stand for a point mass, they are not measured"
-            # makers without a comment sign can leave the inertia out of the command, the others get zeros
-            notes.append(f"{_open_text(in_flange)}; {zeros if comment_sign else point}")
+            notes.append(f"{_open_text(in_flange)}; {point if maker.can_leave_out_inertia else zeros}")
             some_are_open = 0 < len(in_flange.open_moments) < 6
             which = ", ".join(in_flange.open_moments) if some_are_open else "moments of inertia"
-            # in the command, to be copied with it
-            text += f" {comment_sign} zeros: {which} unknown" if comment_sign else ""
+            if not maker.can_leave_out_inertia:  # in the command, to be copied with it
+                text += f" {maker.comment_sign} zeros: {which} unknown"
         dialogs.append(PayloadDialog(controller=name, text=text, notes=tuple(notes)))
     return tuple(dialogs)
 
@@ -136,14 +135,25 @@ def _write_abb(load: Load) -> str:
     return f"PERS loaddata load1:=[{','.join([*fields, *(_write_fixed(m, 8) for m in moments)])}];"
 
 
-_CONTROLLERS: dict[str, tuple[Callable[[Load], str], str, str]] = {
-    "UR": (_write_ur, "", "setting the payload resets the force and torque sensor to zero"),
-    "Franka": (_write_franka, "//", ""),
-    "KUKA": (_write_kuka, ";", ""),
-    "ABB": (_write_abb, "!", "loaddata is in the frame of the active tool: here tool0, the flange"),
+class _Controller(NamedTuple):
+    """How a load is written for the controllers of one maker."""
+
+    write: Callable[[Load], str]
+    """Writes the command for a load in the flange frame."""
+    can_leave_out_inertia: bool
+    """Whether the command is complete without moments of inertia; otherwise unknown ones are written as zeros."""
+    comment_sign: str = ""
+    """Sign before a comment, which names these zeros, in the maker's language."""
+    note: str = ""
+    """Remark for the user."""
+
+
+_CONTROLLERS = {
+    "UR": _Controller(_write_ur, True, note="setting the payload resets the force and torque sensor to zero"),
+    "Franka": _Controller(_write_franka, False, "//"),
+    "KUKA": _Controller(_write_kuka, False, ";"),
+    "ABB": _Controller(_write_abb, False, "!", "loaddata is in the frame of the active tool: here tool0, the flange"),
 }
-"""Controller -> function that writes its command for a load in the flange frame; sign before a comment in its language,
-empty where the inertia can be left out of the command; note for the user."""
 
 
 def _principal(load: Load) -> tuple[Floats, Floats]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.constants import day
 
 from dynid.array_types import Floats
 from dynid.checks import check_number
@@ -26,7 +27,6 @@ from dynid.findings import Finding
 from dynid.fleet.differences import FEWEST_ARMS, FEWEST_SHARED, Difference, Repair, find_differences, unusual_values
 from dynid.fleet.fleet_logs import FleetLog, find_logs
 from dynid.fleet.history import (
-    DAY_S,
     History,
     TemperatureEffect,
     arm_history,
@@ -302,7 +302,7 @@ def identify_fleet(
             else "Run dynid inspect LOG --robot ROBOT > map.toml for one of them, check the map, and give it: "
             "--map map.toml.",
         )
-    fleet = _assemble(model, base, leaves, window_days * DAY_S, chosen)
+    fleet = _assemble(model, base, leaves, window_days * day, chosen)
     left_out = (_warning("log-left-out", log.name, log.problem) for log in failed)
     findings = (*fleet.findings, *left_out, *notes)
     return replace(fleet, failed=tuple(failed), read=read, findings=findings, cutoff_hz=hz, cutoff_origin=origin)

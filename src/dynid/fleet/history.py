@@ -22,10 +22,8 @@ from dynid.diagnosis.verdicts import LEVEL
 from dynid.fleet.differences import CLEAR, Difference, is_clear_of_zero, percent
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
-from dynid.identification.leaves import Leaf
+from dynid.identification.leaves import Leaf, average_temperature
 
-DAY_S = 86400.0
-"""Length of a day [s]."""
 WINDOW_K = 4.0
 """Width of the windows of temperature [K] (convention: friction changes by a few per cent over it)."""
 
@@ -135,20 +133,9 @@ def arm_history(pool: Pool, arm: ArmEquations, leaves: Sequence[Leaf]) -> Histor
     for window in arm.windows:
         logs = [leaves[log] for log in window]
         time_s = float(np.mean([leaf.start_s for leaf in logs]))
-        made.append(
-            Window(
-                time_s=time_s, logs=len(logs), own=own_values(arm, pool, window), temperature=_mean_temperature(logs)
-            )
-        )
+        warmth = average_temperature([(leaf.samples, leaf.temperature) for leaf in logs])
+        made.append(Window(time_s=time_s, logs=len(logs), own=own_values(arm, pool, window), temperature=warmth))
     return History(arm=arm.name, windows=tuple(sorted(made, key=lambda window: window.time_s)))
-
-
-def _mean_temperature(logs: Sequence[Leaf]) -> Floats | None:
-    """(n,) mean temperature over logs, weighted by their samples [degC]; None unless all logs have temperatures."""
-    known = [leaf.temperature for leaf in logs if leaf.temperature is not None]
-    if len(known) < len(logs):
-        return None
-    return np.asarray(np.average(known, axis=0, weights=[leaf.samples for leaf in logs]))
 
 
 def changed_values(

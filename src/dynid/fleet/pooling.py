@@ -18,21 +18,15 @@ import numpy as np
 
 from dynid.array_types import Bools, Floats
 from dynid.data_reduction import Information
-from dynid.data_reduction.factor import Factor
+from dynid.data_reduction.factor import RESOLUTION, Factor
 from dynid.data_reduction.triangular import append_rows
 from dynid.decompositions import standard_deviations, svd
 from dynid.errors import IdentifiabilityError
 from dynid.estimators.equations import Factors
 from dynid.estimators.linear.least_squares import refined_weights
 from dynid.estimators.noise import correlation_inflation, joint_variances
-from dynid.estimators.score_covariance import solution_root
+from dynid.estimators.score_covariance import OPEN, solution_root
 from dynid.spatial import TINY
-
-RESOLUTION = 1e-10
-"""Relative singular value below which a direction of unknowns has no equations (convention: rounding)."""
-OPEN_SHARE = 1e-6
-"""Component of an own unknown in a direction without equations above which it is open (convention: as for single
-robots)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -231,5 +225,5 @@ class Elimination:
         values = self.inverse @ (self.torque - self.kept @ shared)
         sensitivity = self.inverse @ self.kept
         own_covariance = self.inverse @ self.inverse.T + sensitivity @ covariance @ sensitivity.T
-        is_open: Bools = np.any(np.abs(self.null) > OPEN_SHARE, axis=1)
+        is_open: Bools = np.any(np.abs(self.null) > OPEN, axis=1)
         return OwnPart(values=values, std=standard_deviations(own_covariance, is_open))

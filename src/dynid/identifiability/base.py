@@ -25,13 +25,13 @@ from dynid.identifiability.closed_form import closed_form
 from dynid.identifiability.dh_frames import chain_in_dh_frames, has_closed_form
 from dynid.identifiability.expression import Combination
 from dynid.identifiability.layout import Parameter, ParameterLayout, parameter_layout
-from dynid.identifiability.minimal_combinations import Members, minimal_combinations
-from dynid.identifiability.numeric import LARGEST_REST_SHARE, explains_torques, keep_order, numeric_row_space
+from dynid.identifiability.minimal_combinations import MinimalSet, minimal_combinations
+from dynid.identifiability.numeric import explains_torques, keep_order, numeric_row_space
 from dynid.identifiability.regrouping import read_combinations
 from dynid.identifiability.row_space import RowSpace, row_space, successive_columns
 from dynid.identifiability.structural import attainable_spans, knows_terms, structural_row_space
 from dynid.robot.model import Robot, require_robot
-from dynid.spatial import SAME
+from dynid.spatial import SAME, SIX_DIGITS
 
 Method = Literal["closed-form", "minimal-combinations", "numeric", "structural"]
 """How base parameters are found."""
@@ -60,7 +60,7 @@ class _MethodResult:
     """Ratio of the last singular value that counts to the next, where the row space was found from samples."""
     remark: str = ""
     """Text after the name of the method in the result."""
-    minimal: Members | None = None
+    minimal: MinimalSet | None = None
     """The set of [Lin1995], from the method of minimal combinations."""
 
 
@@ -178,7 +178,7 @@ def _explains(robot: Robot, base: BaseParameters) -> bool:
     # equals base.grouping where that is a combination of the rows of robots_base.grouping
     combined = base.grouping[:, list(robots_base.columns)] @ robots_base.grouping
     missed = np.abs(combined - base.grouping).max(initial=0.0)
-    return bool(missed <= LARGEST_REST_SHARE * np.abs(base.grouping).max(initial=0.0))
+    return bool(missed <= SIX_DIGITS * np.abs(base.grouping).max(initial=0.0))
 
 
 def _describe_motion(robot: Robot, unmoved: Mapping[int, float], static: bool) -> str:

@@ -22,12 +22,9 @@ from dynid.array_types import Floats
 from dynid.errors import ArgumentError
 from dynid.identifiability.expression import Combination
 from dynid.identifiability.layout import ParameterLayout
-from dynid.spatial import EXACT
+from dynid.spatial import EXACT, SIX_DIGITS
 from dynid.tables import Table, html_card
 
-SAME_SPACE = 1e-8
-"""Largest error of the conversion between two sets, as a share of the largest coefficient, at which the sets count as
-equivalent (convention: far above rounding, far below a coefficient that matters)."""
 EVERY_MOTION = "every motion"
 """Value of `BaseParameters.motion` without restriction."""
 
@@ -258,7 +255,7 @@ def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
     if given.mixing is not None:
         matrix = matrix @ given.mixing
     missed = np.abs(matrix @ given.grouping - wanted.grouping).max(initial=0.0)
-    if given.rank != wanted.rank or missed > SAME_SPACE * np.abs(wanted.grouping).max(initial=0.0):
+    if given.rank != wanted.rank or missed > SIX_DIGITS * np.abs(wanted.grouping).max(initial=0.0):
         raise ArgumentError(
             f"the two sets do not determine one another: {given.rank} parameters ({given.motion}) and {wanted.rank} "
             f"({wanted.motion})",

@@ -21,14 +21,12 @@ import numpy as np
 from dynid.dynamics.chain import Chain, is_along_z
 from dynid.dynamics.inertia_maps import transport
 from dynid.identifiability.expression import ONE, Combination, DHSymbols, Polynomial, Summand, dh_symbols
-from dynid.identifiability.layout import INERTIAL_SYMBOLS, ParameterLayout
+from dynid.identifiability.layout import INERTIAL_SYMBOLS, MX, MY, MZ, XX, XY, XZ, YY, YZ, ZZ, M, ParameterLayout
 from dynid.spatial import EXACT, SAME
 from dynid.terms.base import Dependence
 
 Linear = dict[str, Polynomial]
 """A linear combination of standard parameters: name -> coefficient."""
-
-XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(10)  # positions among the parameters of a link
 
 
 def closed_form(

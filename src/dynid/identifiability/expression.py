@@ -84,7 +84,7 @@ class Polynomial:
         if not isinstance(other, Polynomial):
             scaled = tuple((monomial, value * other) for monomial, value in self.terms)
             return Polynomial(scaled if other else ())
-        if other.terms == _UNIT:  # a frequent case, worth the shortcut
+        if other.terms == ONE.terms:  # a frequent case, worth the shortcut
             return self
         total: dict[Monomial, float] = {}
         for a, x in self.terms:
@@ -126,8 +126,6 @@ class Polynomial:
         return _signed_sum([(value, _monomial_text(m, abs(value))) for m, value in positive_first]) or "0"
 
 
-_UNIT: tuple[tuple[Monomial, float], ...] = (((), 1.0),)
-"""The terms of the polynomial 1."""
 ONE = Polynomial.constant(1.0)
 """The factor of a parameter that stands alone."""
 

@@ -19,6 +19,7 @@ from dynid.terms.base import Dependence, Term
 INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 """The ten inertial parameters of a body, about the origin of its frame and in its axes ([GautierKhalil1990] eq. (1)):
 inertia tensor, first moments (mass times center of mass), mass."""
+XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(10)  # positions of these
 
 INERTIAL_UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 """The unit of each of them."""

@@ -46,7 +46,7 @@ _SAME_LINK = {
 one."""
 
 
-class Members(NamedTuple):
+class MinimalSet(NamedTuple):
     """Lin's set of b constants, with the parameters of terms."""
 
     combinations: tuple[Combination, ...]
@@ -63,7 +63,7 @@ class Members(NamedTuple):
     """Values of the symbols in the formulas (lengths [m], cosines, sines); empty where the coefficients are numbers."""
 
 
-def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to_dh: Floats | None) -> Members:
+def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to_dh: Floats | None) -> MinimalSet:
     """Lin's minimal linear combinations of a serial robot (theorem 2), with its terms.
 
     Args:
@@ -73,16 +73,17 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
         to_dh: (p, p) map from parameters in the robot's body frames to those in the DH frames; None where these are the
             same frames.
     """
-    members = minimal_set(chain)  # member (its joint, symbol and unit) -> row of link parameters (10 n,)
+    rows_of_members = minimal_set(chain)  # member (its joint, symbol and unit) -> row of link parameters (10 n,)
     table, symbols = dh_symbols(chain.rows)
+    in_dh_frames = to_dh is None  # then coefficients are formulas, and known columns represent the set
     # rotor inertia -> the combination of other parameters that it acts like, if there is one
     substitutes = rotor_substitutes(chain, table, layout)
     # columns of the terms that are constants by themselves: all but rotors that act like other parameters
     terms = [c for c, p in enumerate(layout) if p.kind == "term" and p.name not in substitutes]
-    names = [*(member.name for member in members), *(layout[column].name for column in terms)]
-    units = [*(member.unit for member in members), *(layout[column].unit for column in terms)]
+    names = [*(member.name for member in rows_of_members), *(layout[column].name for column in terms)]
+    units = [*(member.unit for member in rows_of_members), *(layout[column].unit for column in terms)]
     numbers = {rotor: {k: c.value(symbols) for k, c in linear.items()} for rotor, linear in substitutes.items()}
-    matrix = _rows(members, layout, terms, numbers).astype(float)
+    matrix = _rows(rows_of_members, layout, terms, numbers).astype(float)
     matrix = matrix if to_dh is None else matrix @ to_dh
     # Coefficients that are zero within rounding become zero. A coefficient is a sum of products of lengths, and its
     # rounding grows with the longest of them to the power of their number: the power of m in its unit.
@@ -91,11 +92,11 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
     matrix[np.abs(matrix) <= ROUNDING * longest ** np.maximum(powers, 0)] = 0.0
     formulas = matrix
     columns = None
-    if to_dh is None:
+    if in_dh_frames:
         # the same recursion once more, with symbols instead of numbers
         in_symbols = replace(chain, rows=tuple(table))  # type: ignore[arg-type]
         formulas = _rows(minimal_set(in_symbols), layout, terms, substitutes)
-        columns = (*_same_link_columns(chain, list(members), layout), *terms)
+        columns = (*_same_link_columns(chain, list(rows_of_members), layout), *terms)
     combinations = tuple(
         # numbers become polynomials by the sum
         Combination(
@@ -103,11 +104,11 @@ def minimal_combinations(robot: Robot, layout: ParameterLayout, chain: Chain, to
         )
         for name, row, formula in zip(names, matrix, formulas, strict=True)
     )
-    return Members(combinations, tuple(units), matrix, columns, {} if columns is None else symbols)
+    return MinimalSet(combinations, tuple(units), matrix, columns, symbols if in_dh_frames else {})
 
 
 def _rows(
-    members: Mapping[Member, Any],
+    rows_of_members: Mapping[Member, Any],
     layout: ParameterLayout,
     terms: list[int],
     substitutes: Mapping[str, Mapping[str, Any]],
@@ -115,16 +116,16 @@ def _rows(
     """Rows (b, p) of coefficients: one per member of Lin's set, then one per term.
 
     Args:
-        members: Member -> its row of link parameters (10 n,), numbers or polynomials.
+        rows_of_members: Member -> its row of link parameters (10 n,), numbers or polynomials.
         layout: The p parameters.
         terms: Columns of the terms that are constants by themselves.
         substitutes: Rotor inertia -> the parameters it acts like, with coefficients; its column is the same combination
             of their columns.
     """
-    rows = np.zeros((len(members) + len(terms), len(layout)), dtype=object)
-    for k, row in enumerate(members.values()):
+    rows = np.zeros((len(rows_of_members) + len(terms), len(layout)), dtype=object)
+    for k, row in enumerate(rows_of_members.values()):
         rows[k, : len(row)] = row
-    rows[range(len(members), len(rows)), terms] = 1.0
+    rows[range(len(rows_of_members), len(rows)), terms] = 1.0
     for rotor, linear in substitutes.items():
         for name, coefficient in linear.items():
             rows[:, layout.index(rotor)] += rows[:, layout.index(name)] * coefficient

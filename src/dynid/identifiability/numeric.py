@@ -18,10 +18,11 @@ import numpy as np
 from dynid.array_types import Floats
 from dynid.compiled import record_quantity
 from dynid.dynamics.regressor import torque_regressor
+from dynid.identifiability.layout import MX, MY, MZ, XX, YY, ZZ, M
 from dynid.identifiability.row_space import RowSpace, row_space
 from dynid.robot.model import Robot
 from dynid.robot.parts import SMALLEST_LINK_M
-from dynid.spatial import EXACT, TINY
+from dynid.spatial import EXACT, SIX_DIGITS, TINY
 from dynid.tape import compile_tape
 from dynid.terms.base import Dependence, ScaledTerm
 
@@ -33,9 +34,6 @@ SLOW_RATIO = 2.0
 SPARE_STATES = 20
 """Number of random states in addition to half the number of parameters; each gives one equation per joint
 (convention)."""
-LARGEST_REST_SHARE = 1e-6
-"""Largest share of a regressor's norm outside a row space that still counts as explaining it (convention: joint axes
-in robot files are rounded to six digits)."""
 
 
 class States(NamedTuple):
@@ -140,7 +138,7 @@ def explains_torques(robot: Robot, space: RowSpace) -> bool:
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
     Q = np.linalg.qr(rows.T)[0]  # (p, b) orthonormal basis of the space
     rest = np.linalg.norm(scaled - scaled @ Q @ Q.T)  # what lies outside the space
-    return bool(rest <= LARGEST_REST_SHARE * max(1.0, float(np.linalg.norm(scaled))))
+    return bool(rest <= SIX_DIGITS * max(1.0, float(np.linalg.norm(scaled))))
 
 
 def keep_order(robot: Robot) -> list[int]:
@@ -161,10 +159,6 @@ def keep_order(robot: Robot) -> list[int]:
     return [column for group in groups for column in group]
 
 
-_MOMENTS = (0, 3, 5)
-"""Positions of XX, YY, ZZ among the ten parameters of a link: XX XY XZ YY YZ ZZ MX MY MZ M."""
-
-
 def _link_groups(is_prismatic: bool, along: int) -> dict[int, list[int]]:
     """Number of a group -> positions among the ten parameters of a link.
 
@@ -176,8 +170,9 @@ def _link_groups(is_prismatic: bool, along: int) -> dict[int, list[int]]:
         along: The coordinate axis nearest to the joint axis: 0 for x, 1 for y, 2 for z.
     """
     if is_prismatic:
-        return {1: [9, 6, 7, 8], 3: list(range(6))}  # M MX MY MZ; the tensor
+        return {1: [M, MX, MY, MZ], 3: list(range(MX))}  # the tensor
+    moments = (XX, YY, ZZ)
     across = max(k for k in range(3) if k != along)
-    unwanted = [_MOMENTS[across], 6 + along, 9]
-    wanted = [_MOMENTS[along]] + [k for k in range(9) if k not in unwanted and k != _MOMENTS[along]]
+    unwanted = [moments[across], MX + along, M]
+    wanted = [moments[along]] + [k for k in range(M) if k not in unwanted and k != moments[along]]
     return {0: wanted, 2: unwanted}

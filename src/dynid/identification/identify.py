@@ -25,7 +25,7 @@ from dynid.errors import ArgumentError
 from dynid.estimators.equations import Factors, Samples, build_equations
 from dynid.estimators.estimate import Estimate, Estimator, convert_estimate
 from dynid.estimators.perturbation import PerturbationBounds, estimate_bounds
-from dynid.estimators.physical.definiteness import check_friction, check_inertia
+from dynid.estimators.physical.definiteness import check_inertia, check_signs
 from dynid.estimators.physical.feasible import FeasibleWLS
 from dynid.estimators.physical.nearest import lift_parameters
 from dynid.findings import Finding
@@ -52,6 +52,7 @@ from dynid.parallel.engine_names import make_engine
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
+from dynid.spatial import SIX_DIGITS
 from dynid.tables import Table, plain_number
 from dynid.terms.base import Reference, Term
 from dynid.terms.coupling import Coupling
@@ -59,9 +60,6 @@ from dynid.terms.load_dependent import LoadFriction, horizontal_axes
 
 Data = Experiment | Recording | str | Path | Any
 """An experiment, a recording, a log file, or a table in memory: a data frame or a dictionary of arrays."""
-
-SAME_BASE_TOLERANCE = 1e-6
-"""Relative difference up to which a robot has the estimated base parameters (convention: well above rounding)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -566,7 +564,7 @@ def conclude(
         simple = rich if is_possible else Model(equations.robot, standard, rich.terms, rate)
     if is_possible or not estimate.undetermined.any():  # another finding reports undetermined parameters
         findings = (*findings, *check_inertia(equations, theta, term_values))
-    findings = (*findings, *check_friction(equations, estimate), *diagnose_runs(equations), *_note_selection(selection))
+    findings = (*findings, *check_signs(equations, estimate), *diagnose_runs(equations), *_note_selection(selection))
     return Identification(
         equations=equations, estimate=replace(estimate, findings=findings), plain=simple, rich=rich, selection=selection
     )
@@ -579,7 +577,7 @@ def _has_base(equations: Factors, estimate: Estimate, standard: Floats) -> bool:
         return not np.array_equal(standard, equations.robot.parameter_vector)
     values = estimate.values[: equations.base.rank]
     away = np.abs(equations.base.grouping @ standard - values)
-    return not np.any(away > SAME_BASE_TOLERANCE * (np.abs(values) + np.abs(values).max(initial=0.0)))
+    return not np.any(away > SIX_DIGITS * (np.abs(values) + np.abs(values).max(initial=0.0)))
 
 
 def _note_gains(runs: Sequence[Experiment]) -> tuple[Finding, ...]:

@@ -125,7 +125,7 @@ def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
     beginning = list[Experiment]()  # at most one: the first samples
     samples = 0
     dropped = Counter[str]()
-    temperatures = list[tuple[int, Floats]]()  # number of samples and mean temperature of each piece
+    temperatures = list[tuple[int, Floats | None]]()  # number of samples and mean temperature of each piece
 
     def collect_facts(pieces: Iterator[Experiment]) -> Iterator[Experiment]:
         """Pass the pieces on, and note what the leaf tells besides the equations."""
@@ -135,8 +135,7 @@ def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
             dropped.update(piece.dropped)
             if not beginning:
                 beginning.append(piece.rows(slice(0, EXCERPT_SAMPLES)))
-            if piece.temperature is not None and piece.samples:
-                temperatures.append((piece.samples, piece.temperature))
+            temperatures.append((piece.samples, piece.temperature))
             yield piece
 
     with _fetch(task.log) as log:
@@ -148,15 +147,19 @@ def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
     return Leaf(
         log=_name(task.log), information=information, start_s=float(beginning[0].time[0]), samples=samples,
         beginning=beginning[0], findings=tuple(warnings), dropped=dict(dropped),
-        temperature=_mean_temperature(temperatures),
+        temperature=average_temperature(temperatures),
     )  # fmt: skip
 
 
-def _mean_temperature(parts: Sequence[tuple[int, Floats]]) -> Floats | None:
-    """(n,) mean temperature from the numbers of samples and the temperatures of pieces; None where no piece has any."""
-    if not parts:
+def average_temperature(parts: Sequence[tuple[int, Floats | None]]) -> Floats | None:
+    """(n,) mean temperature of pieces or logs, from their numbers of samples and temperatures [degC].
+
+    It is that of the parts where it is known: NaN for a joint without any, None where no part has temperatures.
+    """
+    known = [(samples, values) for samples, values in parts if samples and values is not None]
+    if not known:
         return None
-    samples, values = zip(*parts, strict=True)
+    samples, values = zip(*known, strict=True)
     return np.asarray(np.ma.filled(np.ma.average(np.ma.masked_invalid(values), axis=0, weights=samples), np.nan))
 
 

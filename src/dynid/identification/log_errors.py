@@ -16,7 +16,8 @@ from scipy import signal
 
 from dynid.array_types import Floats
 from dynid.estimators.equations import relative_errors
-from dynid.estimators.rows import WIDEST_BAND, stretches
+from dynid.estimators.rows import stretches
+from dynid.processing.cutoff import HIGHEST_CUTOFF
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import ORDER, Butterworth
 
@@ -110,7 +111,7 @@ class Comparison:
         Returns:
             The same torques, zero where a sample does not count, and the mask (N, n) of those that count.
         """
-        if self.band_hz is None or self.band_hz >= WIDEST_BAND * run.rate_hz:
+        if self.band_hz is None or self.band_hz >= HIGHEST_CUTOFF * run.rate_hz:
             return tuple(np.where(run.valid, torque, 0.0) for torque in torques), run.valid
         smooth = np.zeros((len(torques), *run.effort.shape))
         counts = np.zeros_like(run.valid)

@@ -29,15 +29,13 @@ from dynid.identification.log_reader import LogReader, common_cutoff
 from dynid.identification.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.plain_data import json_values
-from dynid.processing.cutoff import noise_through
+from dynid.processing.cutoff import ALIKE, noise_through
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
 
 Mask = NDArray[np.bool_]
-ALIKE = 1.01
-"""Ratio up to which the errors of two models count as equal (convention: 1 %, where chance decides which is larger)."""
 NOISE_SHARE = 50.0
 """Share of the residual's power from which on noise is called its reason [%] (convention: the larger part)."""
 FAILING_LIMIT_FACTOR = 2.0

@@ -37,7 +37,7 @@ class Picked:
     """The joint names that ``{joint}`` stands for, as the log spells them; empty without such a pattern."""
 
 
-def pick(
+def pick_columns(
     signal: Signal,
     quantity: str,
     tables: Mapping[str, ColumnTable],

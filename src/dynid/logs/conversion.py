@@ -20,7 +20,7 @@ from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.channel_map import ChannelMap, Signal
-from dynid.logs.columns import Picked, pick
+from dynid.logs.columns import Picked, pick_columns
 from dynid.logs.joint_order import (
     column_order,
     count_mismatch,
@@ -158,7 +158,7 @@ class _Conversion:
         picked = {}
         for quantity, signal in self._signals.items():
             try:
-                picked[quantity] = pick(signal, quantity, self._tables, self.joints)
+                picked[quantity] = pick_columns(signal, quantity, self._tables, self.joints)
             except DataError as error:
                 if not signal.optional:
                     raise
@@ -454,7 +454,7 @@ class _Conversion:
         unit = clock.unit
         time: Floats | float = 0.0
         for name in (column, *([clock.fraction] if clock.fraction else [])):
-            picked = pick(Signal(columns=(name,), file=clock.file), "time", self._tables, (), prefer=table)
+            picked = pick_columns(Signal(columns=(name,), file=clock.file), "time", self._tables, (), prefer=table)
             if len(picked.names) != 1:
                 reason = f"time is one column, not {len(picked.names)}"
                 raise _refusal("time", reason, "Name the one with stamps.", "column")

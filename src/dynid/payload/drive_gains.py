@@ -36,13 +36,11 @@ from dynid.payload.load_solver import (
     solve_minimum_norm,
 )
 from dynid.payload.payload import Runs, payload_problem
+from dynid.robot.check import HEAVIEST_KG
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.spatial import SAME, TINY
 from dynid.tables import Table
-
-HEAVIEST_KG = 1000.0
-"""Loads above this mass were surely given in grams [kg] (convention: nobody calibrates drives with a tonne)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

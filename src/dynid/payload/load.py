@@ -24,6 +24,7 @@ from dynid.array_types import Bools, Floats
 from dynid.decompositions import eigh, standard_deviations
 from dynid.dynamics.inertia_maps import UPPER, transport
 from dynid.errors import ArgumentError, DataError
+from dynid.estimators.linear.robust import SETTLED
 from dynid.estimators.physical.nearest import nearest_possible_body
 from dynid.findings import Finding, Severity
 from dynid.lazy import cached_property
@@ -41,7 +42,7 @@ UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 """Units of the ten parameters."""
 CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
 """Names of the channels of a wrench: force [N], then moment [N m]."""
-PAIRS = ((0, 1, 1), (0, 2, 2), (1, 2, 4))
+PAIRS = tuple((i, j, product) for product, (i, j) in enumerate(np.transpose(UPPER).tolist()) if i < j)
 """Pairs of axes, each with the index of their product of inertia among the ten parameters."""
 SMALL_SHARE = 0.1
 """Share below which a quantity counts as small: the relative error of a known mass or gain, the part of the load that
@@ -53,9 +54,6 @@ doubtful (convention)."""
 SIGNIFICANT_STD = 5.0
 """Standard deviations from which on an estimate is significant: a negative mass, a drift, a gain, an impossible load,
 the difference between two principal moments (level: one in two million by chance)."""
-SEARCH_ACCURACY = 1e-3
-"""Accuracy of a search: steps below it [rad, or relative] end the search, and distances below it [standard deviations]
-are rounding (convention: the next step of Gauss-Newton would be about its square)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -465,7 +463,7 @@ def make_possible(load: Load) -> Load:
         message = "no body can have the estimated parameters, and no possible body was found near them"
         return load.with_findings(remark("impossible-estimate", message, look, severity="warning"))
     vector, shift = nearest
-    if not load.has_inertia and shift < SEARCH_ACCURACY:  # possible already, with suitable undetermined moments
+    if not load.has_inertia and shift < SETTLED:  # possible already, with suitable undetermined moments
         return load
     message = f"no body can have the plain estimate: the nearest possible one is {shift:.2g} standard deviations off"
     given = "The nearest possible body is given; Load.extras holds the plain estimate."

@@ -48,20 +48,21 @@ def wrist_test_motion(
         reason = f"robot '{robot.name}' has no joint of {list(names)} to move, or not all of them"
         raise ArgumentError(reason, remedy=f"Name some of {', '.join(robot.joint_names)}.")
     limits = [joint.limits for joint in robot.moving_joints]
-    if not all(own.lower <= x <= own.upper for own, x in zip(limits, q0, strict=True)):
+    if not all(limit.lower <= x <= limit.upper for limit, x in zip(limits, q0, strict=True)):
         raise ArgumentError("the start is outside the joint limits", place="start")
     length = as_number("sweep", sweep, above=0.0)
     shortest = as_number("duration_s", duration_s, above=0.0)
     points = [q0]
     durations: list[float] = []
     for joint in map(robot.joint_names.index, names):
-        own = limits[joint]
-        up = own.upper - q0[joint]
-        down = q0[joint] - own.lower
+        limit = limits[joint]
+        up = limit.upper - q0[joint]
+        down = q0[joint] - limit.lower
         reach = min(length, max(up, down))
-        if not (own.velocity > 0.0 and own.acceleration > 0.0):
-            raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
+        if not (limit.velocity > 0.0 and limit.acceleration > 0.0):
+            reason = f"joint '{robot.joint_names[joint]}' has a limit of zero velocity or acceleration"
+            raise ArgumentError(reason, remedy="Choose other joints.")
         points += [q0 + (reach if up >= down else -reach) * np.eye(robot.dof)[joint], q0]
-        durations += [max(shortest, shortest_move(reach, own.velocity, own.acceleration))] * 2  # there and back
+        durations += [max(shortest, shortest_move(reach, limit.velocity, limit.acceleration))] * 2  # there and back
     q = np.array(points)
     return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.array(durations))

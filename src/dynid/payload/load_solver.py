@@ -31,7 +31,7 @@ import numpy as np
 from dynid.array_types import Bools, Floats, Ints
 from dynid.decompositions import eigh, standard_deviations, svd
 from dynid.errors import IdentifiabilityError
-from dynid.estimators.score_sums import student_factor
+from dynid.estimators.score_sums import LEAST_LEFT_SHARE, student_factor
 from dynid.lazy import cached_property
 from dynid.payload.load import LARGE_SHARE, Load, remark
 from dynid.spatial import EXACT, SAME, TINY
@@ -44,9 +44,6 @@ HEAVY_LOAD = 10.0
 """Mass of that prior where the data leave the mass open [kg] (convention)."""
 SHARED_SAMPLES = 10.0
 """The variance of a channel is drawn towards the mean of its kind as by so many further samples (convention)."""
-LEAST_LEFT_SHARE = 0.05
-"""Lower limit of the eigenvalues of 1 - H_b, whose inverse roots multiply rounding errors (convention: by 4.5 at
-most)."""
 FEWEST_BLOCKS, MOST_BLOCKS = 8, 24
 """Smallest and largest number of blocks of time of a motion (convention: fewer leave too few degrees of freedom)."""
 SHORTEST_BLOCK_PERIODS = 3.0

@@ -30,7 +30,8 @@ from scipy.spatial.transform import Rotation
 from dynid.array_types import Floats
 from dynid.decompositions import eigh, lstsq, pinv, svd
 from dynid.errors import DataError, EstimationError, IdentifiabilityError
-from dynid.payload.load import LARGE_SHARE, SEARCH_ACCURACY, SIGNIFICANT_STD
+from dynid.estimators.linear.robust import SETTLED
+from dynid.payload.load import LARGE_SHARE, SIGNIFICANT_STD
 from dynid.payload.load_solver import BlockEquations, LinearSolution, solve_blocks, solve_load_equations
 from dynid.payload.sensing import Sensing, SensorCalibration
 from dynid.payload.wrench_equations import WrenchData, acceleration_matrix, wrench_data
@@ -250,7 +251,7 @@ def find_sensor(state: State, data: WrenchData, sensing: Sensing) -> tuple[State
         solution = solve_load_equations(BlockEquations.of(W, data.wrench, labels))
         phi = solution.determined[:10]
         state, size = state.step(solution.determined[step_slice], solution.stderr[step_slice])
-        if size < SEARCH_ACCURACY:
+        if size < SETTLED:
             return state, solution, step_slice
     if "compliance" in sensing.find:
         raise EstimationError(

@@ -46,7 +46,7 @@ REST_SHARE, REST_FLOOR = 0.01, 1e-3
 LEAST_RESTS, FEWEST_POSES = 0.2, 3
 """Share of samples at rest, and number of rests, from which on a static log is one of poses, not of slow motion
 (convention)."""
-FORCE, MOMENT = slice(0, 3), slice(3, 6)
+FORCE, MOMENT = np.arange(6).reshape(2, 3)
 """Rows of a wrench."""
 # mixed_kinetic_matrix has the order moment and rotation before force and translation; the rolls exchange the halves
 UNIT_ACCELERATIONS = np.array([np.roll(mixed_kinetic_matrix(np.roll(axis, 3)), 3, axis=1).T for axis in np.eye(6)])

@@ -54,13 +54,14 @@ CANDIDATES = 160
 """Number of cutoffs that are tried; they are evenly spaced on a logarithmic scale (convention: steps of 3 %)."""
 BANDS = 500
 """Largest number of bands of a spectrum (convention)."""
-FLOOR_TOP, FLOOR_WIDE, FLOOR_NARROW = 0.49, 0.30, 0.45
-"""Common upper end, lower end of the wide band and lower end of the narrow band that show the noise floor, as shares of
-the sampling rate (convention)."""
-TOLERATED_ERROR_RATIO = 1.01
-"""Of the cutoffs whose squared error is below this multiple of the smallest one, the lowest is chosen ..."""
+FLOOR_TOP, FLOOR_WIDE = 0.49, 0.30
+"""Common upper end of the two bands that show the noise floor, and lower end of the wide one, as shares of the sampling
+rate (convention); the narrow one begins at `HIGHEST_CUTOFF`."""
+ALIKE = 1.01
+"""Ratio up to which two errors count as equal (convention: 1 %, where chance decides which is larger). Of the cutoffs
+whose squared errors equal the smallest one, the lowest is chosen ..."""
 LARGEST_STEP_DOWN = 1.3
-"""... but none that is lower than the best cutoff by more than this factor. Both are conventions."""
+"""... but none that is lower than the best cutoff by more than this factor (convention)."""
 
 NOISE_BAND = (1.5, 4.0)
 """Ends of the band in which `noise_through` measures the noise, as multiples of the low-pass's cutoff (convention: at
@@ -118,7 +119,7 @@ def choose_common_cutoff(
     total = squares.sum(axis=1)
     # the lowest candidate that is hardly worse than the best one, and not far below it
     is_near = candidates >= candidates[np.argmin(total)] / LARGEST_STEP_DOWN
-    best = int(np.flatnonzero(is_near & (total <= TOLERATED_ERROR_RATIO * total.min()))[0])
+    best = int(np.flatnonzero(is_near & (total <= ALIKE * total.min()))[0])
     bias, noise = np.sqrt(np.maximum(squares[best], 0.0))
     hz = float(candidates[best])
     error = float(np.hypot(bias, noise))
@@ -191,7 +192,7 @@ def _floor(power: Floats, frequency: Floats) -> Floats:
         power: (f, n) power of each bin.
         frequency: (f,) frequencies of the bins, as shares of the sampling rate.
     """
-    top = (power[(frequency > low) & (frequency < FLOOR_TOP)] for low in (FLOOR_WIDE, FLOOR_NARROW))
+    top = (power[(frequency > low) & (frequency < FLOOR_TOP)] for low in (FLOOR_WIDE, HIGHEST_CUTOFF))
     wide, narrow = (part if len(part) else power[-1:] for part in top)  # a handful of samples has no such band
     # the power of noise is exponentially distributed: its median is log(2) times its mean
     levels = [np.median(part, axis=0) / np.log(2.0) for part in (wide, narrow)]

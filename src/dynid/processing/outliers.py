@@ -33,8 +33,6 @@ SPIKE_RANGE_SHARE = 0.05
 """Smallest height of a spike as a share of the signal's range (convention): smaller ones do no harm after filtering."""
 SURVEY_SAMPLES = 2_000
 """Number of samples from which range and scatter of a channel are taken (convention: more would hardly change them)."""
-SHORTEST_PLATEAU = 4
-"""Number of equal extreme samples in a row that count as clipping (convention)."""
 
 
 def longest_spike(time: Floats) -> int:
@@ -129,7 +127,8 @@ def _saturated_column(x: Floats) -> Mask:
     """`saturated_samples` of one channel (N,)."""
     found = np.zeros(x.shape, dtype=bool)
     present = np.flatnonzero(np.isfinite(x))
-    if present.size < 10 * SHORTEST_PLATEAU:
+    shortest = LONGEST_SPIKE + 1  # equal extreme samples in a row that are no spike, but clipped
+    if present.size < 10 * shortest:
         return found
     y = x[present]
     span = float(y.max() - y.min())
@@ -146,10 +145,10 @@ def _saturated_column(x: Floats) -> Mask:
     rests[at_ends] = 0
     for at in at_end:
         runs = run_lengths(at)
-        plateau = at & (runs >= SHORTEST_PLATEAU)
+        plateau = at & (runs >= shortest)
         # a few samples may be a turning point of the motion in a coarse signal, so eight are asked for; a signal
         # without noise also rests where the robot stands still, which is not at its extremes alone
-        if np.count_nonzero(plateau) >= 2 * SHORTEST_PLATEAU and not _rests_between_extremes(rests, runs):
+        if np.count_nonzero(plateau) >= 2 * shortest and not _rests_between_extremes(rests, runs):
             found[present] |= plateau
     return found
 

@@ -21,6 +21,9 @@ from dynid.array_types import Floats
 from dynid.safe_text import html_text, markdown_text
 from dynid.tables import Cell, Table
 
+MOST_LISTED = 12
+"""Most entries of a long list, and most joints of which curves are drawn (convention: a page of a few hundred
+kilobytes)."""
 FAR_START_LENGTHS = 100.0
 """Start of an axis, in lengths of the axis, beyond which it is subtracted (derivation: the pages store float32, whose
 relative step of 6e-8 then stays below 1e-5 of the axis)."""

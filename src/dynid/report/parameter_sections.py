@@ -81,7 +81,7 @@ def parameters_chapter(fit: Identification) -> Chapter:
         Bullets(MEANINGS),
         *why,
         *_bodies(fit),
-        _standard_table(fit),
+        _list_standard_parameters(fit),
     ]
     return Chapter("Parameters", tuple(blocks))
 
@@ -168,7 +168,7 @@ def _bodies(fit: Identification) -> list[Block]:
     return [Heading("Bodies"), Text(note, "hint"), Table(header, tuple(rows))]
 
 
-def _standard_table(fit: Identification) -> Table:
+def _list_standard_parameters(fit: Identification) -> Table:
     """Folded table of all standard parameters."""
     columns = (fit.standard.tolist(), fit.robot.parameter_vector.tolist(), fit.standard_stderr.tolist())
     rows = tuple(zip(fit.base.layout.names, *columns, standard_marks(fit), strict=True))

@@ -10,16 +10,13 @@ from dynid.compiled import inverse_dynamics
 from dynid.excitation.base import Margin
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.trajectories.trajectory import SampledTrajectory
-from dynid.report.html_blocks import Block, Cards, Heading, Plot, Text
+from dynid.report.html_blocks import MOST_LISTED, Block, Cards, Heading, Plot, Text
 from dynid.report.page import Chapter, Page
 from dynid.report.provenance import methods_chapter
 from dynid.report.replay import play_motion
 from dynid.report.series import MOST_POINTS
 from dynid.robot.model import Robot
 from dynid.tables import Table, plain_number
-
-LISTED_LIMIT_COUNT = 12
-"""Number of limits that are listed as the nearest ones (convention)."""
 
 
 def plan_page(plan: Excitation, settings: Sequence[Chapter], robot: Robot) -> Page:
@@ -92,7 +89,7 @@ def _tables(plan: Excitation) -> list[Block]:
     for margin in sorted(plan.margins, key=lambda margin: margin.relative):  # the first one kept is the nearest
         nearest.setdefault((margin.limit, margin.where), margin)
     margins = tuple(
-        (m.limit, m.where, m.margin, m.unit, 100.0 * m.relative) for m in list(nearest.values())[:LISTED_LIMIT_COUNT]
+        (m.limit, m.where, m.margin, m.unit, 100.0 * m.relative) for m in list(nearest.values())[:MOST_LISTED]
     )
     columns = (plan.parameter_names, plan.predicted_deviation.tolist(), plan.parameter_units)
     return [

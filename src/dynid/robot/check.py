@@ -19,14 +19,14 @@ from dynid.robot.formats.urdf import joints_in_degrees, snapped_joints
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import SMALLEST_LINK_M, Joint, Link
-from dynid.spatial import EXACT
+from dynid.spatial import EXACT, SIX_DIGITS
 
 LIGHTEST_KG, HEAVIEST_KG, IMPOSSIBLE_KG, LONGEST_M = 1e-6, 1e3, 1e6, 100.0
 """Masses of links below the first and above the second are probably in another unit; above the third they are
 impossible; a robot that reaches farther than the fourth is probably stated in millimetres (convention)."""
-REPORTED_EXCESS, REFUSED_EXCESS = 1e-6, 0.01
-"""Relative amounts by which a number may miss what is physically possible without a finding, and without being refused
-by commands (convention: files are rounded to six digits, or to two for flat parts)."""
+REFUSED_EXCESS = 0.01
+"""Relative amount by which a number may miss what is physically possible without being refused by commands (convention:
+files are rounded to two digits for flat parts); without a finding, it is `SIX_DIGITS`."""
 FARTHEST_IN_SIZES, SMALLEST_GYRATION_IN_SIZES = 3.0, 0.005
 """Limits in multiples of the link's size (convention): largest distance of the centre of mass and largest radius of
 gyration, and smallest radius of gyration. Beyond them a unit or a frame is probably wrong."""
@@ -73,7 +73,7 @@ def _check_links(robot: Robot) -> RuleFindings:
     typical = max(np.median([length for length in lengths if length > EXACT] or [SMALLEST_LINK_M]), SMALLEST_LINK_M)
     for link in _links_with_inertia(robot):
         where = f"link '{link.name}'"
-        if fault := _mass_fault(link.inertia) or _tensor_fault(link.inertia, REPORTED_EXCESS):  # message, remedy
+        if fault := _mass_fault(link.inertia) or _tensor_fault(link.inertia, SIX_DIGITS):  # message, remedy
             yield "impossible-inertia", "error", where, *fault
         points = [joint.T_parent_joint[:3, 3] for joint in robot.joints if joint.parent == link.name]
         size = max([float(np.linalg.norm(point)) for point in points] + [typical])
@@ -228,7 +228,7 @@ def _check_terms(robot: Robot) -> RuleFindings:
             for pair, part in getattr(placed.term, what)(placed.joints).items():
                 matrix[pair] += placed.term.value * part
         values = eigvalsh(matrix[np.ix_(joints, joints)])
-        if values[0] < -REPORTED_EXCESS * float(np.abs(values).max()):
+        if values[0] < -SIX_DIGITS * float(np.abs(values).max()):
             text = f"the matrix of their coupled {what} has the negative eigenvalue {values[0]:.4g}"
             remedy = "A motor's part is in the joints' own parameters, too: they are at least ratio^2 times it."
             yield "negative-friction", "error", _at([robot.joint_names[joint] for joint in joints]), text, remedy

@@ -26,8 +26,9 @@ WRITTEN = 64 * 2**20
 have about one megabyte)."""
 LARGEST_WHOLE = 2**63
 """Integers in a file must be smaller: other programs hold them in 64 bits."""
-MOST_DOTS = 64
-"""Largest number of dots in a key in TOML (convention: the parser's time grows with its square)."""
+DEEPEST = 64
+"""Deepest nesting of elements in XML, and most dots in a key in TOML (convention: the time of its parser grows with the
+square of them)."""
 _HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]")
 """Escape in JSON that may be half of a surrogate pair, which is no letter by itself and cannot be written as UTF-8."""
 _BETWEEN_KEYS = re.compile(r"[=,\[\]{}\n]")
@@ -140,8 +141,8 @@ def read_toml(
     import tomllib
 
     text = read_small_text(path, error=error, remedy=remedy)
-    if max(part.count(".") for part in _BETWEEN_KEYS.split(text)) > MOST_DOTS:
-        raise error(f"a name has more than {MOST_DOTS} dots", path=path, remedy=remedy or "Shorten it.")
+    if max(part.count(".") for part in _BETWEEN_KEYS.split(text)) > DEEPEST:
+        raise error(f"a name has more than {DEEPEST} dots", path=path, remedy=remedy or "Shorten it.")
     try:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as failure:

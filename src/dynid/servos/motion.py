@@ -18,13 +18,14 @@ import numpy as np
 from dynid.array_types import Bools, Floats, Ints
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
+from dynid.processing.timing import GAP_PERIODS
 
 AROUND = 8
 """Number of samples on each side of an instant to which a cubic is fitted; its slope is the velocity there (convention:
 the noise of that velocity is an eighth of the noise of a reading over the sampling period, and motions of 3 Hz at
 200 Hz get their velocity within 0.1 %)."""
-HOLE_S, HOLE_STEPS = 0.05, 3.5
-"""A motion is cut where the time between two samples is longer than this time [s], and than this number of median
+HOLE_S = 0.05
+"""A motion is cut where the time between two samples is longer than this time [s], and than `GAP_PERIODS` median
 sampling periods (convention: a motion of 2 Hz deviates from a straight line through its commands by at most 5 % of its
 amplitude in 0.05 s; two lost rows never cut a motion)."""
 
@@ -212,7 +213,7 @@ def mask_uncounted(values: Floats, counted: Bools) -> Floats:
 
 def longest_hole(period_s: float) -> float:
     """Compute the longest time between two samples that does not cut a motion [s]."""
-    return max(HOLE_S, HOLE_STEPS * period_s)
+    return max(HOLE_S, GAP_PERIODS * period_s)
 
 
 def stretches_of(motions: Sequence[CommandedMotion]) -> tuple[CommandedMotion, ...]:

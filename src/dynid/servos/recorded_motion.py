@@ -19,12 +19,11 @@ from dynid.logs.joint_order import column_order, count_mismatch
 from dynid.logs.recording import Recording
 from dynid.robot.model import Robot
 from dynid.servos.motion import CommandedMotion, longest_hole
+from dynid.spatial import SIX_DIGITS
 
 LONGEST_HOLD_S = 0.1
 """Longest time without commands over which the last command counts as held [s] (convention: that of a few lost packets
 of usual robots)."""
-LARGEST_CHANGE = 1e-6
-"""Largest relative change of a gain during a motion that is taken for rounding (convention)."""
 MOST_PLACES = 4
 """Largest number of gaps whose times a finding states (convention)."""
 
@@ -161,7 +160,7 @@ def _constant(gains: Floats | None, name: str, recording: Recording) -> Floats |
         return None
     low = np.nanmin(gains, axis=0)
     high = np.nanmax(gains, axis=0)
-    if (high - low > LARGEST_CHANGE * np.maximum(np.abs(high), 1e-300)).any():
+    if (high - low > SIX_DIGITS * np.maximum(np.abs(high), 1e-300)).any():
         raise DataError(
             f"{name} changes during '{recording.source}'",
             remedy="Cut the log there, into a file for each.",

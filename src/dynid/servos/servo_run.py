@@ -22,7 +22,7 @@ from dynid.array_types import Floats
 from dynid.servos.servo_step import ServoPlant, slope_tape, step_tape
 from dynid.tape import Program, compile_tape
 from dynid.tape.llvm.engine import Host, host, load_code
-from dynid.tape.llvm.functions import PASSES, print_function
+from dynid.tape.llvm.functions import GROUP, PASSES, print_function
 from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape
 
@@ -191,7 +191,7 @@ def carry_module(dof: int, state: int, width: int, host: Host) -> str:
         host: The processor that the code is for: doubles in a register, and whether there is a fused multiply-add.
     """
     rows = state - dof
-    lanes = min(PADDING, 2 * host.lanes)
+    lanes = min(GROUP, 2 * host.lanes)
     w = Columns(lanes, host.fused)
     S = w.here("%S")
     columns = w.here("%columns")
@@ -238,13 +238,9 @@ ret void
 """
 
 
-PADDING = 8
-"""Multiple to which numbers of columns are rounded up (convention: the doubles of a 512-bit register)."""
-
-
 def pad_width(columns: int) -> int:
-    """Round a number of columns up to whole vector registers."""
-    return columns + -columns % PADDING
+    """Round a number of columns up to whole vector registers of the widest kind, 512 bits."""
+    return columns + -columns % GROUP
 
 
 class Columns(Writer):

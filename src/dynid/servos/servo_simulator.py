@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.array_types import Floats
+from dynid.control_loop.simulator import FAR
 from dynid.errors import ArgumentError, EstimationError
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
@@ -28,9 +29,6 @@ from dynid.servos.servo_model import ServoModel
 from dynid.servos.servo_run import ServoRun, compiled_run
 from dynid.servos.servo_step import CONSTANT_INPUTS, ServoPlant
 from dynid.spatial import transform
-
-LARGEST_DISTANCE = 1e3
-"""Distance from the first reading beyond which a simulated joint is taken to be unstable [rad or m] (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,7 +208,7 @@ class _Prepared:
         """
         rows = np.concatenate([[0], 1 + np.flatnonzero(self.grid.noted)])
         positions = trace[rows, :n]
-        if not (np.abs(positions - positions[0]) < LARGEST_DISTANCE).all():  # also where it is not a number
+        if not (np.abs(positions - positions[0]) < FAR).all():  # also where it is not a number
             raise EstimationError(
                 f"the simulated motion '{self.motion.name}' runs away",
                 remedy="Start from other values, or narrow the bounds of the gains.",

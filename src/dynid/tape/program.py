@@ -17,15 +17,12 @@ import numpy.typing as npt
 
 from dynid.array_types import Floats
 from dynid.errors import ArgumentError
-from dynid.tape.numpy_backend import NumpyExecutor
+from dynid.tape.numpy_backend import BLOCK, NumpyExecutor
 from dynid.tape.tape import Input, Output, Tape
 
 Backend = Literal["auto", "llvm", "numpy"]
 """``auto``: compiled where llvmlite can be loaded, else interpreted."""
 _DOUBLE = np.dtype(np.float64)
-REPEATED_ROWS = 2048
-"""Rows that are computed at a time where an input is one sample for all of them and is repeated (convention: a hundred
-parameters, repeated so often, stay in a processor's cache; for all rows of a long log they would take a gigabyte)."""
 
 
 class Executor(Protocol):
@@ -92,7 +89,7 @@ class Program:
         if not any(is_single):
             self._executor.run(inputs, outputs)
             return
-        step = min(rows, REPEATED_ROWS)
+        step = min(rows, BLOCK)
         ready = [np.repeat(array, step, axis=0) if one else array for array, one in zip(inputs, is_single, strict=True)]
         for start in range(0, rows, step):
             part = slice(start, min(start + step, rows))

@@ -24,14 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dynid.errors import ArgumentError
+from dynid.spatial import TINY
 from dynid.tape.operations import COMMUTATIVE, EVEN, ODD, Operation
-from dynid.tape.tape import Input, Tape, prune
+from dynid.tape.tape import Input, Tape, drop_unused
 
 Number = (int, float, np.number)
 """Types of known numbers."""
-_NORMAL = (1e-300, 1e300)
-"""Absolute values between which a number and its reciprocal are full-precision doubles (effect: their range, with a
-margin)."""
 Value = Any
 """A :class:`Scalar`, or a plain float where the value is known while recording."""
 
@@ -299,7 +297,7 @@ class Recorder:
         """Scalar / divisor, as a multiplication where the reciprocal is a normal number."""
         if divisor == 0.0:
             raise ArgumentError("division of a recorded scalar by the constant zero")
-        if _NORMAL[0] < abs(divisor) < _NORMAL[1]:
+        if TINY < abs(divisor) < 1.0 / TINY:
             return self.scale(scalar, 1.0 / divisor)
         node = self._node(Operation.DIV, scalar.node, self._constant(abs(divisor)))
         return Scalar(self, node, scalar.negative != (divisor < 0.0))
@@ -334,7 +332,7 @@ class Recorder:
         operands[positions] = operands[positions, ::-1]  # a - b becomes b - a
         opcodes = np.array(self._opcodes, dtype=np.uint8)
         constants = np.array(self._constants, dtype=np.float64)
-        return prune(opcodes, operands, constants, tuple(self._inputs), numbers)
+        return drop_unused(opcodes, operands, constants, tuple(self._inputs), numbers)
 
     def _find_reversible(self, elements: Sequence[Value]) -> set[int]:
         """Nodes of differences a - b that only one output reads, and with a minus: `tape` makes them b - a.

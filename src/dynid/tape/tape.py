@@ -135,7 +135,7 @@ class Tape:
                 of its columns, a boolean mask the marked elements as a vector). Outputs not named are dropped.
         """
         outputs = {name: np.array(self.output(name).elements[index], dtype=np.int32) for name, index in indices.items()}
-        return prune(self.opcodes, self.operands, self.constants, self.inputs, outputs)
+        return drop_unused(self.opcodes, self.operands, self.constants, self.inputs, outputs)
 
     def steps(self) -> Iterator[tuple[int, int, int, int]]:
         """The operations in order as ``(value, opcode, left, right)``, in plain integers."""
@@ -154,7 +154,7 @@ class Tape:
         return labels
 
 
-def prune(
+def drop_unused(
     opcodes: npt.NDArray[np.uint8],
     operands: Integers,
     constants: Floats,

@@ -24,16 +24,17 @@ from dynid.identification.identify import Identification, identify_equations
 from dynid.identification.log_reader import LogReader
 from dynid.identification.recipe import Recipe
 from dynid.identification.rich.joint_friction import JointFriction, joint_friction
-from dynid.identification.validation import ALIKE, Validation, validate
+from dynid.identification.validation import Validation, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.plain_data import pick
+from dynid.processing.cutoff import ALIKE
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
 from dynid.workflows.moved_parameters import Moved, MovedLoad, find_load, find_moved
 from dynid.workflows.protocol import RunContext, Task, refuse_used
-from dynid.workflows.validation_run import SavedRun, common_cutoff, is_run, logs_of
+from dynid.workflows.validation_run import SavedRun, is_run, logs_of, saved_cutoff
 from dynid.workflows.watch_checks import NOTHING_EXPLAINED, unexplained_share
 
 WITHOUT_GATE = "--no-check, or gate=False in Python"
@@ -176,7 +177,7 @@ class CompareRuns(Task[Drift]):
     def compute(self, context: RunContext) -> Drift:
         saved = read_result(self.stored)
         fit = saved.identification()
-        cutoff = common_cutoff(saved)
+        cutoff = saved_cutoff(saved)
         reader = LogReader(robot=fit.robot, recipe=Recipe.bare(gate=self.gate), channel_map=self.channel_map,
                            notice=context.notify, without_gate=WITHOUT_GATE)  # fmt: skip
         found = [_occasion(fit, Path(path), reader, cutoff) for path in self.later]

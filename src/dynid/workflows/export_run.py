@@ -15,7 +15,7 @@ from dynid.identification.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.payload.load import Load
 from dynid.safe_files import make_folder
-from dynid.workflows.validation_run import common_cutoff
+from dynid.workflows.validation_run import saved_cutoff
 
 TABLES = ("tables", "parquet", "csv")
 """Kinds of exports that are tables."""
@@ -71,7 +71,7 @@ def run_export(
     saved = read_result(run)
     fit = saved.identification()
     reader = LogReader(robot=fit.robot, recipe=Recipe(gate=False), channel_map=channel_map, notice=notice)
-    runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved)) if logs else []
+    runs = reader.experiments(logs, for_validation=True, cutoff_hz=saved_cutoff(saved)) if logs else []
     return write_tables(result_tables(fit, runs), out, kind=kind, force=force)
 
 

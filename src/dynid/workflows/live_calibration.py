@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dynid.diagnosis.signals import FEWEST
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
@@ -27,11 +28,9 @@ from dynid.monitor.calibration import Calibration, calibrate
 from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
-from dynid.workflows.validation_run import SavedRun, common_cutoff, is_run
+from dynid.workflows.validation_run import SavedRun, is_run, saved_cutoff
 from dynid.workflows.watch_checks import check_log
 
-FEWEST_SAMPLES = 100
-"""Fewest samples of a stream that calibrate a watch (convention; their length is judged, too)."""
 SMOOTH = Finding(
     code="watch-calibration",
     severity="warning",
@@ -70,7 +69,7 @@ def calibrate_live(
     if not clean:
         known = calibrate(fit, training=reader.training_and_proof(logs)[0], seen=seen)
     else:
-        cutoff = common_cutoff(read_result(folder))
+        cutoff = saved_cutoff(read_result(folder))
         known = calibrate(fit, seen or reader.experiments(logs, for_validation=True, cutoff_hz=cutoff))
     return replace(known, is_smooth=seen is None)
 
@@ -101,7 +100,7 @@ def _open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[s
     if past is None or not (logs := past.options.get("logs")):
         raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
     recipe = replace(past.recipe, gate=False)
-    cutoff = common_cutoff(past.saved)
+    cutoff = saved_cutoff(past.saved)
     try:
         return past.reader(fit.robot, recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff), logs), logs
     except DataError as error:
@@ -158,7 +157,7 @@ def _as_recorded(recording: Recording) -> Experiment | None:
     grows = np.concatenate([[True], recording.time[1:] > np.maximum.accumulate(recording.time)[:-1]])
     signals = (recording.time, recording.q, recording.dq, recording.effort)
     kept = np.isfinite(np.column_stack(signals)).all(axis=1) & grows
-    if np.count_nonzero(kept) < FEWEST_SAMPLES:
+    if np.count_nonzero(kept) < FEWEST:
         return None
     time, q, dq, torque = (signal[kept] for signal in signals)
     steps = np.diff(time)

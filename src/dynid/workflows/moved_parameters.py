@@ -15,13 +15,14 @@ import numpy as np
 from scipy.stats import chi2, norm
 
 from dynid.decompositions import svd
+from dynid.diagnosis.verdicts import RESOLUTION
 from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.identification.identify import Identification
 from dynid.identification.rich.joint_friction import Figure, joint_friction
 
-RESOLUTION, OPEN_MASS_SHARE = 1e-8, 1e-3
-"""Relative singular value below which base parameters do not show a direction of a load's ten parameters, and share of
-its mass that may lie in such directions (convention: both far above rounding)."""
+OPEN_MASS_SHARE = 1e-3
+"""Share of a load's mass that may lie in directions of its ten parameters that base parameters do not show (convention:
+far above rounding)."""
 UNEXPLAINED_SHARE = 0.05
 """Share of the squared change of the links that a load need not explain (convention: friction that grows with a load
 leaves some)."""

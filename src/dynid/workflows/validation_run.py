@@ -101,7 +101,7 @@ class Validate(Task[ValidationRun]):
         fitted = [(facts["source"], facts.get("stretch_keys", ())) for facts in data]
         reader = LogReader(robot=fit.robot, recipe=recipe, channel_map=self.channel_map, rows=self.rows, time=self.time,
                            progress=context.progress, notice=context.notify, seen=SeenSamples(fitted))  # fmt: skip
-        runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved))
+        runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=saved_cutoff(saved))
         for log, experiment in zip(self.logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
             refuse_used(log, experiment.sha256, logs_of(saved))
@@ -194,7 +194,7 @@ def logs_of(saved: SavedResult) -> dict[str, str]:
     return {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
 
 
-def common_cutoff(saved: SavedResult) -> float | None:
+def saved_cutoff(saved: SavedResult) -> float | None:
     """Find the cutoff of all logs that a result was identified from [Hz]; None where they have none, or several."""
     found = {facts.get("cutoff_hz") for facts in saved.content["data"]}
     return found.pop() if len(found) == 1 else None

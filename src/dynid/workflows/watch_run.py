@@ -22,7 +22,7 @@ from dynid.report.sections.watch_sections import watch_page
 from dynid.workflows.live_calibration import calibrate_live, open_reader, recorded_runs
 from dynid.workflows.protocol import RunContext, Task, run
 from dynid.workflows.run_folder import RunRequest
-from dynid.workflows.validation_run import common_cutoff
+from dynid.workflows.validation_run import saved_cutoff
 from dynid.workflows.watch_checks import check_log
 
 _FITTED_TEXTS = {
@@ -97,7 +97,7 @@ class WatchLogs(Task[WatchRun]):
         # The logs in two forms: low-pass filtered, and with the noisier velocities and torques that the robot sent.
         # Levels of alarms hold only for the form they were calibrated with. Logs without velocities have the filtered
         # form alone (recorded is None); clean logs without velocities calibrate with that form (known.is_smooth).
-        filtered = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved))
+        filtered = reader.experiments(self.logs, for_validation=True, cutoff_hz=saved_cutoff(saved))
         recorded = recorded_runs(reader, self.logs)
         reader.recordings(self.clean)  # warns of clean logs that the result was fitted to
         known = calibrate_live(folder, fit, self.clean, self.channel_map, context.notify, smooth=recorded is None)

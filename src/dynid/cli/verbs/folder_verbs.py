@@ -22,8 +22,6 @@ from dynid.cli.screen import echo, print_json, print_verdict, show_finding
 from dynid.safe_files import check_listed, file_digest, make_folder
 from dynid.safe_files.small_files import read_json
 
-LARGEST_RELATIVE_DIFFERENCE = 1e-6
-"""Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
 KEYS_NOT_COMPARED = ("sha256", "source", "seconds", "extras")
 """Keys of results that may differ between equal runs: digests and paths of logs, times, residuals of solvers."""
 
@@ -213,6 +211,8 @@ def _invoke(arguments: list[str]) -> int:
 
 def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Yield (place, old value, new value) wherever two results differ by more than rounding."""
+    from dynid.spatial import SIX_DIGITS
+
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             if key not in KEYS_NOT_COMPARED:
@@ -221,9 +221,7 @@ def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any
         for k, (a, b) in enumerate(zip(old, new, strict=True)):
             yield from _differences(a, b, f"{place}/{k}")
     elif isinstance(old, float) and isinstance(new, int | float):
-        if not math.isclose(old, new, rel_tol=LARGEST_RELATIVE_DIFFERENCE) and not (
-            math.isnan(old) and math.isnan(new)
-        ):
+        if not math.isclose(old, new, rel_tol=SIX_DIGITS) and not (math.isnan(old) and math.isnan(new)):
             yield place, old, new
     elif old != new:
         yield place, old, new

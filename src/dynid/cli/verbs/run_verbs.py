@@ -424,7 +424,7 @@ def _watch_stream(**given: Any) -> None:
     from dynid.cli.live_stream import watch_stream
     from dynid.export.result_file import read_result
     from dynid.workflows.live_calibration import calibrate_live
-    from dynid.workflows.validation_run import common_cutoff
+    from dynid.workflows.validation_run import saved_cutoff
 
     if given["logs"] or given["out"] is not None:
         raise ArgumentError("--live reads samples, not logs", remedy="Omit the logs and --out.")
@@ -433,4 +433,4 @@ def _watch_stream(**given: Any) -> None:
     calibrate = partial(calibrate_live, Path(given["result"]), fit, clean=given["clean"],
                         channel_map=given["channel_map"], notice=show_finding)  # fmt: skip
     sys.exit(watch_stream(fit, calibrate, learn=given["learn"], per_hour=given["per_hour"], as_json=given["as_json"],
-                          cutoff_hz=common_cutoff(saved)))  # fmt: skip
+                          cutoff_hz=saved_cutoff(saved)))  # fmt: skip

@@ -6,7 +6,7 @@ needs no accelerations. Friction enters by its work over the interval, rotors by
 intervals of the estimate come from the scores of blocks of time.
 
 `Energy` is the public estimator, which cuts experiments in memory into intervals. `OnlineEnergy`, the same sample by
-sample, uses `energy_rows` and `energy_estimate`, too.
+sample, uses `energy_equations` and `energy_estimate`, too.
 
 Shapes: m intervals, n joints, b base parameters, k further terms.
 """
@@ -24,7 +24,7 @@ from scipy.interpolate import make_interp_spline
 from dynid.array_types import Bools, Floats
 from dynid.checks import check_number
 from dynid.compiled import kernel, regressor
-from dynid.data_reduction.reduction import REPRESENTATIVE
+from dynid.data_reduction.chunks import PORTION
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimators.equations import Factors, Samples, factors_of
 from dynid.estimators.estimate import Estimate, Estimator
@@ -107,7 +107,7 @@ def interval_steps(interval_s: float, rate_hz: float) -> int:
     return steps
 
 
-def energy_rows(robot: Robot, base: BaseParameters, part: Intervals) -> Floats:
+def energy_equations(robot: Robot, base: BaseParameters, part: Intervals) -> Floats:
     """Form the energy equations of the intervals whose samples all count.
 
     Returns:
@@ -222,7 +222,7 @@ class Energy(Estimator):
         check_data(equations, spare=1)
         blocks = GrowingBlocks([len(equations.names) + 1])
         for part in _cut_intervals(equations, self.interval_s):
-            blocks.append([energy_rows(equations.robot, equations.base, part)])
+            blocks.append([energy_equations(equations.robot, equations.base, part)])
         if (count := int(blocks.counts.sum())) <= len(equations.names):
             raise IdentifiabilityError(
                 f"{count} equations for {len(equations.names)} unknowns",
@@ -236,10 +236,10 @@ class Energy(Estimator):
 
 
 def _cut_intervals(equations: Samples, interval_s: float) -> Iterator[Intervals]:
-    """The intervals of every gap-free stretch, in portions of about REPRESENTATIVE samples."""
+    """The intervals of every gap-free stretch, in portions of about PORTION samples."""
     for run in equations.experiments:
         length = interval_steps(interval_s, run.rate_hz)
-        portion = max(1, REPRESENTATIVE // length) * length
+        portion = max(1, PORTION // length) * length
         for rows, motion in stretches(run):
             # computed over the whole stretch, because terms may have memory
             further_terms = term_columns(equations.robot, equations.terms, motion)

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.array_types import Floats
-from dynid.data_reduction.triangular import NOISE
 from dynid.decompositions import svd
 from dynid.estimators.equations import Factors
 from dynid.estimators.estimate import Estimate, Estimator
 from dynid.estimators.noise import check_data, correlation_inflation
 from dynid.estimators.score_covariance import OPEN
+from dynid.spatial import EXACT
 
 LEAST_SIGNAL_TO_NOISE = 5.0
 """How many times a direction of the equations must be longer than its errors by the noise of the motion (derivation:
@@ -196,7 +196,7 @@ def resolve_columns(A: Floats, resolution: float, longest: float, errors: Floats
             `LEAST_SIGNAL_TO_NOISE` times as long do not count. None for a motion that is exact.
     """
     length = np.linalg.norm(A, axis=0)
-    empty = length <= NOISE * max(longest, 1e-300)
+    empty = length <= EXACT * max(longest, 1e-300)
     if errors is not None:
         empty |= length <= LEAST_SIGNAL_TO_NOISE * np.linalg.norm(errors, axis=0)
     scale = np.where(empty, 1.0, length)

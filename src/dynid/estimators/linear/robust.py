@@ -28,8 +28,9 @@ from dynid.estimators.online.triangle import RowTriangle
 from dynid.estimators.score_covariance import score_covariance, solution_root
 from dynid.findings import Finding
 
-LARGEST_STEP = 1e-3
-"""Change of the parameters between two rounds, in their standard deviations, at which the rounds end (convention)."""
+SETTLED = 1e-3
+"""Step at which a search ends [standard deviations of the parameters, rad, or relative] (convention: the next step of
+Gauss-Newton would be about its square); smaller distances are rounding."""
 LEAST_SCALE = 1e-8
 """Smallest robust standard deviation of a joint, over its torque: below it residuals are rounding (convention)."""
 MOST_ROUNDS = 100
@@ -65,7 +66,7 @@ class Huber(Estimator):
             factor = self._weigh_rows(equations, beta).information.weight()
             step = factor.solve(minimum_norm=True) - beta
             beta = beta + step
-            if np.linalg.norm(factor.R @ step) <= LARGEST_STEP:  # the rows are in units of the noise
+            if np.linalg.norm(factor.R @ step) <= SETTLED:  # the rows are in units of the noise
                 break
         else:  # no break
             message = f"the weights still changed after {MOST_ROUNDS} rounds"

@@ -17,7 +17,13 @@ from dynid.checks import as_number
 from dynid.data_reduction.factor import Factor
 from dynid.estimators.equations import Factors, factors_of
 from dynid.estimators.estimate import Estimate
-from dynid.estimators.linear.energy_differences import Energy, Intervals, energy_estimate, energy_rows, interval_steps
+from dynid.estimators.linear.energy_differences import (
+    Energy,
+    Intervals,
+    energy_equations,
+    energy_estimate,
+    interval_steps,
+)
 from dynid.estimators.online.arriving_samples import ArrivingSamples, OnlineEstimator
 from dynid.estimators.online.triangle import GrowingBlocks
 from dynid.identifiability.base_set import BaseParameters
@@ -129,4 +135,4 @@ class OnlineEnergy(OnlineEstimator):
         """Compute the equations ``[W, y]`` (intervals, b + 1) of samples in whole intervals."""
         q, dq = part.motion
         intervals = Intervals(q, dq, part.tau, part.valid, self.rate_hz, self._length)
-        return energy_rows(self.robot, self.kept, intervals)
+        return energy_equations(self.robot, self.kept, intervals)

@@ -71,7 +71,7 @@ def _checked_poses(equations: Factors) -> Floats:
     return np.concatenate([measured[:: max(1, len(measured) // POSES)], anywhere])
 
 
-def check_friction(equations: Factors, estimate: Estimate) -> tuple[Finding, ...]:
+def check_signs(equations: Factors, estimate: Estimate) -> tuple[Finding, ...]:
     """Make a finding if friction or rotor inertias are negative and their 95 % intervals too.
 
     Args:

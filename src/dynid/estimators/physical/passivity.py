@@ -112,11 +112,11 @@ def _find_groups(matrices: Iterable[Entries]) -> list[list[int]]:
     return [sorted(group) for group in groups]
 
 
-def own_terms(robot: Robot) -> list[Term]:
+def placed_terms(robot: Robot) -> list[Term]:
     """List the robot's own terms, each placed on its joint, in the order of the robot's parameters."""
     return [p.term.at(p.joints[0]) if isinstance(p.term, JointTerm) else p.term for p in robot.terms]
 
 
 def all_terms(equations: Factors) -> list[Term]:
     """List all terms in the order of their parameters: the robot's own ones, then the further ones."""
-    return [*own_terms(equations.robot), *equations.terms]
+    return [*placed_terms(equations.robot), *equations.terms]

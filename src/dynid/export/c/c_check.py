@@ -1,6 +1,6 @@
 """Comparison of generated code with Python: random states, results for the original robot, programs that run the code.
 
-`reference` draws states and computes what the code should return. A `Driver` is a C program that reads states and
+`reference` draws states and computes what the code should return. A `CheckProgram` is a C program that reads states and
 writes the results of the code; `compare_results` finds errors and refuses too large ones. `selftest_text` writes a C
 program that does the same without Python, from stored results. `dynid.export.c.c_package.CPackage.check` calls the
 first three.
@@ -158,13 +158,13 @@ int main(void)
     return 0;
 }}
 """
-"""C program of a `Driver`."""
+"""C program of a `CheckProgram`."""
 _TIME_LIMIT_S = 600
 """Longest time that a compiler or a driver may run [s] (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Driver:
+class CheckProgram:
     """A C program that reads rows of numbers, calls generated code, and writes rows of results."""
 
     header: str
@@ -243,9 +243,9 @@ def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy
     return done.stdout
 
 
-def package_driver(text: CodeText, answers: ExpectedResults) -> Driver:
+def package_driver(text: CodeText, answers: ExpectedResults) -> CheckProgram:
     """Make the program that computes the results of all functions of a package, one after another, for each row."""
-    return Driver(
+    return CheckProgram(
         header=text.header,
         declarations=text.declarations(),
         loop=text.call_statements(_widths(answers.inputs), _widths(answers.expected)),

@@ -10,6 +10,8 @@ moment: ``q`` [rad or m], ``dq``, ``ddq``, ``torque`` [N m or N]. Of the model i
   torques) count it from another zero.
 - ``model.internal``: the same robot in the body frames that the code computes in; theta belongs to it.
 - ``model.of_robot(theta)``: parameters (p,) of ``model.robot``.
+- ``model.values``: theta (p,) as the model was generated; ``model.defaults``: the k values of it that are read at run
+  time, as the robot was given.
 - ``model.is_minimal``: whether the user asked for Lin's minimal linear combinations ([Lin1995]), in which the
   recursions need fewer operations.
 """
@@ -198,7 +200,7 @@ FUNCTIONS: dict[str, CFunction] = {
 """The functions of a state that `generate_c` offers, by name."""
 
 TORQUES = ("inverse_dynamics", "two_rate", "velocity_torque", "gravity", "friction")
-"""Functions whose result is a part of the joint torques."""
+"""Functions whose result is a part of the joint torques; ``two_rate`` is all `TWO_RATE`, called by `c_check`."""
 
 TWO_RATE: dict[str, CFunction] = {
     "background_inertia": CFunction(

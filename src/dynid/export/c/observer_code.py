@@ -23,7 +23,7 @@ import numpy as np
 
 from dynid.array_types import Floats
 from dynid.errors import ExportError
-from dynid.export.c.c_check import Driver
+from dynid.export.c.c_check import CheckProgram
 from dynid.export.c.c_printer import Precision
 from dynid.export.c.state_code import StateCode
 from dynid.monitor.observer import GAIN, MomentumObserver, ObserverModel
@@ -135,13 +135,13 @@ def wandering_states(n: int, count: int = 1000) -> Floats:
     return np.column_stack([q, dq, torque, np.full(count, 1e-3)])
 
 
-def observer_driver(n: int, name: str, precision: Precision = "double") -> Driver:
+def observer_driver(n: int, name: str, precision: Precision = "double") -> CheckProgram:
     """Make a program that runs the observer of n joints along rows such as those of `wandering_states`.
 
     It answers each row with the torques from outside (n,).
     """
     state = f"&observer, {{}}in, &in[{n}], &in[{2 * n}]"  # {} takes the gain, which only `begin` has
-    return Driver(
+    return CheckProgram(
         header=f"{name}_observer.h",
         declarations=[f"static {name}_observer observer;", "int first = 1;"],
         loop=[

@@ -14,7 +14,7 @@ joints, ``{type}`` of numbers, ``{f}`` suffix of literals, ...) and these:
 - ``{k}``: number of base parameters; ``{names}`` their names
 - ``{size}``: k + 1 columns of the triangle, of which the last one holds the torques
 - ``{cells}``: n k entries of the regressor of one sample
-- ``{noise}``, ``{resolution}``, ``{open}``, ``{margin}``: `NOISE`, `RESOLUTION`, `OPEN` and `ROUNDING_MARGIN` of Python
+- ``{noise}``, ``{resolution}``, ``{open}``: `EXACT`, `RESOLUTION` and `OPEN` of Python
 - ``{stack}``: kilobytes of two matrices (k, k)
 """
 
@@ -22,13 +22,12 @@ from __future__ import annotations
 
 from dynid.compiled import kernel
 from dynid.data_reduction.factor import RESOLUTION
-from dynid.data_reduction.triangular import NOISE
-from dynid.decompositions import ROUNDING_MARGIN
 from dynid.estimators.score_covariance import OPEN
 from dynid.export.c.state_code import StateCode
 from dynid.identifiability.base import choose_base
 from dynid.identifiability.base_set import BaseParameters, require_kept_columns
 from dynid.robot.model import Robot
+from dynid.spatial import EXACT
 
 REFLECT = """/* Rotate rows, which are overwritten, into a triangle whose diagonal is not negative. */
 static void {package}_reflect(double triangle[{size}][{size}], double row[{n}][{size}])
@@ -166,7 +165,7 @@ static int {package}_is_regular(const {package} *state, const double scale[{k}])
             inverse += column[i] * column[i];
         }}
     }}
-    return (({margin} * {resolution} * sqrt(direct) * sqrt(inverse)) < 1.0) ? 1 : 0;
+    return (({resolution} * sqrt(direct) * sqrt(inverse)) < 1.0) ? 1 : 0;
 }}
 
 /* Singular value decomposition by rotations of pairs of columns (one-sided Jacobi): afterwards the rows of image are
@@ -317,6 +316,6 @@ def recursive_code(robot: Robot, base: BaseParameters | None = None) -> StateCod
         tapes={"rows": kernel(robot, "regressor", columns=chosen.columns).tape},
         words={
             "k": k, "size": k + 1, "cells": n * k, "names": " ".join(chosen.names), "stack": k * k // 64 + 1,
-            "noise": NOISE, "resolution": RESOLUTION, "open": OPEN, "margin": ROUNDING_MARGIN,
+            "noise": EXACT, "resolution": RESOLUTION, "open": OPEN,
         },
     )  # fmt: skip

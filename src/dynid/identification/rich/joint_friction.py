@@ -16,7 +16,7 @@ import numpy as np
 from dynid.array_types import Bools, Floats
 from dynid.decompositions import pinv
 from dynid.estimators.estimate import TWO_SIDED_95
-from dynid.estimators.physical.passivity import all_terms, own_terms
+from dynid.estimators.physical.passivity import all_terms, placed_terms
 from dynid.estimators.rows import torque_along
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.tables import Table
@@ -192,7 +192,7 @@ def _of_surface(
     line = pinv(np.column_stack([np.sign(speed), speed])) @ columns
     dry, viscous = spread(line)
     # the robot's own terms with their parameters in the plain model
-    own = zip(own_terms(fit.robot), fit.plain.theta[10 * fit.robot.dof :].tolist(), strict=True)
+    own = zip(placed_terms(fit.robot), fit.plain.theta[10 * fit.robot.dof :].tolist(), strict=True)
     plain = {(type(term), term.surface(fit.robot.joint_names)): value for term, value in own}
     return JointFriction(
         name="+".join(fit.robot.joint_names[j] for j, _ in surface),

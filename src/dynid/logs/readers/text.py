@@ -30,7 +30,7 @@ HEAD_BYTES = 2**18
 cut off (convention: enough for a header and some rows)."""
 SAMPLE_LINES, HEADER_LINES = 50, 100
 """Number of rows that are used to choose a dialect, and of lines within which the numbers must begin (convention)."""
-LONGEST_NUMBER, LONGEST_NAME = 1100, 1000
+LONGEST_FIELD = 1100
 """Most letters of a number (derivation: a double needs at most 1077 when it is written in full) and of the name of a
 column (convention)."""
 LARGEST_SKIPPED_SHARE = 0.05
@@ -261,7 +261,7 @@ class Dialect:
 
 def is_number(token: str, decimal: str) -> bool:
     """Whether a field is a number with that decimal sign."""
-    if len(token) > LONGEST_NUMBER:
+    if len(token) > LONGEST_FIELD:
         return False
     if decimal == ",":
         token = "!" if "." in token else token.replace(",", ".")  # "!" is no number
@@ -413,7 +413,7 @@ def _header(
     for number, line in reversed(list(enumerate(above, start=1))):
         fields = [name.strip("\"' ") for name in _fields(_COMMENT.sub("", line, count=1), delimiter)]
         fits = len(fields) == width and any(fields) and (width > 1 or "," not in line)
-        if fits and max(map(len, fields)) <= LONGEST_NAME:
+        if fits and max(map(len, fields)) <= LONGEST_FIELD:
             fitting[number] = fields
     if not fitting:
         return None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.constants import day
 
 from dynid.estimators.estimate import TWO_SIDED_95
 from dynid.fleet.differences import FEWEST_ARMS
 from dynid.fleet.fleet import Arm, Fleet
-from dynid.fleet.history import DAY_S, date_of
+from dynid.fleet.history import date_of
 from dynid.report.html_blocks import Block, Cards, Notices, Plot, Text
 from dynid.report.page import Chapter, Page
 from dynid.robot.term_names import term_words
@@ -113,7 +114,7 @@ def _changes_over_time(fleet: Fleet, ordered: Sequence[Arm]) -> list[Block]:
             curves = [(arm.name, values), ("median of the fleet", np.full(len(times), middle))]
             blocks.append(
                 Plot.of(f"{name} of {arm.name} over time{at}", f"days since {date_of(times[0])}",
-                        f"{name} [{fleet.own_units[k]}]{at}", (times - times[0]) / DAY_S, curves,
+                        f"{name} [{fleet.own_units[k]}]{at}", (times - times[0]) / day, curves,
                         dashed=["median of the fleet"], half=TWO_SIDED_95 * std, small=True)
             )  # fmt: skip
     if not blocks and any(len(arm.history.windows) > 1 for arm in fleet.arms):

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynid.findings import Finding
-from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Text
+from dynid.report.html_blocks import MOST_LISTED, Block, Bullets, Cards, Heading, Notices, Plot, Text
 from dynid.report.page import Chapter, Page
 from dynid.servos.kinds import KINDS, milli
 from dynid.servos.motion import CommandedMotion
 from dynid.servos.servo_identification import ActuatorEstimate
 from dynid.tables import Table
-
-MOST_JOINTS = 12
-"""Most joints of which curves are drawn (convention: a page of a few hundred kilobytes)."""
 
 
 def servo_table(found: ActuatorEstimate) -> Table:
@@ -76,7 +73,7 @@ def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion], joints: 
     for motion in shown:
         simulated = found.simulate(motion)
         blocks.append(Heading(motion.name))
-        for j, name in enumerate(motion.joint_names[:MOST_JOINTS]):
+        for j, name in enumerate(motion.joint_names[:MOST_LISTED]):
             signals = {"measured": motion.position, "simulated": simulated, "commanded": motion.command}
             label = f"{name} of {motion.name}: measured, simulated and commanded position"
             blocks.append(

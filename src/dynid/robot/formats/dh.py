@@ -25,7 +25,7 @@ from dynid.spatial import EXACT, rotation_about, snap, transform
 from dynid.terms.base import StateTerm
 
 _T = TypeVar("_T")
-_X, _Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+_X, _, _Z = np.eye(3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

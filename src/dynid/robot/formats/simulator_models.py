@@ -23,7 +23,7 @@ from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
-_MUJOCO_SLIDE, _MUJOCO_HINGE = 2, 3
+_, _, _MUJOCO_SLIDE, _MUJOCO_HINGE = range(4)
 """MuJoCo's numbers of prismatic and revolute joints (mjtJoint)."""
 _VECTORS_OF_TERMS: dict[type[StateTerm], tuple[str, ...]] = {
     RotorInertia: ("armature", "dof_armature"),

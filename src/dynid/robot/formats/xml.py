@@ -24,12 +24,10 @@ from numpy.typing import ArrayLike
 from dynid.array_types import Floats
 from dynid.checks import LARGEST
 from dynid.errors import DescriptionError, ExportError
-from dynid.safe_files.small_files import read_small
+from dynid.safe_files.small_files import DEEPEST, read_small
 
 MAX_BYTES = 16 * 2**20
 """Size of the largest description that is read [bytes] (convention; the largest humanoids stay below 1 MB)."""
-MAX_DEPTH = 64
-"""Deepest nesting of elements (convention)."""
 MAX_ELEMENTS = 100_000
 """Most elements in one file (convention)."""
 
@@ -249,7 +247,7 @@ class _TreeBuilder:
         self._count += 1
         line = self._parser.CurrentLineNumber
         start = self._parser.CurrentByteIndex
-        for value, bound, what in ((len(self._open) + 1, MAX_DEPTH, "levels"), (self._count, MAX_ELEMENTS, "elements")):
+        for value, bound, what in ((len(self._open) + 1, DEEPEST, "levels"), (self._count, MAX_ELEMENTS, "elements")):
             if value > bound:
                 raise DescriptionError(
                     f"more than {bound} {what} of XML, which no robot description needs",

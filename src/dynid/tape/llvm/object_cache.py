@@ -22,12 +22,12 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from scipy.constants import day
+
 MOST_BYTES = 256 * 2**20
 """Size of the folder above which the oldest entries are removed [bytes]. Convention; a robot takes about 1 MB."""
 KEPT_SHARE = 0.75
 """Share of `MOST_BYTES` that stays when entries are removed, so that this is not needed again at once. Convention."""
-_DAY_S = 86400.0
-"""An entry that is used counts as new again once a day [s]: reading needs no write each time."""
 _MAGIC = b"dynid object 3\n"
 """Begin of every entry, in front of its seal and its content."""
 _KEY = ".key"
@@ -92,7 +92,7 @@ class ObjectCache:
         for entry in os.scandir(self.folder):
             with contextlib.suppress(OSError):  # another process removes entries as well
                 found = entry.stat(follow_symlinks=False)
-                if entry.name.startswith(".writing-") and time.time() - found.st_mtime > _DAY_S:
+                if entry.name.startswith(".writing-") and time.time() - found.st_mtime > day:
                     os.unlink(entry.path)
                 elif entry.name.endswith(".o"):
                     entries.append((found.st_mtime, found.st_size, entry.path))
@@ -176,7 +176,7 @@ def _read_own(path: Path) -> bytes:
         is_own = not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and found.st_nlink <= 1)
         if not (stat.S_ISREG(found.st_mode) and is_own and found.st_size <= MOST_BYTES):
             raise PermissionError(f"{path} is not used: it is no regular file of this user")
-        if time.time() - found.st_mtime > _DAY_S:
+        if time.time() - found.st_mtime > day:
             with contextlib.suppress(OSError):
                 os.utime(path)
         return file.read()

@@ -31,7 +31,7 @@ from dynid.tape.llvm.backend import BlockKernel, address, pointer_table
 from dynid.tape.llvm.engine import Host, MachineCode, host, load_code
 from dynid.tape.llvm.gram import element, multiply_add, pointers, splats
 from dynid.tape.llvm.ir import Writer, declarations
-from dynid.tape.tape import Tape, prune
+from dynid.tape.tape import Tape, drop_unused
 
 BLOCK = 24
 """Samples per block: rows and cotangents of a robot with seven joints fit into the first-level cache (experiment)."""
@@ -40,7 +40,7 @@ BLOCK = 24
 def join_outputs(tape: Tape) -> Tape:
     """The same program with all outputs in one vector, called ``output``."""
     elements = np.concatenate([output.elements.ravel() for output in tape.outputs])
-    return prune(tape.opcodes, tape.operands, tape.constants, tape.inputs, {"output": elements})
+    return drop_unused(tape.opcodes, tape.operands, tape.constants, tape.inputs, {"output": elements})
 
 
 class LlvmPullback:

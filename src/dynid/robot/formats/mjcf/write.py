@@ -33,7 +33,7 @@ from dynid.spatial import SAME, inverse_transform
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
 
-_SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
+_SMALLEST = 1e-12
 """Smallest principal moment [kg m^2] and mass [kg] that are written (effect: MuJoCo refuses bodies below 1e-14 and
 1e-15). Links without mass get as much, which changes no torque that a log shows."""
 
@@ -202,8 +202,8 @@ def _inertia_with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
 def _inertial_lines(inertia: Inertia, link: str) -> list[str]:
     """Write ``<inertial>``; a link without mass gets the smallest moments and mass that MuJoCo accepts."""
     tensor = inertia.about_com
-    tensor = tensor + max(0.0, _SMALLEST_MOMENT - float(eigvalsh(tensor)[0])) * np.eye(3)
-    mass = inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS
+    tensor = tensor + max(0.0, _SMALLEST - float(eigvalsh(tensor)[0])) * np.eye(3)
+    mass = inertia.mass if abs(inertia.mass) > _SMALLEST else _SMALLEST
     pos = centre_of_mass(inertia, link)
     order = [*np.diag(tensor), *tensor[np.triu_indices(3, 1)]]  # M11 M22 M33 M12 M13 M23
     return element_lines("inertial", {"pos": pos, "mass": mass, "fullinertia": order})
