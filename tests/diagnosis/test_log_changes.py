@@ -150,3 +150,10 @@ def test_a_change_is_told_with_what_it_leaves() -> None:
     assert f"this leaves {100.0 * left:.2g} %" in found.message
     assert found.strength == pytest.approx(1.0 / left)
     assert find_change(MODEL, 0.01, 0.5)[0] is None
+
+
+def test_a_joint_without_torques_is_no_evidence() -> None:
+    """A clean log of small motion was accused: exchanged with such a joint, nothing is left to explain."""
+    run = replace(EXCERPT.run, valid=EXCERPT.run.valid & (np.arange(6) != 1))
+    left = _Trial.of(replace(MODEL, excerpts=(replace(EXCERPT, run=run),))).left_out(Change())
+    assert np.isnan(left).all(axis=0).tolist() == [False, True] + 4 * [False]

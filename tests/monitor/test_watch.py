@@ -165,13 +165,14 @@ def test_the_band_is_wider_near_rest_where_the_noise_is() -> None:
 
 
 def test_friction_that_may_change_at_rest_is_no_contact_but_more_is() -> None:
-    """The friction of a standing joint goes from end to end at once: no alarm; a push beyond it is one."""
+    """Until a joint moves at a tenth of its speed, friction goes from end to end at once; a push goes beyond it."""
     known, seen = calibration(), stretch(20.0, seed=10, memory=0.0)
     assert known.band.largest_friction_step == pytest.approx([2.0, 2.0])
-    for size, is_found in ((2.0, False), (12.0, True)):
+    for size, share, is_found in ((2.0, 0.0, False), (2.0, 0.05, False), (2.0, 0.2, True), (12.0, 0.0, True)):
         raw = 0.02 * seen.raw
         raw[1000:, 0] += size
-        resting = replace(seen, raw=raw, dq=np.zeros_like(raw), expected=np.zeros_like(raw))
+        speed = np.where(np.arange(len(raw)) < 980, 0.0, share)[:, None] * known.band.high_speed
+        resting = replace(seen, raw=raw, dq=speed, expected=np.zeros_like(raw))
         assert any(a.kind == "contact" for a in alarms_in(known, resting, 60.0)) == is_found
 
 

@@ -181,14 +181,14 @@ class _Trial:
         return np.column_stack([np.tile(values[:-1], (n, 1)), -taken @ values, np.full(n, -1.0)]), left
 
     def left_out(self, change: Change) -> Floats:
-        """(B, n) squared error of predicting a block by the fit of all others, over the block's squared torque."""
+        """(B, n) squared error of predicting a block by the fit of all others, over its squared torque; or NaN."""
         products = self.products(change, max(BLOCKS // len(self.excerpts), FEWEST_BLOCKS))
-        found = []
+        size = np.where(products[:, :, -1, -1] > 0.0, products[:, :, -1, -1], np.nan)  # NaN without valid samples
+        left = []
         for block in range(len(products)):
             values, _ = self.fit(np.delete(products, block, axis=0))
-            left = np.einsum("jp,jpq,jq->j", values, products[block], values)
-            found.append(np.maximum(left / np.maximum(products[block, :, -1, -1], 1e-300), RIDGE))
-        return np.array(found)
+            left.append(np.einsum("jp,jpq,jq->j", values, products[block], values))
+        return np.maximum(np.array(left) / size, RIDGE)
 
 
 def _change_motion(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: Floats | float = 0.0) -> Excerpt:

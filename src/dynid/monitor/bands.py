@@ -5,7 +5,7 @@ the model, a residual. `dynid.monitor.calibration` fits a `Band` to residuals of
 deviation is ``sqrt(Y S Y^T + noise)``, where the covariance S of the identified parameters gives the first part. The
 variance of the noise is a sum of features, with factors that are fitted to residuals:
 
-- a constant, and a part for a joint that moves at all
+- a constant
 - parts that grow with the speed, with the torque, and with the jerk of the arm
 - two parts near rest and shortly after
 - the squared second difference of the expected torque. Friction of the joint, or of a drive that moves several joints,
@@ -34,7 +34,8 @@ from dynid.spatial import TINY
 
 REST_SPEED_SHARES = (0.01, 0.1)
 """Widths of the two ranges of speeds near rest, as shares of a joint's high speed (convention). A joint that stays in
-the first one for `SLOW_S`, longer than a reversal takes, stands still: friction may be anything up to the dry one."""
+the first one for `SLOW_S`, longer than a reversal takes, stands still until it leaves the second one: friction may be
+anything up to the dry one."""
 HIGH_QUANTILE = 0.95
 """Quantile of the speed, torque or friction of a joint that counts as high (convention)."""
 ROUNDS = 6
@@ -74,13 +75,18 @@ class Band:
         return np.asarray(np.einsum("fj,fkj->kj", self.variances, features))
 
     def stands_still(self, stretch: WatchedStretch) -> NDArray[np.bool_]:
-        """Find out whether each joint was near rest during the whole time `SLOW_S` before (N, n).
+        """Find out whether each joint rests (N, n): it was near rest for `SLOW_S`, and has not left the wider range.
 
-        Its dry friction may have any value between its ends then.
+        Its dry friction may have any value between its ends then: it breaks loose within this range.
         """
-        near = np.abs(stretch.dq) < REST_SPEED_SHARES[0] * self.high_speed
+        speed = np.abs(stretch.dq) / self.high_speed
         window = max(1, round(SLOW_S * stretch.rate_hz))
-        return np.asarray(minimum_filter1d(near, window, axis=0, origin=(window - 1) // 2, mode="constant"))
+        rests = minimum_filter1d(
+            speed < REST_SPEED_SHARES[0], window, axis=0, origin=(window - 1) // 2, mode="constant"
+        )
+        # rows at which it becomes known whether a joint rests: it does, or it is too fast
+        rows = np.where(rests | (speed > REST_SPEED_SHARES[1]), np.arange(len(speed))[:, None], 0)
+        return np.take_along_axis(rests, np.maximum.accumulate(rows, axis=0), axis=0)
 
     @property
     def largest_friction_step(self) -> Floats:
@@ -195,11 +201,10 @@ def _features(stretch: WatchedStretch, high_speed: Floats, high_torque: Floats, 
     # a break is seen in second differences over three samples, and the raw torque is a mean over two
     breaks = maximum_filter1d(np.square(_second_difference(stretch.expected)), 3, axis=0, origin=1, mode="nearest")
     jerk = np.square(_second_difference(dq) / high_jerk).mean(axis=1, keepdims=True)  # of all joints
-    moves = 1.0 - np.exp(-np.square(speed / REST_SPEED_SHARES[0]))  # about one except near rest
     load = np.square(stretch.torque / high_torque)
     near_rest = (np.exp(-np.square(slowest / width)) for width in REST_SPEED_SHARES)
     constant, jerk_of_arm = np.ones_like(dq), np.broadcast_to(jerk, dq.shape)
-    return np.stack([constant, moves, np.square(speed), load, *near_rest, breaks, jerk_of_arm])
+    return np.stack([constant, np.square(speed), load, *near_rest, breaks, jerk_of_arm])
 
 
 def _second_difference(x: Floats) -> Floats:
