@@ -24,6 +24,7 @@ from dynid.decompositions import lstsq
 from dynid.dynamics.inertia_maps import UPPER, transport
 from dynid.identifiability.expression import ONE, Combination, Polynomial, Summand, dh_symbols
 from dynid.identifiability.layout import ParameterLayout
+from dynid.identifiability.row_space import HALF
 from dynid.robot.formats.modified_dh import dh_rows
 from dynid.robot.model import Robot
 from dynid.spatial import EXACT, SAME
@@ -65,7 +66,7 @@ def read_combinations(
 def _formula(formula: Polynomial | None, value: float, symbols: Mapping[str, float]) -> Polynomial:
     """The formula of a coefficient if it is known and has the coefficient's value, else the value."""
     if formula is not None and _UNKNOWN not in formula.symbols:
-        rounded = formula.rounded(SAME)
+        rounded = formula.rounded(HALF)
         if abs(rounded.value(symbols) - value) <= max(SAME * abs(value), EXACT):
             return rounded
     return Polynomial.constant(value)

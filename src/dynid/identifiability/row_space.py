@@ -26,6 +26,8 @@ round and in the second. The first round prefers clearly independent columns (co
 SHORTEST = 1e-6
 """Length of a column of the orthonormal basis below which the share refers to this length instead (convention): such
 short columns are mostly rounding."""
+HALF = 1e-10
+"""Largest distance of a coefficient from a multiple of one half that counts as rounding (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +132,6 @@ def _remove_components(vector: Floats, directions: list[Floats]) -> Floats:
 
 
 def _round_halves(grouping: Floats) -> Floats:
-    """Round coefficients that are within `SAME` of a multiple of one half to it."""
+    """Round coefficients that are within `HALF` of a multiple of one half to it."""
     halves = np.round(2.0 * grouping) / 2.0
-    return np.where(np.abs(grouping - halves) <= SAME, halves, grouping)
+    return np.where(np.abs(grouping - halves) <= HALF, halves, grouping)

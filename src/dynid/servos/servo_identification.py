@@ -24,13 +24,9 @@ from dynid.servos.kinds import DELAY
 from dynid.servos.motion import CommandedMotion, stretches_of
 from dynid.servos.motion_errors import MotionError, fit_followers, motion_error
 from dynid.servos.servo_equations import Search, ServoEquations, search_servos
-from dynid.servos.servo_knowledge import SIGNED_KINDS, OpenDirection, judge_knowledge
+from dynid.servos.servo_knowledge import FEWEST_GROUPS, SIGNED_KINDS, OpenDirection, judge_knowledge
 from dynid.servos.servo_model import ServoModel, ServoParameter
 from dynid.servos.servo_simulator import simulate_servos
-
-FOLD_COUNT = 3
-"""Number of parts of a single motion, or of groups of motions, each of which is predicted by a fit to the others
-(convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -234,14 +230,14 @@ def predict_parts(model: ServoModel, motions: Sequence[CommandedMotion]) -> tupl
         ArgumentError: A single motion is too short.
         EstimationError: A simulated motion runs away.
     """
-    pieces = motions[0].cut_at(*np.arange(1, FOLD_COUNT) / FOLD_COUNT) if len(motions) == 1 else motions
+    pieces = motions[0].cut_at(*np.arange(1, FEWEST_GROUPS) / FEWEST_GROUPS) if len(motions) == 1 else motions
     errors = []
-    for fold in range(min(FOLD_COUNT, len(pieces))):
-        equations, found = fit_values(model, [piece for k, piece in enumerate(pieces) if k % FOLD_COUNT != fold])
+    for fold in range(min(FEWEST_GROUPS, len(pieces))):
+        equations, found = fit_values(model, [piece for k, piece in enumerate(pieces) if k % FEWEST_GROUPS != fold])
         followers = fit_followers(equations.motions)
         errors += [
             motion_error(model, found.values, motion, followers, trained=False)
-            for motion in stretches_of(pieces[fold::FOLD_COUNT])
+            for motion in stretches_of(pieces[fold::FEWEST_GROUPS])
         ]
     return tuple(errors)
 

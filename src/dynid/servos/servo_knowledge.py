@@ -45,8 +45,8 @@ BLOCK_COUNT = 48
 """Number of blocks of time of all motions together. Experiment: with 12, 24 and 48 blocks equal simulated legs are
 called shared as often; 48 distinguish most."""
 FEWEST_GROUPS = 3
-"""Number of groups of blocks from which on each is left out in turn. Convention: two changes show no reliable
-spread."""
+"""Number of groups of blocks from which on each is left out in turn, and of parts of a single motion, or groups of
+motions, that are predicted by a fit to the others. Convention: two changes show no reliable spread."""
 LEAST_EIGENVALUE = 1e-12
 """Smallest eigenvalue of A over the number of entries, for columns of J of unit length, that does not count as zero:
 derivatives are exact to about 1e-9 of their size, and eigenvalues are squares. Experiment:
