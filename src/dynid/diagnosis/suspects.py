@@ -85,7 +85,7 @@ KINDS: dict[str, Kind] = {
     "late": Kind("delay", "ms", 1e3, 0.005, 1.0, "the torque of this joint alone is {size} {more}", ("late", "early"),
                  "Record all torques at the same instants, or shift this channel.",
                  column=lambda excerpt, j: -excerpt.slope[:, j]),
-    "gain": Kind("gain", "%", 100.0, 0.1, 0.5, "the torque is measured {size} too {more} beside the other joints",
+    "gain": Kind("gain", "%", 100.0, 0.05, 0.5, "the torque is measured {size} too {more} beside the other joints",
                  ("large", "small"), "Check gain, torque constant and gear of this joint in the channel map."),
     "zero": Kind("geometry", "deg", _DEGREES, 0.01, 0.6, "the encoder reads {size} too {more}", ("little", "much"),
                  _ZERO),
